@@ -1,0 +1,27 @@
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import type { SigningKey } from './kms.ts';
+
+export type CertificateRequest = {
+  readonly subject: {
+    readonly commonName: string;
+    readonly organization?: string;
+    readonly country?: string;
+  };
+  readonly publicJwk: PublicJwk;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  /** `ca`: CA:TRUE, keyCertSign and cRLSign, pathLen 0. `leaf`: CA:FALSE, digitalSignature. */
+  readonly kind: 'ca' | 'leaf';
+  /** Subject alternative names. */
+  readonly dnsNames?: readonly string[];
+  readonly uris?: readonly string[];
+};
+
+/** Makes X.509 certificates, signed by a key that lives in the KMS. */
+export abstract class CertificateAuthority {
+  /** @param issuer absent for a self-signed certificate. @returns DER in standard base64. */
+  abstract issue(
+    request: CertificateRequest,
+    signer: { readonly key: SigningKey; readonly certificate?: string },
+  ): Promise<string>;
+}

@@ -1,0 +1,39 @@
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import type { RefusalReason } from '../../domain/shared/refusal.ts';
+
+/**
+ * A configured trust anchor. A CA certificate vouches for paths that end at it; an end-entity certificate is a
+ * pin: it vouches for exactly itself and never issues.
+ */
+export type TrustAnchor = {
+  /** DER, standard base64. */
+  readonly certificate: string;
+};
+
+export type ChainVerdict =
+  | {
+      readonly trusted: true;
+      /** The leaf's public key. */
+      readonly key: PublicJwk;
+      /** SHA-256 of the anchor's DER, base64url. */
+      readonly anchor: string;
+      /** RFC 4514 string of the leaf's subject. */
+      readonly subject: string;
+      /** AuthorityKeyIdentifier key identifiers of the chain's certificates, base64url, leaf first. */
+      readonly authorityKeyIds: readonly string[];
+    }
+  | { readonly trusted: false; readonly reason: RefusalReason; readonly detail: string };
+
+/** Validates X.509 paths (RFC 5280 section 6.1, reduced as `domain/keys/certificate-profile.ts` documents). */
+export abstract class Certificates {
+  /**
+   * @param chain DER in standard base64 (RFC 7515 section 4.1.6), leaf first, each certified by the next.
+   * @param profile `haip`: a self-signed leaf or an anchor inside `chain` refuses.
+   */
+  abstract validate(
+    chain: readonly string[],
+    anchors: readonly TrustAnchor[],
+    now: Date,
+    profile?: { readonly haip?: boolean },
+  ): ChainVerdict;
+}

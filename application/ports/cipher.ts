@@ -1,0 +1,10 @@
+/**
+ * Seals what must not be read from the database: personal data, secrets, local private keys.
+ * AES-256-GCM under a key derived from `MASTER_SECRET`; `context` names the place
+ * (`table/column/tenant/id`), so a ciphertext moved elsewhere does not open.
+ */
+export abstract class Cipher {
+  abstract seal(plaintext: string | Uint8Array, context: string): string;
+  /** @throws Error when the text was not sealed by us for exactly this place. There is no plaintext fallback. */
+  abstract open(sealed: string, context: string): Buffer;
+}

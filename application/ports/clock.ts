@@ -1,0 +1,4 @@
+/** The present time. */
+export abstract class Clock {
+  abstract now(): Date;
+}

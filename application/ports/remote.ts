@@ -1,0 +1,37 @@
+export type RemoteResponse = {
+  readonly status: number;
+  /** Media type in lower case without parameters. */
+  readonly contentType: string;
+  readonly body: Buffer;
+};
+
+/** Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. */
+export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected';
+
+export class RemoteError extends Error {
+  readonly fault: RemoteFault;
+
+  constructor(fault: RemoteFault, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'RemoteError';
+    this.fault = fault;
+  }
+}
+
+/**
+ * The one way out of the service. Only `https` to public addresses, unless `OUTBOUND_ALLOW` lists the host or
+ * network; never follows a redirect; bounded in time and size.
+ */
+export abstract class Remote {
+  /** @throws RemoteError when no complete answer arrived. Any status is an answer. */
+  abstract request(
+    url: string,
+    options: {
+      readonly method: 'GET' | 'POST';
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly timeoutMs: number;
+      readonly maxBytes: number;
+    },
+  ): Promise<RemoteResponse>;
+}

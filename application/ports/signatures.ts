@@ -1,0 +1,11 @@
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+
+/** Checks signatures. The algorithm follows from the key, never from a header. */
+export abstract class Signatures {
+  /**
+   * @param signature raw form: `r || s` for ECDSA (RFC 7518 section 3.4), 64 bytes for Ed25519. A DER form or
+   *   a wrong length does not verify.
+   * @returns whether `signature` over `data` is by `key`; false, never a throw, for unusable input.
+   */
+  abstract verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean;
+}

@@ -1,0 +1,75 @@
+/**
+ * What ends a request. One closed union, named as the protocols name things; each surface (administrative,
+ * OAuth, issuance, presentation) renders it in `adapters/http/failures.ts`.
+ */
+export type FailureCode =
+  // administrative
+  | 'invalid_input'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'precondition_failed'
+  | 'gone'
+  | 'too_large'
+  | 'unsupported_media_type'
+  | 'too_many_requests'
+  | 'unavailable'
+  // OAuth 2.0 (RFC 6749, RFC 6750, RFC 9449, RFC 9396)
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'invalid_authorization_details'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
+  | 'missing_token'
+  | 'invalid_token'
+  | 'insufficient_scope'
+  // OpenID4VCI 1.0
+  | 'invalid_credential_request'
+  | 'unknown_credential_configuration'
+  | 'unknown_credential_identifier'
+  | 'invalid_proof'
+  | 'invalid_nonce'
+  | 'invalid_encryption_parameters'
+  | 'credential_request_denied'
+  | 'invalid_transaction_id'
+  | 'invalid_notification_id'
+  | 'invalid_notification_request';
+
+/** One fault of one field of a request. `path` is a JSON pointer-like dotted path. */
+export type FieldError = { readonly path: string; readonly message: string };
+
+/** What the caller may know. Never a secret, a token or a claim. */
+export type FailureDetails = {
+  /** One sentence that tells the caller what to do differently. */
+  readonly message?: string;
+  readonly errors?: readonly FieldError[];
+  readonly retryAfterSeconds?: number;
+  /** Value for a `DPoP-Nonce` header (RFC 9449 section 8). */
+  readonly dpopNonce?: string;
+  /** Methods that the address does serve (RFC 9110 section 10.2.1). */
+  readonly allow?: readonly string[];
+};
+
+export class Failure extends Error {
+  readonly code: FailureCode;
+  readonly details: FailureDetails;
+
+  /** @param options `cause` is for the log only and never reaches the caller. */
+  constructor(code: FailureCode, details: FailureDetails | string = {}, options?: { cause?: unknown }) {
+    const known = typeof details === 'string' ? { message: details } : details;
+    super(known.message ?? code, options);
+    this.name = 'Failure';
+    this.code = code;
+    this.details = known;
+  }
+}
+
+/** A fault of one field, as the caller's own document names it. */
+export function invalidInput(path: string, message: string): Failure {
+  return new Failure('invalid_input', { message, errors: [{ path, message }] });
+}

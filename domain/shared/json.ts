@@ -1,0 +1,74 @@
+export type JsonPrimitive = string | number | boolean | null;
+export type Json = JsonPrimitive | readonly Json[] | JsonObject;
+export type JsonObject = { readonly [member: string]: Json };
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Names that would reach an object's prototype; no document of ours may carry them. */
+const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
+ * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than
+ * `maxDepth`, or names a member after an object's prototype.
+ */
+export function parseJson(text: string, maxDepth = 32): Json | undefined {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+  return isUnambiguous(text, maxDepth) ? value : undefined;
+}
+
+/** Like `parseJson`, for documents that must be objects. */
+export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undefined {
+  const value = parseJson(text, maxDepth);
+  return isJsonObject(value) ? value : undefined;
+}
+
+/** Walks text that is known to be valid JSON and looks at member names and depth only. */
+function isUnambiguous(text: string, maxDepth: number): boolean {
+  const open: (Set<string> | undefined)[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === '{' || char === '[') {
+      open.push(char === '{' ? new Set() : undefined);
+      if (open.length > maxDepth) return false;
+    } else if (char === '}' || char === ']') {
+      open.pop();
+    } else if (char === '"') {
+      const end = endOfString(text, i);
+      const members = open.at(-1);
+      if (members !== undefined && followedByColon(text, end)) {
+        const raw = text.slice(i + 1, end);
+        const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+        if (members.has(name) || PROTOTYPE_MEMBERS.has(name)) return false;
+        members.add(name);
+      }
+      i = end;
+    }
+  }
+  return true;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === '\\') backslashes++;
+  return backslashes % 2 === 1;
+}
+
+function followedByColon(text: string, end: number): boolean {
+  let next = end + 1;
+  while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next++;
+  return text[next] === ':';
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+
+/** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
+export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+/** A public key (RFC 7517, RFC 8037). Private members never stand in this type. */
+export type PublicJwk = {
+  readonly kty: 'EC' | 'OKP';
+  readonly crv: string;
+  readonly x: string;
+  readonly y?: string;
+  readonly kid?: string;
+  readonly use?: string;
+  readonly alg?: string;
+};
+
+/** RFC 7638 section 3: SHA-256 over the required members in lexicographic order, base64url. */
+export function thumbprint(key: PublicJwk): string {
+  const members =
+    key.kty === 'EC'
+      ? `{"crv":"${key.crv}","kty":"EC","x":"${key.x}","y":"${key.y}"}`
+      : `{"crv":"${key.crv}","kty":"${key.kty}","x":"${key.x}"}`;
+  return createHash('sha256').update(members).digest('base64url');
+}
+
+const ALGORITHM_OF_CURVE: Readonly<Record<string, SigningAlgorithm>> = {
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+  Ed25519: 'EdDSA',
+};
+
+/** The one algorithm a key may be used with, taken from the key and never from a header. */
+export function algorithmOf(key: PublicJwk): SigningAlgorithm | undefined {
+  return ALGORITHM_OF_CURVE[key.crv];
+}
+
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
+const COORDINATE = /^[A-Za-z0-9_-]{1,88}$/;
+
+/**
+ * Reads a public signature key that somebody sent: an EC or OKP key of a curve we know, without any private
+ * member. Keeps the members that make the key and drops the rest. `undefined` for anything else.
+ */
+export function readPublicJwk(value: unknown): PublicJwk | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const { kty, crv, x, y } = value as Record<string, unknown>;
+  if (PRIVATE_MEMBERS.some((member) => Object.hasOwn(value, member))) return undefined;
+  if (typeof crv !== 'string' || typeof x !== 'string' || !COORDINATE.test(x)) return undefined;
+  if (kty === 'OKP' && crv === 'Ed25519') return { kty, crv, x };
+  if (kty !== 'EC' || (crv !== 'P-256' && crv !== 'P-384' && crv !== 'P-521')) return undefined;
+  return typeof y === 'string' && COORDINATE.test(y) ? { kty, crv, x, y } : undefined;
+}
