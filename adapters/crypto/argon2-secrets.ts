@@ -1,0 +1,92 @@
+import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { Secrets } from '../../application/ports/secrets.ts';
+import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
+import { Gate } from './gate.ts';
+
+type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number };
+type Stored = Cost & { readonly salt: Uint8Array; readonly tag: Uint8Array };
+
+/** 19 MiB and 2 passes: about 20 ms of one core. `memory` counts KiB. */
+const COST: Cost = { memory: 19_456, passes: 2, parallelism: 1 };
+const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+const FORM = /^argon2id\$m=(\d{1,6}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/;
+
+/** Costs that a stored hash may ask for, so that a planted row cannot exhaust the machine. */
+const MOST: Cost = { memory: 131_072, passes: 8, parallelism: 4 };
+
+const REMEMBERED = 10_000;
+const REMEMBERED_MS = 5 * 60 * 1000;
+
+/**
+ * Argon2id (RFC 9106), stored as `argon2id$m=19456,t=2,p=1$<salt>$<tag>` in base64url. A secret that was right
+ * is remembered for five minutes under an HMAC that only this process can compute.
+ * @throws Failure `too_many_requests` when too many computations wait.
+ */
+export class Argon2Secrets extends Secrets {
+  readonly #gate: Gate;
+  readonly #memoryKey = randomBytes(32);
+  readonly #verified = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_MS });
+  readonly #running = new Map<string, Promise<boolean>>();
+
+  /** @param settings two at once leave the rest of the four pool threads to name resolution and compression. */
+  constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}) {
+    super();
+    this.#gate = new Gate({ atOnce: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 });
+  }
+
+  override async hash(secret: string): Promise<string> {
+    const salt = randomBytes(SALT_BYTES);
+    const tag = await this.#gate.pass(() => compute(secret, salt, COST));
+    const { memory, passes, parallelism } = COST;
+    return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
+  }
+
+  override async verify(secret: string, hash: string): Promise<boolean> {
+    const memory = createHmac('sha256', this.#memoryKey)
+      .update(hash)
+      .update('\0')
+      .update(secret)
+      .digest('base64');
+    if (this.#verified.get(memory)) return true;
+
+    // A client that opens many connections at once asks the same question many times.
+    const running = this.#running.get(memory) ?? this.#compare(secret, hash);
+    this.#running.set(memory, running);
+    try {
+      const right = await running;
+      if (right) this.#verified.set(memory, true);
+      return right;
+    } finally {
+      this.#running.delete(memory);
+    }
+  }
+
+  async #compare(secret: string, hash: string): Promise<boolean> {
+    const stored = readStored(hash);
+    // Without a usable hash the same work is done, so that time does not tell an unknown client from a wrong secret.
+    const { salt, tag, ...cost } = stored ?? { ...COST, salt: Buffer.alloc(SALT_BYTES), tag: undefined };
+    const computed = await this.#gate.pass(() => compute(secret, salt, cost));
+    return tag !== undefined && timingSafeEqual(computed, tag);
+  }
+}
+
+function readStored(hash: string): Stored | undefined {
+  const [, m, t, p, saltText = '', tagText = ''] = FORM.exec(hash) ?? [];
+  const [memory, passes, parallelism] = [Number(m), Number(t), Number(p)];
+  const salt = decodeBase64url(saltText);
+  const tag = decodeBase64url(tagText);
+  if (salt?.length !== SALT_BYTES || tag?.length !== TAG_BYTES) return undefined;
+  if (!(memory >= 8 * parallelism && memory <= MOST.memory)) return undefined;
+  if (!(passes >= 1 && passes <= MOST.passes)) return undefined;
+  if (!(parallelism >= 1 && parallelism <= MOST.parallelism)) return undefined;
+  return { memory, passes, parallelism, salt, tag };
+}
+
+function compute(secret: string, salt: Uint8Array, cost: Cost): Promise<Buffer> {
+  const parameters = { message: secret, nonce: salt, tagLength: TAG_BYTES, ...cost };
+  return new Promise((resolve, reject) => {
+    argon2('argon2id', parameters, (error, tag) => (error === null ? resolve(tag) : reject(error)));
+  });
+}

@@ -1,0 +1,125 @@
+import { type Certificate, KEY_USAGE } from '../../domain/formats/der/certificate.ts';
+import type { RefusalReason } from '../../domain/shared/refusal.ts';
+
+/** Why a path does not hold. */
+export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
+
+/** Clocks of others may be this wrong. */
+const SKEW_MS = 60_000;
+
+/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
+const SIGNATURE_ALGORITHMS = new Set([
+  '1.2.840.10045.4.3.2',
+  '1.2.840.10045.4.3.3',
+  '1.2.840.10045.4.3.4',
+  '1.2.840.113549.1.1.11',
+  '1.2.840.113549.1.1.12',
+  '1.2.840.113549.1.1.13',
+  '1.3.101.112',
+]);
+const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+const MIN_RSA_BITS = 2048;
+
+/**
+ * Critical extensions that are processed here, or ask nothing of whoever does not restrict policies: subject
+ * and authority key identifiers, key usage, subject alternative name, basic constraints, CRL distribution
+ * points, certificate policies, extended key usage. Name constraints are not among them, so a path under
+ * critical ones is refused.
+ */
+const PROCESSED_EXTENSIONS = new Set(
+  ['14', '15', '17', '19', '31', '32', '35', '37'].map((last) => `2.5.29.${last}`),
+);
+const NAME_CONSTRAINTS = '2.5.29.30';
+
+/** RFC 5280 section 6.1.3 (a)(2) */
+export function checkValidity(certificate: Certificate, now: Date): PathFault | undefined {
+  const time = now.getTime();
+  const begins = certificate.notBefore.getTime() - SKEW_MS;
+  const ends = certificate.notAfter.getTime() + SKEW_MS;
+  if (time >= begins && time <= ends) return undefined;
+  return { reason: 'certificate_expired', detail: `"${certificate.subjectText}" is not valid now` };
+}
+
+/** Whether names, key identifiers and signature say that `issuer` made `certificate`. Says nothing of rights. */
+export function isSignedBy(certificate: Certificate, issuer: Certificate): boolean {
+  // RFC 5280 section 6.1.3 (a)(4)
+  if (certificate.issuer !== issuer.subject) return false;
+  const { authorityKeyId } = certificate;
+  // RFC 5280 section 4.2.1.1
+  if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
+    if (authorityKeyId !== issuer.subjectKeyId) return false;
+  }
+  if (!SIGNATURE_ALGORITHMS.has(certificate.signatureAlgorithm) || !isStrong(issuer)) return false;
+  // RFC 5280 section 6.1.3 (a)(1)
+  return certificate.x509.verify(issuer.publicKey);
+}
+
+function isStrong({ publicKey }: Certificate): boolean {
+  const { modulusLength = 0, namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
+  if (publicKey.asymmetricKeyType === 'rsa') return modulusLength >= MIN_RSA_BITS;
+  if (publicKey.asymmetricKeyType === 'ec') return CURVES.has(namedCurve);
+  return publicKey.asymmetricKeyType === 'ed25519';
+}
+
+export function isCa(certificate: Certificate): boolean {
+  return certificate.basicConstraints?.ca === true;
+}
+
+export function isSelfIssued(certificate: Certificate): boolean {
+  return certificate.subject === certificate.issuer;
+}
+
+/**
+ * Checks what each certificate of a path may do; signatures have been verified.
+ * @param path leaf first, its anchor last.
+ */
+export function checkRights(path: readonly Certificate[]): PathFault | undefined {
+  for (const [position, certificate] of path.entries()) {
+    const { criticalExtensions, extensions } = certificate;
+    for (const extension of criticalExtensions) {
+      // RFC 5280 section 4.2
+      if (!PROCESSED_EXTENSIONS.has(extension)) return profileFault(certificate, `critical ${extension}`);
+    }
+    // RFC 5280 section 4.2.1.10: a restriction we cannot check must not be passed over.
+    if (extensions.has(NAME_CONSTRAINTS)) return profileFault(certificate, 'name constraints');
+    if (position === 0) continue;
+    const isAnchor = position === path.length - 1;
+    const below = path.slice(1, position).filter((other) => !isSelfIssued(other)).length;
+    const fault = checkIssuer(certificate, below, isAnchor);
+    if (fault !== undefined) return fault;
+  }
+  const leaf = path[0];
+  return leaf === undefined ? undefined : checkLeaf(leaf);
+}
+
+function checkIssuer(certificate: Certificate, below: number, isAnchor: boolean): PathFault | undefined {
+  const { basicConstraints, keyUsage } = certificate;
+  const refuse = (detail: string): PathFault => ({
+    reason: 'untrusted_chain',
+    detail: `"${certificate.subjectText}": ${detail}`,
+  });
+  // RFC 5280 section 6.1.4 (k); an anchor is trusted by being configured, so only its meaning counts.
+  if (basicConstraints?.ca !== true) return refuse('not a CA');
+  if (!isAnchor && !basicConstraints.critical) return refuse('basic constraints are not critical');
+  // RFC 5280 section 6.1.4 (l) and (m)
+  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) {
+    return refuse('path too long');
+  }
+  // RFC 5280 section 6.1.4 (n), and section 4.2.1.3 for the presence
+  const maySign = keyUsage === undefined ? isAnchor : keyUsage.has(KEY_USAGE.keyCertSign);
+  return maySign ? undefined : refuse('may not sign certificates');
+}
+
+/** What a certificate that signs credentials has to be, pinned or not. */
+export function checkLeaf(leaf: Certificate): PathFault | undefined {
+  if (isCa(leaf)) return profileFault(leaf, 'a CA signs no credentials');
+  // RFC 5280 section 4.2.1.3
+  if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
+    return profileFault(leaf, 'no digitalSignature');
+  }
+  return leaf.publicJwk === undefined ? profileFault(leaf, 'unsupported key') : undefined;
+}
+
+function profileFault(certificate: Certificate, detail: string): PathFault {
+  return { reason: 'certificate_profile', detail: `"${certificate.subjectText}": ${detail}` };
+}

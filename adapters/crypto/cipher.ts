@@ -1,0 +1,96 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hash,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import { Cipher } from '../../application/ports/cipher.ts';
+import { decodeBase64url } from '../../domain/shared/base64url.ts';
+
+const VERSION = 'v1';
+const ALGORITHM = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+/**
+ * Places are spread over many keys: random 96-bit IVs bear 2^32 messages under one key (NIST SP 800-38D section
+ * 8.3), which a busy service would reach within weeks.
+ */
+const KEYS = 1024;
+
+/**
+ * One independent key per purpose out of the master secret (HKDF-SHA-256, RFC 5869, without salt).
+ * @returns 32 bytes.
+ */
+export function deriveKey(masterSecret: string, label: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterSecret, Buffer.alloc(0), label, 32));
+}
+
+/**
+ * Seals to `v1.<keyId>.<base64url(iv | ciphertext | tag)>`. The first master secret seals, all of them open,
+ * so a new secret is put in front and the old one leaves once everything has been sealed anew.
+ */
+export class MasterCipher extends Cipher {
+  readonly #sealing: SealingKeys;
+  readonly #opening: ReadonlyMap<string, SealingKeys>;
+
+  constructor(settings: { readonly masterSecrets: readonly string[] }) {
+    super();
+    const keys = settings.masterSecrets.map((secret) => new SealingKeys(secret));
+    const [first] = keys;
+    if (first === undefined) throw new Error('At least one master secret is needed to seal.');
+    this.#sealing = first;
+    this.#opening = new Map(keys.map((key) => [key.id, key]));
+  }
+
+  override seal(plaintext: string | Uint8Array, context: string): string {
+    const place = Buffer.from(context, 'utf8');
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.#sealing.keyOf(place), iv).setAAD(place);
+    const body = typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext);
+    const sealed = Buffer.concat([iv, body, cipher.final(), cipher.getAuthTag()]);
+    return `${VERSION}.${this.#sealing.id}.${sealed.toString('base64url')}`;
+  }
+
+  override open(sealed: string, context: string): Buffer {
+    const [version, keyId, text, ...rest] = sealed.split('.');
+    const known = keyId === undefined ? undefined : this.#opening.get(keyId);
+    const bytes = text === undefined ? undefined : decodeBase64url(text);
+    if (version !== VERSION || rest.length > 0 || bytes === undefined) throw new Error('Not a sealed text.');
+    if (known === undefined) throw new Error(`Sealed under the unknown master secret "${keyId}".`);
+    if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error('The sealed text is too short.');
+
+    const place = Buffer.from(context, 'utf8');
+    const end = bytes.length - TAG_BYTES;
+    const decipher = createDecipheriv(ALGORITHM, known.keyOf(place), bytes.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+      .setAAD(place)
+      .setAuthTag(bytes.subarray(end));
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]);
+  }
+}
+
+/** The keys of one master secret. Each is derived when it is first needed and kept, ready for use. */
+class SealingKeys {
+  /** Tells which secret sealed a text, and nothing about the secret. */
+  readonly id: string;
+  readonly #root: Buffer;
+  readonly #keys: (KeyObject | undefined)[] = new Array(KEYS);
+
+  constructor(masterSecret: string) {
+    this.id = deriveKey(masterSecret, 'vidimus/seal-id').subarray(0, 6).toString('base64url');
+    this.#root = deriveKey(masterSecret, 'vidimus/seal');
+  }
+
+  keyOf(place: Buffer): KeyObject {
+    const index = hash('sha256', place, 'buffer').readUInt32BE(0) % KEYS;
+    const known = this.#keys[index];
+    if (known !== undefined) return known;
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#root, '', `place ${index}`, 32)));
+    this.#keys[index] = key;
+    return key;
+  }
+}

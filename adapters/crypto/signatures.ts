@@ -1,0 +1,45 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { Signatures } from '../../application/ports/signatures.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+
+type Scheme = { readonly hash: string | null; readonly signatureBytes: number };
+
+/** RFC 7518 section 3.4, RFC 8037 section 3.1 */
+const SCHEMES: ReadonlyMap<string, Scheme> = new Map([
+  ['P-256', { hash: 'sha256', signatureBytes: 64 }],
+  ['P-384', { hash: 'sha384', signatureBytes: 96 }],
+  ['P-521', { hash: 'sha512', signatureBytes: 132 }],
+  ['Ed25519', { hash: null, signatureBytes: 64 }],
+]);
+
+const MAX_KEYS = 10_000;
+
+/** Verifies with node:crypto, synchronously; importing a key is dear, so the last ones are kept. */
+export class NodeSignatures extends Signatures {
+  readonly #keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS });
+
+  override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean {
+    const scheme = SCHEMES.get(key.crv);
+    // RFC 7518 section 3.4: r and s have the length of the curve, always.
+    if (scheme === undefined || signature.length !== scheme.signatureBytes) return false;
+    try {
+      const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
+      return verify(scheme.hash, bytes, { key: this.#import(key), dsaEncoding: 'ieee-p1363' }, signature);
+    } catch {
+      // Not a point of the curve, or members that do not belong together.
+      return false;
+    }
+  }
+
+  #import(key: PublicJwk): KeyObject {
+    const { kty, crv, x, y } = key;
+    const name = `${kty} ${crv} ${x} ${y ?? ''}`;
+    let known = this.#keys.get(name);
+    if (known === undefined) {
+      known = createPublicKey({ key: { kty, crv, x, ...(y !== undefined && { y }) }, format: 'jwk' });
+      this.#keys.set(name, known);
+    }
+    return known;
+  }
+}

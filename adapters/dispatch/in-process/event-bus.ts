@@ -1,0 +1,15 @@
+import { EventBus, type WakeUp } from '../../../application/ports/event-bus.ts';
+
+/** Delivers wake-ups within this process. Right with several instances too, since listeners also re-read. */
+export class InProcessEventBus extends EventBus {
+  readonly #listeners = new Set<(wakeUp: WakeUp) => void>();
+
+  override publish(wakeUp: WakeUp): void {
+    for (const listener of this.#listeners) listener(wakeUp);
+  }
+
+  override subscribe(listener: (wakeUp: WakeUp) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,77 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type AccessTokenClaims, AccessTokens } from '../../application/ports/access-tokens.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { Random } from '../../application/ports/random.ts';
+import { Role } from '../../domain/clients/role.ts';
+import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
+import { parseJsonObject } from '../../domain/shared/json.ts';
+
+/** Tokens are for this service alone. */
+export const AUDIENCE = 'platform-service';
+
+const HEADER = encodeBase64url('{"alg":"HS256","typ":"JWT"}');
+const MAX_TOKEN_LENGTH = 8192;
+
+type Ports = { readonly clock: Clock; readonly random: Random };
+type Settings = {
+  /** Keys of 32 bytes: the first signs, all verify. */
+  readonly keys: readonly Buffer[];
+  readonly issuer: string;
+  readonly lifetimeSeconds: number;
+};
+
+/** JWTs signed with a key derived from `MASTER_SECRET` (HS256: issuer and audience are the same service). */
+export class LocalAccessTokens extends AccessTokens {
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+
+  constructor(ports: Ports, settings: Settings) {
+    super();
+    this.#ports = ports;
+    this.#settings = settings;
+  }
+
+  override issue(claims: Omit<AccessTokenClaims, 'issuedAt'>): { token: string; expiresInSeconds: number } {
+    const { issuer, lifetimeSeconds, keys } = this.#settings;
+    const now = Math.floor(this.#ports.clock.now().getTime() / 1000);
+    const payload = {
+      iss: issuer,
+      aud: AUDIENCE,
+      sub: claims.subject,
+      client_id: claims.clientId,
+      roles: claims.roles,
+      jti: this.#ports.random.token(),
+      iat: now,
+      exp: now + lifetimeSeconds,
+    };
+    const signed = `${HEADER}.${encodeBase64url(JSON.stringify(payload))}`;
+    const [key] = keys;
+    if (key === undefined) throw new Error('no key for access tokens');
+    return { token: `${signed}.${mac(key, signed).toString('base64url')}`, expiresInSeconds: lifetimeSeconds };
+  }
+
+  override verify(token: string): AccessTokenClaims | undefined {
+    if (token.length > MAX_TOKEN_LENGTH) return undefined;
+    const end = token.lastIndexOf('.');
+    const signed = token.slice(0, end);
+    // Only our own header is accepted, so the algorithm is never the caller's choice.
+    if (end < 0 || !signed.startsWith(`${HEADER}.`)) return undefined;
+    const signature = decodeBase64url(token.slice(end + 1));
+    if (signature?.length !== 32) return undefined;
+    if (!this.#settings.keys.some((key) => timingSafeEqual(mac(key, signed), signature))) return undefined;
+    const payload = parseJsonObject(decodeBase64url(signed.slice(HEADER.length + 1))?.toString('utf8') ?? '');
+    if (payload === undefined) return undefined;
+    const { iss, aud, sub, client_id, roles, iat, exp } = payload;
+    const now = this.#ports.clock.now().getTime() / 1000;
+    if (iss !== this.#settings.issuer || aud !== AUDIENCE) return undefined;
+    if (typeof iat !== 'number' || typeof exp !== 'number' || exp <= now || iat > now + 60) return undefined;
+    if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined;
+    const known = Role.array().safeParse(roles);
+    if (!known.success) return undefined;
+    return { subject: sub, clientId: client_id, roles: known.data, issuedAt: new Date(iat * 1000) };
+  }
+}
+
+function mac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}

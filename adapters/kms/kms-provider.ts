@@ -1,0 +1,31 @@
+import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
+import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+
+/**
+ * One place where keys live. `local/` keeps them sealed beside the data; a provider that keeps them in an external
+ * service has its own folder here and passes the same contract suite.
+ */
+export abstract class KmsProvider {
+  /** @returns the key under a handle that carries this provider's configured name. */
+  abstract generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey>;
+
+  /** @returns the raw signature: `r || s` for ECDSA (RFC 7518 section 3.4), never DER. */
+  abstract sign(key: SigningKey, data: Uint8Array | string): Uint8Array | Promise<Uint8Array>;
+
+  /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of ours. */
+  import(_tenantId: string, _privateKey: PrivateKeyMaterial): Promise<StoredKey> {
+    return Promise.reject(
+      new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'),
+    );
+  }
+}
+
+/** A provider as the configuration lists it. */
+export type NamedProvider = {
+  readonly name: string;
+  /** `local` or the kind of external service. */
+  readonly type: string;
+  readonly provider: KmsProvider;
+};

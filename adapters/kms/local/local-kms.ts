@@ -1,0 +1,90 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
+import type { Random } from '../../../application/ports/random.ts';
+import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
+import type { PublicJwk, SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { KmsProvider } from '../kms-provider.ts';
+import { publicHalf, readPrivateKey } from './private-key.ts';
+
+const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
+const HASHES = { ES256: 'sha256', ES384: 'sha384', ES512: 'sha512', EdDSA: null } as const;
+const OPEN_KEYS = 10_000;
+
+type Ports = {
+  /** The name under which the configuration lists this provider. */
+  readonly name: string;
+  readonly cipher: Cipher;
+  readonly random: Random;
+};
+
+type OpenKey = {
+  readonly sealedKey: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly options: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
+};
+
+/**
+ * Keys in the service's own database: PKCS#8 sealed for exactly one tenant and key. Signing is synchronous and
+ * opens a key once; afterwards its object stays in memory.
+ */
+export class LocalKms extends KmsProvider {
+  readonly #ports: Ports;
+  readonly #open = new LRUCache<string, OpenKey>({ max: OPEN_KEYS });
+
+  constructor(ports: Ports) {
+    super();
+    this.#ports = ports;
+  }
+
+  override async generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
+    const { privateKey } =
+      algorithm === 'EdDSA'
+        ? generateKeyPairSync('ed25519')
+        : generateKeyPairSync('ec', { namedCurve: CURVES[algorithm] });
+    return this.#store(tenantId, algorithm, privateKey, publicHalf(privateKey));
+  }
+
+  override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
+    const { key, publicJwk, algorithm } = readPrivateKey(material);
+    return this.#store(tenantId, algorithm, key, publicJwk);
+  }
+
+  override sign(key: SigningKey, data: Uint8Array | string): Uint8Array {
+    const { algorithm, options } = this.#opened(key);
+    return sign(HASHES[algorithm], typeof data === 'string' ? Buffer.from(data, 'utf8') : data, options);
+  }
+
+  #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
+    const keyId = this.#ports.random.token();
+    const der = key.export({ format: 'der', type: 'pkcs8' });
+    const sealedKey = this.#ports.cipher.seal(der, place(tenantId, keyId));
+    der.fill(0);
+    return { handle: { kms: this.#ports.name, keyId, algorithm }, publicJwk, sealedKey };
+  }
+
+  /** The sealed text is compared too, so that an altered row never signs with what was opened earlier. */
+  #opened({ tenantId, handle, sealedKey }: SigningKey): OpenKey {
+    const at = place(tenantId, handle.keyId);
+    const known = this.#open.get(at);
+    if (known !== undefined && known.sealedKey === sealedKey && known.algorithm === handle.algorithm)
+      return known;
+    if (sealedKey === undefined) throw new Error(`The local key ${handle.keyId} has no stored private half.`);
+
+    const der = this.#ports.cipher.open(sealedKey, at);
+    const { key, algorithm } = readPrivateKey(der);
+    der.fill(0);
+    if (algorithm !== handle.algorithm) {
+      throw new Error(`The local key ${handle.keyId} is for ${algorithm}, not for ${handle.algorithm}.`);
+    }
+    const opened: OpenKey = { sealedKey, algorithm, options: { key, dsaEncoding: 'ieee-p1363' } };
+    this.#open.set(at, opened);
+    return opened;
+  }
+}
+
+/** Additional data of the seal: a sealed key that was copied to another tenant or key does not open. */
+function place(tenantId: string, keyId: string): string {
+  return `kms/local/${tenantId}/${keyId}`;
+}

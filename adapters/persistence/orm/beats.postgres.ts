@@ -1,0 +1,340 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Beats, NewGrant, TenantHead, UsedValue } from '../../../application/ports/store.ts';
+import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import {
+  readBatch,
+  readGrant,
+  readHead,
+  readSession,
+  readStatusList,
+  SESSION_COLUMNS,
+  sealOutcome,
+  sealRequest,
+} from './session-codec.ts';
+import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
+import * as shared from './statements.ts';
+import { listSessionsQuery } from './statements.ts';
+
+const { HEAD } = shared;
+const BATCH_COLUMNS =
+  'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
+
+const named = (name: string, text: string): Statement => ({ name, text });
+
+// Data-modifying CTEs make each beat one round trip and one transaction.
+const INSERT_SESSION = `insert into sessions (${SESSION_COLUMNS}) values (${shared.SESSION_VALUES})
+  returning tenant_id, id, version, status, created_at`;
+const LOG_FROM = (source: string, time: string) =>
+  `insert into session_events (tenant_id, session_id, version, status, at)
+   select tenant_id, id, version, status, ${time} from ${source}`;
+
+const OPEN_SESSION = named('open_session', `with s as (${INSERT_SESSION}) ${LOG_FROM('s', 'created_at')}`);
+
+const OPEN_SESSION_WITH_GRANT = named(
+  'open_session_with_grant',
+  `with s as (${INSERT_SESSION}),
+   g as (insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids,
+           expires_at, attempts) values ($1, $16, $17, $2, $3, $18, $19, $20, $21, 0))
+   ${LOG_FROM('s', 'created_at')}`,
+);
+
+const FETCH_SESSION = named(
+  'fetch_session',
+  `with u as (
+     update sessions set status = 'fetched', version = version + 1, updated_at = $3
+     where tenant_id = $1 and public_id = $2 and status = 'active' and expires_at > $3
+       and exists (select 1 from tenants where id = $1 and status = 'active')
+     returning *),
+   e as (${LOG_FROM('u', 'updated_at')})
+   select ${HEAD}, s.*, exists (select 1 from u) as changed from tenants t
+   left join lateral (
+     select * from u
+     union all
+     select * from sessions where tenant_id = $1 and public_id = $2 and not exists (select 1 from u)
+   ) s on true
+   where t.id = $1`,
+);
+
+const USE_VALUES = (first: number) =>
+  `insert into used_values (tenant_id, kind, hash, expires_at)
+   select $1, v.kind, v.hash, v.expires_at
+   from unnest($${first}::text[], $${first + 1}::text[], $${first + 2}::bigint[]) as v(kind, hash, expires_at)
+   on conflict do nothing returning kind`;
+
+const CONSUME_GRANT = named(
+  'consume_grant',
+  `with n as (${USE_VALUES(4)}),
+   g as (
+     update grants set consumed_at = $3
+     where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
+       and (select count(*) from n) = cardinality($4::text[])
+       and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
+         and s.status in ('active', 'fetched') and s.expires_at > $3)
+     returning id)
+   select coalesce((select array_agg(kind) from n), '{}') as fresh, exists (select 1 from g) as consumed`,
+);
+
+const REMEMBER = named(
+  'remember',
+  `with n as (${USE_VALUES(2)}) select coalesce((select array_agg(kind) from n), '{}') as fresh`,
+);
+
+const FORGET = named(
+  'forget',
+  `delete from used_values where tenant_id = $1
+   and (kind, hash) in (select * from unnest($2::text[], $3::text[]))`,
+);
+
+const CLAIM_CREDENTIAL_REQUEST = named(
+  'claim_credential_request',
+  `with n as (${USE_VALUES(3)})
+   select ${HEAD}, s.*, coalesce((select array_agg(kind) from n), '{}') as fresh
+   from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
+);
+
+const RECORD_ISSUANCE = named(
+  'record_issuance',
+  `with u as (
+     update sessions set issued_mask = issued_mask | $9,
+       status = case when status in ('active', 'fetched') and (issued_mask | $9) = $10 then 'completed' else status end,
+       version = version + case when status in ('active', 'fetched') and (issued_mask | $9) = $10 then 1 else 0 end,
+       updated_at = $8
+     where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')
+     returning tenant_id, id, version, status, updated_at),
+   b as (insert into issued_batches (${BATCH_COLUMNS})
+     select $1, $2, $3::text, $4::text, $5::int, $6::text, $7::int, $8 from u),
+   e as (${LOG_FROM('u', 'updated_at')} where status = 'completed' on conflict do nothing returning 1)
+   select version, status, exists (select 1 from e) as changed from u`,
+);
+
+const RECORD_OUTCOME = named(
+  'record_outcome',
+  `with u as (
+     update sessions set status = coalesce($4, status), outcome = $6, version = version + 1, updated_at = $7
+     where tenant_id = $1 and id = $2 and version = $3 and ($4::text is null or status = any($5::text[]))
+     returning tenant_id, id, version, status, updated_at),
+   e as (${LOG_FROM('u', 'updated_at')} where $4::text is not null)
+   select version from u`,
+);
+
+const CHANGE_STATUSES = named(
+  'change_statuses',
+  `with l as (update status_lists set version = version + 1
+     where tenant_id = $1 and id in (select id from status_lists
+       where tenant_id = $1 and id = any($2::text[]) order by id for update)
+     returning id, version)
+   insert into status_entries (tenant_id, list_id, idx, status, changed_version)
+   select $1, v.list_id, v.idx, v.status, l.version
+   from unnest($2::text[], $3::int[], $4::int[]) as v(list_id, idx, status) join l on l.id = v.list_id
+   on conflict (tenant_id, list_id, idx)
+     do update set status = excluded.status, changed_version = excluded.changed_version`,
+);
+
+const REMOVE_SESSION = named(
+  'remove_session_whole',
+  `with g as (${shared.REMOVE_SESSION_GRANTS.text}), e as (${shared.REMOVE_SESSION_EVENTS.text})
+   ${shared.REMOVE_SESSION.text} returning id`,
+);
+
+const SESSION_VERSIONS = named(
+  'session_versions',
+  'select id, version from sessions where tenant_id = $1 and id = any($2::text[])',
+);
+const STATUS_LIST_HEADS = named(
+  'status_list_heads',
+  'select id, version from status_lists where tenant_id = $1 and id = any($2::text[])',
+);
+
+export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: TenantId): Beats {
+  const all = (statement: Statement, ...parameters: Parameter[]) =>
+    sql.query(statement, [tenantId, ...parameters]);
+  const one = async (statement: Statement, ...parameters: Parameter[]) =>
+    (await all(statement, ...parameters))[0];
+  const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
+  const valuesOf = (used: readonly UsedValue[]): Parameter[] => [
+    used.map((value) => value.kind),
+    used.map((value) => value.hash),
+    used.map((value) => value.expiresAt.getTime()),
+  ];
+  /** A refused use leaves nothing behind: what this call remembered beside the known value is forgotten. */
+  const replayedKind = async (used: readonly UsedValue[], fresh: readonly string[]) => {
+    if (fresh.length === used.length) return undefined;
+    const replayed = used.find((value) => !fresh.includes(value.kind)) ?? used[0];
+    const mine = used.filter((value) => fresh.includes(value.kind));
+    if (mine.length > 0)
+      await all(
+        FORGET,
+        mine.map((value) => value.kind),
+        mine.map((value) => value.hash),
+      );
+    return replayed?.kind;
+  };
+
+  return {
+    async head(): Promise<TenantHead | undefined> {
+      const row = await one(shared.HEAD_OF_TENANT);
+      return row === undefined ? undefined : readHead(row);
+    },
+    async openSession(session: Session, grant?: NewGrant) {
+      const parameters = sessionParameters(cipher, session);
+      if (grant === undefined) await all(OPEN_SESSION, ...parameters);
+      else await all(OPEN_SESSION_WITH_GRANT, ...parameters, ...grantParameters(grant));
+    },
+    async findSession(id) {
+      const row = await one(shared.FIND_SESSION, id);
+      return row === undefined ? undefined : readSession(cipher, row);
+    },
+    async listSessions(query) {
+      const { statement, parameters } = listSessionsQuery(query);
+      const rows = await all(statement, ...parameters);
+      return rows.map((row) => readSession(cipher, row));
+    },
+    async sessionVersions(ids) {
+      const rows = await all(SESSION_VERSIONS, ids);
+      return rows.map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) }));
+    },
+    async removeSession(id) {
+      return (await one(REMOVE_SESSION, id)) !== undefined;
+    },
+    async findByPublicId(publicId) {
+      const row = await one(shared.FIND_BY_PUBLIC_ID, publicId);
+      return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+    },
+    async fetchSession(publicId, now) {
+      const row = await one(FETCH_SESSION, publicId, now.getTime());
+      if (row === undefined) return undefined;
+      return { head: readHead(row), session: sessionOf(row), changed: Boolean(row['changed']) };
+    },
+    async findGrant(codeHash) {
+      const row = await one(shared.FIND_GRANT, codeHash);
+      if (row === undefined) return undefined;
+      return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
+    },
+    async consumeGrant(grantId, used, now) {
+      const row = await one(CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used));
+      if ((await replayedKind(used, (row?.['fresh'] ?? []) as string[])) !== undefined) return 'replayed';
+      return row?.['consumed'] === true ? 'consumed' : 'spent';
+    },
+    async countFailedAttempt(grantId, maximum, now) {
+      await all(shared.COUNT_FAILED_ATTEMPT, grantId, maximum, now.getTime());
+    },
+    async remember(used) {
+      const row = await one(REMEMBER, ...valuesOf(used));
+      return (await replayedKind(used, (row?.['fresh'] ?? []) as string[])) === undefined;
+    },
+    async claimCredentialRequest(publicId, used) {
+      const row = await one(CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used));
+      if (row === undefined) return undefined;
+      const replayed = await replayedKind(used, row['fresh'] as string[]);
+      return {
+        head: readHead(row),
+        session: sessionOf(row),
+        ...(replayed === undefined ? {} : { replayed }),
+      };
+    },
+    async takeStatusRun(listId, count) {
+      const row = await one(shared.TAKE_STATUS_RUN, listId, count);
+      return row === undefined ? undefined : Number(row['first']);
+    },
+    async recordIssuance(sessionId, batch, bit, completeMask, now) {
+      const row = await one(
+        RECORD_ISSUANCE,
+        sessionId,
+        batch.id,
+        batch.credentialConfigurationId,
+        batch.count,
+        batch.statusListId,
+        batch.firstCounter,
+        now.getTime(),
+        bit,
+        completeMask,
+      );
+      if (row === undefined) return undefined;
+      const status = row['status'] as Session['status'];
+      return { status, version: Number(row['version']), changed: Boolean(row['changed']) };
+    },
+    async issuedBatches(sessionId) {
+      return (await all(shared.ISSUED_BATCHES, sessionId)).map(readBatch);
+    },
+    async claimResponse(id, now) {
+      return (await one(shared.CLAIM_RESPONSE, id, now.getTime())) !== undefined;
+    },
+    async recordOutcome(session, event, outcome, now) {
+      const { from, to } = event === undefined ? { from: OPEN_STATUSES, to: null } : transition(event);
+      const sealed = sealOutcome(cipher, tenantId, session.id, outcome);
+      const row = await one(RECORD_OUTCOME, session.id, session.version, to, from, sealed, now.getTime());
+      return row === undefined ? undefined : Number(row['version']);
+    },
+    async changeStatuses(changes) {
+      const last = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
+      const rows = [...last.values()];
+      if (rows.length === 0) return;
+      const lists = rows.map((change) => change.listId);
+      await all(
+        CHANGE_STATUSES,
+        lists,
+        rows.map((change) => change.index),
+        rows.map((change) => change.status),
+      );
+    },
+    async findStatusList(id) {
+      const row = await one(shared.FIND_STATUS_LIST, id);
+      return row === undefined ? undefined : readStatusList(cipher, row);
+    },
+    async statusListHeads(ids) {
+      const rows = await all(STATUS_LIST_HEADS, ids);
+      return rows.map((row) => ({ id: row['id'] as string, version: Number(row['version']) }));
+    },
+    async statusEntries(listId, afterVersion) {
+      const rows = await all(shared.STATUS_ENTRIES, listId, afterVersion);
+      return rows.map((row) => ({ index: Number(row['idx']), status: Number(row['status']) }));
+    },
+    async saveStatusToken(listId, token, version, issuedAt, expiresAt) {
+      await all(shared.SAVE_STATUS_TOKEN, listId, token, version, issuedAt.getTime(), expiresAt.getTime());
+    },
+    async sessionEvents(id, after, limit) {
+      return (await all(shared.SESSION_EVENTS, id, after, limit)).map(readEvent);
+    },
+  };
+}
+
+export function readEvent(row: Row) {
+  return {
+    sequence: Number(row['version']),
+    version: Number(row['version']),
+    status: row['status'] as Session['status'],
+    at: new Date(Number(row['at'])),
+  };
+}
+
+/** Without the tenant, which the caller puts first. */
+function sessionParameters(cipher: Cipher, session: Session): Parameter[] {
+  return [
+    session.id,
+    session.publicId,
+    session.kind,
+    session.status,
+    session.version,
+    session.createdAt.getTime(),
+    session.updatedAt.getTime(),
+    session.expiresAt.getTime(),
+    JSON.stringify(session.configurationIds),
+    session.useDcApi,
+    sealRequest(cipher, session),
+    sealOutcome(cipher, session.tenantId, session.id, session.outcome),
+    session.issuedMask,
+    session.claimedAt?.getTime() ?? null,
+  ];
+}
+
+function grantParameters(grant: NewGrant): Parameter[] {
+  return [
+    grant.id,
+    grant.kind,
+    grant.codeHash,
+    grant.txCodeHash,
+    JSON.stringify(grant.credentialConfigurationIds),
+    grant.expiresAt.getTime(),
+  ];
+}

@@ -1,0 +1,89 @@
+import type { Chores } from '../../../application/ports/store.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
+
+const named = (name: string, text: string): Statement => ({ name, text });
+
+const PORTION = `select tenant_id, id from sessions
+  where expires_at <= $1 and status in ('active', 'fetched') order by expires_at limit $2`;
+const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
+
+const EXPIRE_POSTGRES = named(
+  'expire_sessions',
+  `with p as (${PORTION} for update skip locked),
+   u as (update sessions s set status = 'expired', version = version + 1, updated_at = $1
+     from p where s.tenant_id = p.tenant_id and s.id = p.id
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
+   e as (${LOG} select tenant_id, id, version, status, updated_at from u)
+   select tenant_id, id from u`,
+);
+const EXPIRE_SQLITE = named(
+  'expire_sessions',
+  `update sessions set status = 'expired', version = version + 1, updated_at = $1
+   where (tenant_id, id) in (${PORTION}) returning tenant_id, id, version`,
+);
+const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, 'expired', $4)`);
+
+const FORGET_VALUES = `delete from used_values where (tenant_id, kind, hash) in
+  (select tenant_id, kind, hash from used_values where expires_at <= $1 limit $2)`;
+const FORGET_GRANTS = `delete from grants where (tenant_id, id) in
+  (select tenant_id, id from grants where expires_at <= $1 limit $2)`;
+const FORGET = [named('forget_values', FORGET_VALUES), named('forget_grants', FORGET_GRANTS)];
+
+const LEASE = named(
+  'lease',
+  `insert into leases (name, holder, expires_at) values ($1, $2, $3)
+   on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
+     where leases.expires_at <= $4 or leases.holder = excluded.holder
+   returning holder`,
+);
+
+const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
+  rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
+
+export function postgresChores(sql: PostgresSql): Chores {
+  return {
+    async expireSessions(now, limit) {
+      return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
+    },
+    async forgetExpired(now, limit) {
+      let gone = 0;
+      for (const { name, text } of FORGET) {
+        const counted = named(name, `with d as (${text} returning 1) select count(*) as gone from d`);
+        gone += Number((await sql.query(counted, [now.getTime(), limit]))[0]?.['gone']);
+      }
+      return gone;
+    },
+    async tryLease(name, holder, now, ttlSeconds) {
+      const until = now.getTime() + ttlSeconds * 1000;
+      return (await sql.query(LEASE, [name, holder, until, now.getTime()])).length > 0;
+    },
+  };
+}
+
+export function sqliteChores(sql: SqliteSql): Chores {
+  return {
+    expireSessions: (now, limit) =>
+      sql.beat((run) => {
+        const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);
+        for (const row of rows) {
+          const [tenantId, id, version] = [
+            String(row['tenant_id']),
+            String(row['id']),
+            Number(row['version']),
+          ];
+          run.change(LOG_SQLITE, tenantId, id, version, now.getTime());
+        }
+        return pairs(rows);
+      }),
+    forgetExpired: (now, limit) =>
+      sql.beat((run) =>
+        FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
+      ),
+    tryLease: (name, holder, now, ttlSeconds) =>
+      sql.beat((run) => {
+        const until = now.getTime() + ttlSeconds * 1000;
+        return run.all(LEASE, name, holder, until, now.getTime()).length > 0;
+      }),
+  };
+}

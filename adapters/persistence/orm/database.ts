@@ -1,0 +1,72 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { MikroORM } from '@mikro-orm/core';
+import { Migrator } from '@mikro-orm/migrations';
+import { allRows } from './rows/all.ts';
+
+export type Dialect = 'postgres' | 'sqlite';
+
+export type DatabaseSettings = {
+  /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
+  readonly url: string;
+  /** Connections per process; PostgreSQL only. */
+  readonly poolSize: number;
+};
+
+export function dialectOf(url: string): Dialect {
+  return url.startsWith('sqlite:') ? 'sqlite' : 'postgres';
+}
+
+/** Opens the database and brings its schema up to date. The caller closes what it opened. */
+export async function openDatabase(settings: DatabaseSettings): Promise<MikroORM> {
+  const orm = await connect(settings);
+  try {
+    await orm.migrator.up();
+  } catch (error) {
+    await orm.close();
+    throw error;
+  }
+  return orm;
+}
+
+/** Connects without touching the schema; for the migration command. */
+export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
+  const dialect = dialectOf(settings.url);
+  const folder = join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
+  const common = {
+    entities: allRows,
+    extensions: [Migrator],
+    migrations: {
+      path: folder,
+      pathTs: folder,
+      emit: 'ts' as const,
+      tableName: 'schema_migrations',
+      snapshot: true,
+      snapshotOnMigrate: false,
+      silent: true,
+      logger: () => {},
+    },
+    discovery: { warnWhenNoEntities: false },
+    allowGlobalContext: false,
+    forceUtcTimezone: true,
+  };
+  if (dialect === 'sqlite') {
+    const { MikroORM: SqliteOrm } = await import('@mikro-orm/sqlite');
+    const file = settings.url.slice('sqlite:'.length);
+    if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const orm = await SqliteOrm.init({ ...common, dbName: file });
+    const native = await orm.em.getConnection().getNativeClient();
+    native.pragma('journal_mode = wal');
+    native.pragma('synchronous = normal');
+    native.pragma('busy_timeout = 5000');
+    return orm as unknown as MikroORM;
+  }
+  const { MikroORM: PostgresOrm } = await import('@mikro-orm/postgresql');
+  const orm = await PostgresOrm.init({
+    ...common,
+    clientUrl: settings.url,
+    pool: { min: 0, max: settings.poolSize },
+  });
+  return orm as unknown as MikroORM;
+}

@@ -1,0 +1,314 @@
+import { type EntityManager, type EntityName, raw } from '@mikro-orm/core';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Documents, ServiceRepositories, TenantRepositories } from '../../../application/ports/store.ts';
+import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
+import type { Role } from '../../../domain/clients/role.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type {
+  SessionStorageConfig,
+  StatusListConfig,
+  Tenant,
+  TenantStatus,
+} from '../../../domain/tenants/tenant.ts';
+import { decodeDocument, encodeDocument } from './document-codec.ts';
+import {
+  ClientRow,
+  CredentialConfigurationRow,
+  IssuanceConfigurationRow,
+  KeyChainRow,
+  PresentationConfigurationRow,
+  TenantRow,
+} from './rows/administration.row.ts';
+import { allRows } from './rows/all.ts';
+import { StatusListRow } from './rows/status.row.ts';
+import { readStatusList, statusSecretPlace } from './session-codec.ts';
+
+type AnyRow = Record<string, unknown>;
+/** The document tables differ by name only, so one repository serves them all. */
+const anyRow = (row: unknown) => row as EntityName<AnyRow>;
+
+/** Repositories of one tenant inside one transaction; `touched` tells whether something was written. */
+export function tenantRepositories(
+  em: EntityManager,
+  cipher: Cipher,
+  tenantId: TenantId,
+  touched: () => void,
+): TenantRepositories {
+  const documents = <T extends { readonly id: string }>(
+    row: EntityName<AnyRow>,
+    table: string,
+  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, touched);
+  return {
+    tenant: {
+      async get() {
+        const row = await em.findOne(TenantRow, { id: tenantId });
+        if (row === null) throw new Failure('not_found', 'there is no such tenant');
+        return readTenant(row);
+      },
+      async save(tenant) {
+        const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
+        const data = { ...columns, version: tenant.version + 1 };
+        const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
+        if (changed === 0) throw staleWrite('tenant');
+        touched();
+        return { ...tenant, version: tenant.version + 1 };
+      },
+    },
+    clients: {
+      async get(clientId) {
+        const row = await em.findOne(ClientRow, { clientId });
+        if (row === null) throw new Failure('not_found', 'there is no such client');
+        return readClient(row);
+      },
+      async list() {
+        return (await em.find(ClientRow, {}, { orderBy: { clientId: 'asc' } })).map(readClient);
+      },
+      async add(client) {
+        await addClient(em, client);
+        touched();
+      },
+      async save(client) {
+        touched();
+        return saveClient(em, client, { tenantId });
+      },
+      async remove(clientId) {
+        const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
+        if (removed === 0) throw new Failure('not_found', 'there is no such client');
+        touched();
+      },
+    },
+    issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations'),
+    credentialConfigurations: documents(anyRow(CredentialConfigurationRow), 'credential_configurations'),
+    presentationConfigurations: documents(
+      anyRow(PresentationConfigurationRow),
+      'presentation_configurations',
+    ),
+    keyChains: documents(anyRow(KeyChainRow), 'key_chains'),
+    statusLists: {
+      async get(id) {
+        const row = await em.findOne(StatusListRow, { id });
+        if (row === null) throw new Failure('not_found', 'there is no such status list');
+        return readStatusList(cipher, snakeCase(row as unknown as AnyRow));
+      },
+      async list() {
+        const rows = await em.find(StatusListRow, {}, { orderBy: { createdAt: 'asc', id: 'asc' } });
+        return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
+      },
+      async add(list) {
+        const { secret, token: _token, createdAt, ...columns } = list;
+        await em.insert(StatusListRow, {
+          ...columns,
+          tenantId,
+          secret: cipher.seal(secret, statusSecretPlace(tenantId, list.id)),
+          createdAt: createdAt.getTime(),
+          token: null,
+        });
+        touched();
+      },
+    },
+  };
+}
+
+export function serviceRepositories(em: EntityManager): ServiceRepositories {
+  const unscoped = { filters: { tenant: false } } as const;
+  return {
+    tenants: {
+      async get(id) {
+        const row = await em.findOne(TenantRow, { id });
+        if (row === null) throw new Failure('not_found', 'there is no such tenant');
+        return readTenant(row);
+      },
+      async find(id) {
+        const row = await em.findOne(TenantRow, { id });
+        return row === null ? undefined : readTenant(row);
+      },
+      async list() {
+        return (await em.find(TenantRow, {}, { orderBy: { id: 'asc' } })).map(readTenant);
+      },
+      async add(tenant) {
+        await insertUnique('a tenant of this id exists already', () =>
+          em.insert(TenantRow, tenantColumns(tenant)),
+        );
+      },
+      async remove(id) {
+        const removed = await em.nativeDelete(TenantRow, { id });
+        if (removed === 0) throw new Failure('not_found', 'there is no such tenant');
+        for (const row of allRows) {
+          if (!('tenantId' in row.meta.properties)) continue;
+          await em.nativeDelete(anyRow(row), { tenantId: id }, unscoped);
+        }
+      },
+    },
+    clients: {
+      async find(clientId) {
+        const row = await em.findOne(ClientRow, { clientId }, unscoped);
+        return row === null ? undefined : readClient(row);
+      },
+      async listOf(tenantId) {
+        const rows = await em.find(ClientRow, { tenantId }, { ...unscoped, orderBy: { clientId: 'asc' } });
+        return rows.map(readClient);
+      },
+      async add(client) {
+        await addClient(em, client);
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
+      },
+      async save(client) {
+        const saved = await saveClient(em, client, { tenantId: client.tenantId });
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
+        return saved;
+      },
+    },
+  };
+}
+
+/** Whoever caches something of the tenant reads it anew after this. */
+export async function raiseRevision(em: EntityManager, tenantId: TenantId): Promise<void> {
+  await em.nativeUpdate(TenantRow, { id: tenantId }, { revision: raw<number>('revision + 1') });
+}
+
+function documentsOf<T extends { readonly id: string }>(
+  em: EntityManager,
+  cipher: Cipher,
+  tenantId: TenantId,
+  row: EntityName<AnyRow>,
+  table: string,
+  touched: () => void,
+): Documents<T> {
+  const place = (id: string) => `${table}/body/${tenantId}/${id}`;
+  const read = (found: AnyRow): T =>
+    decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
+  const columns = (document: T) => {
+    const { createdAt, updatedAt } = document as unknown as { createdAt: Date; updatedAt: Date };
+    return {
+      tenantId,
+      id: document.id,
+      body: cipher.seal(encodeDocument(document), place(document.id)),
+      createdAt: createdAt.getTime(),
+      updatedAt: updatedAt.getTime(),
+    };
+  };
+  return {
+    async get(id) {
+      const found = await this.find(id);
+      if (found === undefined)
+        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      return found;
+    },
+    async find(id) {
+      const found = await em.findOne(row, { id } as AnyRow);
+      return found === null ? undefined : read(found as AnyRow);
+    },
+    async list() {
+      const rows = await em.find(row, {}, { orderBy: { id: 'asc' } as never });
+      return rows.map((found) => read(found as AnyRow));
+    },
+    async add(document) {
+      await insertUnique('this id exists already', () => em.insert(row, columns(document) as AnyRow));
+      touched();
+    },
+    async put(document) {
+      await em.upsert(row, columns(document) as AnyRow);
+      touched();
+    },
+    async remove(id) {
+      const removed = await em.nativeDelete(row, { id, tenantId } as AnyRow);
+      if (removed === 0)
+        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      touched();
+    },
+  };
+}
+
+async function insertUnique(message: string, insert: () => Promise<unknown>): Promise<void> {
+  try {
+    await insert();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'UniqueConstraintViolationException') {
+      throw new Failure('conflict', message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function staleWrite(what: string): Failure {
+  return new Failure('conflict', `the ${what} was changed meanwhile; read it again and repeat the change`);
+}
+
+async function addClient(em: EntityManager, client: Client): Promise<void> {
+  await insertUnique('a client of this id exists already', () => em.insert(ClientRow, clientColumns(client)));
+}
+
+async function saveClient(
+  em: EntityManager,
+  client: Client,
+  scope: { tenantId: string | null },
+): Promise<Client> {
+  const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
+  const data = { ...columns, version: client.version + 1 };
+  const where = { clientId, tenantId: scope.tenantId, version: client.version };
+  const changed = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
+  if (changed === 0) throw staleWrite('client');
+  return { ...client, version: client.version + 1 };
+}
+
+function tenantColumns(tenant: Tenant) {
+  return { ...tenant, createdAt: tenant.createdAt.getTime(), updatedAt: tenant.updatedAt.getTime() };
+}
+
+function readTenant(row: TenantRow): Tenant {
+  return {
+    id: row.id as TenantId,
+    name: row.name,
+    description: row.description ?? null,
+    status: row.status as TenantStatus,
+    sessionConfig: (row.sessionConfig ?? null) as SessionStorageConfig | null,
+    statusListConfig: (row.statusListConfig ?? null) as StatusListConfig | null,
+    revision: row.revision,
+    version: row.version,
+    createdAt: new Date(Number(row.createdAt)),
+    updatedAt: new Date(Number(row.updatedAt)),
+  };
+}
+
+function clientColumns(client: Client) {
+  return {
+    ...client,
+    roles: [...client.roles],
+    allowedPresentationConfigs:
+      client.allowedPresentationConfigs === null ? null : [...client.allowedPresentationConfigs],
+    allowedIssuanceConfigs:
+      client.allowedIssuanceConfigs === null ? null : [...client.allowedIssuanceConfigs],
+    pickUp:
+      client.pickUp === null ? null : { ...client.pickUp, expiresAt: client.pickUp.expiresAt.getTime() },
+    createdAt: client.createdAt.getTime(),
+    updatedAt: client.updatedAt.getTime(),
+  };
+}
+
+function readClient(row: ClientRow): Client {
+  const pickUp = row.pickUp as (Omit<SecretPickUp, 'expiresAt'> & { expiresAt: number }) | null | undefined;
+  return {
+    clientId: row.clientId,
+    tenantId: (row.tenantId ?? null) as TenantId | null,
+    roles: row.roles as Role[],
+    description: row.description ?? null,
+    allowedPresentationConfigs: row.allowedPresentationConfigs ?? null,
+    allowedIssuanceConfigs: row.allowedIssuanceConfigs ?? null,
+    secretHash: row.secretHash,
+    pickUp:
+      pickUp === null || pickUp === undefined ? null : { ...pickUp, expiresAt: new Date(pickUp.expiresAt) },
+    version: row.version,
+    createdAt: new Date(Number(row.createdAt)),
+    updatedAt: new Date(Number(row.updatedAt)),
+  };
+}
+
+function snakeCase(row: AnyRow): AnyRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
+}

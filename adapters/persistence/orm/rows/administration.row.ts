@@ -1,0 +1,72 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { tenantFilter } from './tenant-filter.ts';
+
+/** Times are milliseconds since the epoch in every table, alike in both dialects. */
+const time = () => p.bigint('number');
+
+export const TenantRow = defineEntity({
+  name: 'TenantRow',
+  tableName: 'tenants',
+  properties: {
+    id: p.string().primary(),
+    name: p.string(),
+    description: p.text().nullable(),
+    status: p.string(),
+    sessionConfig: p.json<unknown>().nullable(),
+    statusListConfig: p.json<unknown>().nullable(),
+    revision: p.integer(),
+    version: p.integer(),
+    createdAt: time(),
+    updatedAt: time(),
+  },
+});
+export type TenantRow = InferEntity<typeof TenantRow>;
+
+/** Clients are unique over all tenants, since the token endpoint knows them by their id alone. */
+export const ClientRow = defineEntity({
+  name: 'ClientRow',
+  tableName: 'clients',
+  properties: {
+    clientId: p.string().primary(),
+    tenantId: p.string().nullable(),
+    roles: p.json<string[]>(),
+    description: p.text().nullable(),
+    allowedPresentationConfigs: p.json<string[]>().nullable(),
+    allowedIssuanceConfigs: p.json<string[]>().nullable(),
+    secretHash: p.text(),
+    pickUp: p.json<unknown>().nullable(),
+    version: p.integer(),
+    createdAt: time(),
+    updatedAt: time(),
+  },
+  indexes: [{ name: 'clients_of_tenant', properties: ['tenantId', 'clientId'] }],
+  filters: tenantFilter,
+});
+export type ClientRow = InferEntity<typeof ClientRow>;
+
+/** A configuration document: its body is sealed, since it can hold webhook keys, claims and private keys. */
+function documentRow<const Name extends string, const Table extends string>(name: Name, tableName: Table) {
+  return defineEntity({
+    name,
+    tableName,
+    properties: {
+      tenantId: p.string().primary(),
+      id: p.string().primary(),
+      body: p.text(),
+      createdAt: time(),
+      updatedAt: time(),
+    },
+    filters: tenantFilter,
+  });
+}
+
+export const IssuanceConfigurationRow = documentRow('IssuanceConfigurationRow', 'issuance_configurations');
+export const CredentialConfigurationRow = documentRow(
+  'CredentialConfigurationRow',
+  'credential_configurations',
+);
+export const PresentationConfigurationRow = documentRow(
+  'PresentationConfigurationRow',
+  'presentation_configurations',
+);
+export const KeyChainRow = documentRow('KeyChainRow', 'key_chains');

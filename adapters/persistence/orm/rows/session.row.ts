@@ -1,0 +1,102 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { tenantFilter } from './tenant-filter.ts';
+
+const time = () => p.bigint('number');
+
+export const SessionRow = defineEntity({
+  name: 'SessionRow',
+  tableName: 'sessions',
+  properties: {
+    tenantId: p.string().primary(),
+    id: p.string().primary(),
+    publicId: p.string(),
+    kind: p.string(),
+    status: p.string(),
+    version: p.integer(),
+    createdAt: time(),
+    updatedAt: time(),
+    expiresAt: time(),
+    /** JSON array of configuration ids. */
+    configurationIds: p.text(),
+    useDcApi: p.boolean(),
+    /** Sealed; null after anonymisation. */
+    request: p.text().nullable(),
+    /** Sealed. */
+    outcome: p.text().nullable(),
+    issuedMask: p.integer(),
+    claimedAt: time().nullable(),
+  },
+  uniques: [{ name: 'sessions_public_id', properties: ['tenantId', 'publicId'] }],
+  // The status stands in no index, so that its changes rewrite none (heap-only updates in PostgreSQL).
+  indexes: [
+    { name: 'sessions_by_creation', properties: ['tenantId', 'createdAt', 'id'] },
+    { name: 'sessions_by_expiry', properties: ['expiresAt'] },
+  ],
+  filters: tenantFilter,
+});
+
+export const GrantRow = defineEntity({
+  name: 'GrantRow',
+  tableName: 'grants',
+  properties: {
+    tenantId: p.string().primary(),
+    id: p.string().primary(),
+    kind: p.string(),
+    sessionId: p.string(),
+    publicId: p.string(),
+    codeHash: p.string(),
+    txCodeHash: p.string().nullable(),
+    configurationIds: p.text(),
+    expiresAt: time(),
+    attempts: p.integer(),
+    consumedAt: time().nullable(),
+  },
+  uniques: [{ name: 'grants_code', properties: ['tenantId', 'codeHash'] }],
+  indexes: [{ name: 'grants_by_expiry', properties: ['expiresAt'] }],
+  filters: tenantFilter,
+});
+
+/** What may be used once (DPoP `jti`, `c_nonce`), remembered until it would have expired anyway. */
+export const UsedValueRow = defineEntity({
+  name: 'UsedValueRow',
+  tableName: 'used_values',
+  properties: {
+    tenantId: p.string().primary(),
+    kind: p.string().primary(),
+    hash: p.string().primary(),
+    expiresAt: time(),
+  },
+  indexes: [{ name: 'used_values_by_expiry', properties: ['expiresAt'] }],
+  filters: tenantFilter,
+});
+
+/** The event log: one row per change of a session's status. */
+export const SessionEventRow = defineEntity({
+  name: 'SessionEventRow',
+  tableName: 'session_events',
+  properties: {
+    tenantId: p.string().primary(),
+    sessionId: p.string().primary(),
+    version: p.integer().primary(),
+    status: p.string(),
+    at: time(),
+  },
+  filters: tenantFilter,
+});
+
+/** One row per batch of credentials, its status indices as a run of the list's counter. */
+export const IssuedBatchRow = defineEntity({
+  name: 'IssuedBatchRow',
+  tableName: 'issued_batches',
+  properties: {
+    tenantId: p.string().primary(),
+    sessionId: p.string().primary(),
+    id: p.string().primary(),
+    credentialConfigurationId: p.string(),
+    count: p.integer(),
+    statusListId: p.string().nullable(),
+    firstCounter: p.integer().nullable(),
+    issuedAt: time(),
+  },
+  filters: tenantFilter,
+});

@@ -1,0 +1,137 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { TenantHead } from '../../../application/ports/store.ts';
+import type { Grant } from '../../../domain/oauth/grant.ts';
+import type {
+  Session,
+  SessionKind,
+  SessionOutcome,
+  SessionRequest,
+  SessionStatus,
+} from '../../../domain/sessions/session.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
+import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
+import type { Row } from './sql.ts';
+
+const text = (value: unknown) => value as string;
+const number = (value: unknown) => Number(value);
+const date = (value: unknown) => new Date(Number(value));
+const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
+  value === null || value === undefined ? null : read(value);
+
+/** Columns of a session in the order of `sessionParameters`. */
+export const SESSION_COLUMNS =
+  'tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids, ' +
+  'use_dc_api, request, outcome, issued_mask, claimed_at';
+
+export function sealRequest(cipher: Cipher, session: Session): string | null {
+  if (session.request === null) return null;
+  return cipher.seal(JSON.stringify(session.request), place('request', session.tenantId, session.id));
+}
+
+export function sealOutcome(
+  cipher: Cipher,
+  tenantId: string,
+  id: string,
+  outcome: SessionOutcome | null,
+): string | null {
+  return outcome === null ? null : cipher.seal(JSON.stringify(outcome), place('outcome', tenantId, id));
+}
+
+function place(column: string, tenantId: string, id: string): string {
+  return `sessions/${column}/${tenantId}/${id}`;
+}
+
+export function readSession(cipher: Cipher, row: Row): Session {
+  const tenantId = text(row['tenant_id']) as TenantId;
+  const id = text(row['id']) as SessionId;
+  const open = (column: 'request' | 'outcome') =>
+    optional(row[column], (sealed) =>
+      JSON.parse(cipher.open(text(sealed), place(column, tenantId, id)).toString('utf8')),
+    );
+  return {
+    tenantId,
+    id,
+    publicId: text(row['public_id']) as PublicId,
+    kind: text(row['kind']) as SessionKind,
+    status: text(row['status']) as SessionStatus,
+    version: number(row['version']),
+    createdAt: date(row['created_at']),
+    updatedAt: date(row['updated_at']),
+    expiresAt: date(row['expires_at']),
+    configurationIds: JSON.parse(text(row['configuration_ids'])) as string[],
+    useDcApi: Boolean(row['use_dc_api']),
+    request: open('request') as SessionRequest | null,
+    outcome: open('outcome') as SessionOutcome | null,
+    issuedMask: number(row['issued_mask']),
+    claimedAt: optional(row['claimed_at'], date),
+  };
+}
+
+/** Reads `head_id, head_status, head_revision`, which every combined read carries. */
+export function readHead(row: Row): TenantHead {
+  return {
+    id: text(row['head_id']) as TenantId,
+    status: text(row['head_status']) as TenantStatus,
+    revision: number(row['head_revision']),
+  };
+}
+
+export function readGrant(row: Row): Grant {
+  return {
+    id: text(row['id']),
+    kind: 'pre_authorized_code',
+    sessionId: text(row['session_id']) as SessionId,
+    publicId: text(row['public_id']) as PublicId,
+    codeHash: text(row['code_hash']),
+    txCodeHash: optional(row['tx_code_hash'], text),
+    credentialConfigurationIds: JSON.parse(text(row['configuration_ids'])) as string[],
+    expiresAt: date(row['expires_at']),
+    attempts: number(row['attempts']),
+    consumedAt: optional(row['consumed_at'], date),
+  };
+}
+
+export function readBatch(row: Row): IssuedBatch {
+  return {
+    id: text(row['id']),
+    sessionId: text(row['session_id']) as SessionId,
+    credentialConfigurationId: text(row['credential_configuration_id']),
+    count: number(row['count']),
+    statusListId: optional(row['status_list_id'], text),
+    firstCounter: optional(row['first_counter'], number),
+    issuedAt: date(row['issued_at']),
+  };
+}
+
+export function statusSecretPlace(tenantId: string, id: string): string {
+  return `status_lists/secret/${tenantId}/${id}`;
+}
+
+export function readStatusList(cipher: Cipher, row: Row): StatusList {
+  const id = text(row['id']);
+  const jwt = optional(row['token'], text);
+  return {
+    id,
+    credentialConfigurationId: optional(row['credential_configuration_id'], text),
+    keyChainId: optional(row['key_chain_id'], text),
+    bits: number(row['bits']) as StatusList['bits'],
+    capacity: number(row['capacity']),
+    ttlSeconds: number(row['ttl_seconds']),
+    immediateUpdate: Boolean(row['immediate_update']),
+    enableAggregation: Boolean(row['enable_aggregation']),
+    secret: cipher.open(text(row['secret']), statusSecretPlace(text(row['tenant_id']), id)),
+    usedEntries: number(row['used_entries']),
+    version: number(row['version']),
+    createdAt: date(row['created_at']),
+    token:
+      jwt === null
+        ? null
+        : {
+            jwt,
+            version: number(row['token_version']),
+            issuedAt: date(row['token_issued_at']),
+            expiresAt: date(row['token_expires_at']),
+          },
+  };
+}

@@ -1,0 +1,132 @@
+import type { SessionQuery } from '../../../application/ports/store.ts';
+import { SESSION_COLUMNS } from './session-codec.ts';
+import type { Statement } from './sql.ts';
+
+/** Statements that read the same in both dialects. `$1` is the tenant throughout. */
+export const HEAD = 't.id as head_id, t.status as head_status, t.revision as head_revision';
+
+function statement(name: string, text: string): Statement {
+  return { name, text };
+}
+
+export const HEAD_OF_TENANT = statement('head', `select ${HEAD} from tenants t where t.id = $1`);
+
+export const FIND_SESSION = statement(
+  'find_session',
+  `select * from sessions where tenant_id = $1 and id = $2`,
+);
+
+export const FIND_BY_PUBLIC_ID = statement(
+  'find_by_public_id',
+  `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
+);
+
+/** Grants and events of a session go before the session itself. */
+export const REMOVE_SESSION_GRANTS = statement(
+  'remove_session_grants',
+  'delete from grants where tenant_id = $1 and session_id = $2',
+);
+export const REMOVE_SESSION_EVENTS = statement(
+  'remove_session_events',
+  'delete from session_events where tenant_id = $1 and session_id = $2',
+);
+export const REMOVE_SESSION = statement(
+  'remove_session',
+  'delete from sessions where tenant_id = $1 and id = $2',
+);
+
+export const FIND_GRANT = statement(
+  'find_grant',
+  `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
+);
+
+export const COUNT_FAILED_ATTEMPT = statement(
+  'count_failed_attempt',
+  `update grants set attempts = attempts + 1,
+     consumed_at = case when attempts + 1 >= $3 then $4 else consumed_at end
+   where tenant_id = $1 and id = $2 and consumed_at is null`,
+);
+
+export const TAKE_STATUS_RUN = statement(
+  'take_status_run',
+  `update status_lists set used_entries = used_entries + $3
+   where tenant_id = $1 and id = $2 and used_entries + $3 <= capacity
+   returning used_entries - $3 as first`,
+);
+
+export const ISSUED_BATCHES = statement(
+  'issued_batches',
+  'select * from issued_batches where tenant_id = $1 and session_id = $2 order by issued_at, id',
+);
+
+export const CLAIM_RESPONSE = statement(
+  'claim_response',
+  `update sessions set claimed_at = $3
+   where tenant_id = $1 and id = $2 and claimed_at is null and status in ('active', 'fetched') and expires_at > $3
+   returning id`,
+);
+
+export const FIND_STATUS_LIST = statement(
+  'find_status_list',
+  'select * from status_lists where tenant_id = $1 and id = $2',
+);
+
+export const STATUS_ENTRIES = statement(
+  'status_entries',
+  'select idx, status from status_entries where tenant_id = $1 and list_id = $2 and changed_version > $3',
+);
+
+export const SAVE_STATUS_TOKEN = statement(
+  'save_status_token',
+  `update status_lists set token = $3, token_version = $4, token_issued_at = $5, token_expires_at = $6
+   where tenant_id = $1 and id = $2
+     and (token_version is null or token_version < $4 or (token_version = $4 and token_issued_at < $5))`,
+);
+
+export const SESSION_EVENTS = statement(
+  'session_events',
+  `select version, status, at from session_events
+   where tenant_id = $1 and session_id = $2 and version > $3 order by version limit $4`,
+);
+
+export const INSERT_STATUS_LIST = statement(
+  'insert_status_list',
+  `insert into status_lists (tenant_id, id, credential_configuration_id, key_chain_id, bits, capacity, ttl_seconds,
+     immediate_update, enable_aggregation, secret, used_entries, version, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+);
+
+export const SESSION_VALUES = SESSION_COLUMNS.split(', ')
+  .map((_, index) => `$${index + 1}`)
+  .join(', ');
+
+/** Keyset paging: the cost of a page does not grow with its number. */
+export function listSessionsQuery(query: SessionQuery): {
+  statement: Statement;
+  parameters: (string | number)[];
+} {
+  const parameters: (string | number)[] = [];
+  const bind = (value: string | number) => `$${parameters.push(value) + 1}`;
+  const conditions = ['tenant_id = $1'];
+  let shape = query.ascending ? 'up' : 'down';
+  if (query.kinds.length === 1) {
+    conditions.push(`kind = ${bind(query.kinds[0] ?? '')}`);
+    shape += '_kind';
+  }
+  if (query.status !== undefined) {
+    conditions.push(`status = ${bind(query.status)}`);
+    shape += '_status';
+  }
+  if (query.since !== undefined) {
+    conditions.push(`created_at >= ${bind(query.since.getTime())}`);
+    shape += '_since';
+  }
+  if (query.after !== undefined) {
+    const place = `(${bind(query.after.createdAt.getTime())}, ${bind(query.after.id)})`;
+    conditions.push(`(created_at, id) ${query.ascending ? '>' : '<'} ${place}`);
+    shape += '_after';
+  }
+  const order = query.ascending ? 'created_at asc, id asc' : 'created_at desc, id desc';
+  const text = `select * from sessions where ${conditions.join(' and ')} order by ${order} limit ${bind(query.limit)}`;
+  return { statement: statement(`list_sessions_${shape}`, text), parameters };
+}

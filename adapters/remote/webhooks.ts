@@ -1,0 +1,85 @@
+import {
+  type Remote,
+  RemoteError,
+  type RemoteFault,
+  type RemoteResponse,
+} from '../../application/ports/remote.ts';
+import { WebhookError, type WebhookFault, Webhooks } from '../../application/ports/webhooks.ts';
+import { type Json, parseJson } from '../../domain/shared/json.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+
+const TIMEOUT_MS = 10_000;
+const ANSWER_BYTES = 256 * 1024;
+
+const FAULTS: Readonly<Record<RemoteFault, { reason: WebhookFault; message: string }>> = {
+  refused_address: { reason: 'refused_address', message: 'is not an address that may be called' },
+  timeout: { reason: 'timeout', message: `did not answer within ${TIMEOUT_MS / 1000} seconds` },
+  too_large: { reason: 'too_large', message: `answered with more than ${ANSWER_BYTES / 1024} KiB` },
+  unreachable: { reason: 'unreachable', message: 'could not be reached' },
+  redirected: { reason: 'bad_status', message: 'answered with a redirect; give the final address' },
+};
+
+/** Delivers webhooks through the one way out of the service. */
+export class RemoteWebhooks extends Webhooks {
+  readonly #remote: Remote;
+
+  constructor(ports: { readonly remote: Remote }) {
+    super();
+    this.#remote = ports.remote;
+  }
+
+  override async post(
+    webhook: WebhookConfig,
+    body: Json,
+    options: { readonly deliveryId: string },
+  ): Promise<{ status: number; body: Json | undefined }> {
+    const place = describe(webhook.url);
+    const answer = await this.#deliver(webhook, JSON.stringify(body), options.deliveryId, place);
+    const { status } = answer;
+    if (status < 200 || status > 299) {
+      throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
+    }
+    if (answer.body.length === 0) return { status, body: undefined };
+    const parsed = parseBody(answer.body);
+    if (parsed === undefined)
+      throw new WebhookError('not_json', `${place} answered with something that is no JSON.`);
+    return { status, body: parsed };
+  }
+
+  async #deliver(webhook: WebhookConfig, body: string, id: string, place: string): Promise<RemoteResponse> {
+    const key = webhook.auth?.config;
+    try {
+      return await this.#remote.request(webhook.url, {
+        method: 'POST',
+        headers: {
+          ...(key === undefined ? {} : { [key.headerName]: key.value }),
+          'content-type': 'application/json',
+          accept: 'application/json',
+          'idempotency-key': id,
+        },
+        body,
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: ANSWER_BYTES,
+      });
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      const { reason, message } = FAULTS[error.fault];
+      throw new WebhookError(reason, `${place} ${message}.`, { cause: error });
+    }
+  }
+}
+
+/** Origin and path: the query may carry a customer's secret. */
+function describe(url: string): string {
+  if (!URL.canParse(url)) return 'The webhook';
+  const { origin, pathname } = new URL(url);
+  return `The webhook ${origin}${pathname}`;
+}
+
+function parseBody(bytes: Buffer): Json | undefined {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { Random } from '../../application/ports/random.ts';
+
+const POOL_BYTES = 4096;
+/** Larger requests gain nothing from the pool and would only empty it. */
+const SMALL_BYTES = 256;
+
+/**
+ * The generator of the operating system. Small requests are served from a pool that is filled in one go, because
+ * a call into the generator costs more than its bytes. What was handed out is erased from the pool.
+ */
+export class NodeRandom extends Random {
+  readonly #pool = Buffer.alloc(POOL_BYTES);
+  #next = POOL_BYTES;
+
+  override bytes(length: number): Buffer {
+    if (length > SMALL_BYTES) return randomBytes(length);
+    const part = this.#take(length);
+    const own = Buffer.from(part);
+    part.fill(0);
+    return own;
+  }
+
+  override token(bits: 128 | 192 | 256 = 128): string {
+    const part = this.#take(bits / 8);
+    const text = part.toString('base64url');
+    part.fill(0);
+    return text;
+  }
+
+  #take(length: number): Buffer {
+    if (this.#next + length > POOL_BYTES) {
+      randomFillSync(this.#pool);
+      this.#next = 0;
+    }
+    const part = this.#pool.subarray(this.#next, this.#next + length);
+    this.#next += length;
+    return part;
+  }
+}

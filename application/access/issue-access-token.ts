@@ -1,0 +1,49 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { AccessTokens } from '../ports/access-tokens.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+
+type Ports = {
+  readonly accessTokens: AccessTokens;
+  readonly secrets: Secrets;
+  readonly store: Store;
+  readonly settings: ServiceSettings;
+};
+
+/** A hash that no secret has: an unknown client costs the same time as a wrong secret. */
+const NOBODY = `argon2id$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/** The client credentials grant of the administrative interface (RFC 6749 section 4.4). */
+export class IssueAccessToken {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant. */
+  async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
+    const { accessTokens, secrets, store, settings } = this.#ports;
+    const refused = new Failure('invalid_client', 'unknown client or wrong secret');
+    if (clientId === settings.rootClient.clientId) {
+      if (!equal(secret, settings.rootClient.secret)) throw refused;
+      return accessTokens.issue({ subject: clientId, clientId, roles: ['tenants:manage'] });
+    }
+    const client = await store.forService(async ({ clients, tenants }) => {
+      const found = await clients.find(clientId);
+      if (found === undefined || found.tenantId === null) return undefined;
+      const tenant = await tenants.find(found.tenantId);
+      return tenant?.status === 'active' ? found : undefined;
+    });
+    const matches = await secrets.verify(secret, client?.secretHash ?? NOBODY);
+    if (client === undefined || client.tenantId === null || !matches) throw refused;
+    return accessTokens.issue({ subject: client.tenantId, clientId, roles: client.roles });
+  }
+}
+
+function equal(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}

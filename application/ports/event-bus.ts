@@ -1,0 +1,12 @@
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+
+/** A hint that a row changed. The row is the truth: a lost or doubled hint costs latency, never correctness. */
+export type WakeUp =
+  | { readonly type: 'session'; readonly tenantId: TenantId; readonly sessionId: SessionId }
+  | { readonly type: 'status-list'; readonly tenantId: TenantId; readonly listId: string };
+
+export abstract class EventBus {
+  abstract publish(wakeUp: WakeUp): void;
+  /** @returns how to stop listening. */
+  abstract subscribe(listener: (wakeUp: WakeUp) => void): () => void;
+}

@@ -1,0 +1,17 @@
+/** What use cases must know of the configuration. Read once at the start, frozen. */
+export abstract class ServiceSettings {
+  /** Public address without a trailing slash. Every published address begins with it. */
+  abstract readonly publicUrl: string;
+  abstract readonly version: string;
+  abstract readonly sessionTtlSeconds: number;
+  abstract readonly statusDefaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number };
+  abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
+  /** Keys for hashes and tokens of our own, 32 bytes each; the first makes, all verify. */
+  abstract readonly nonceKeys: readonly Buffer[];
+  abstract readonly txCodeKey: Buffer;
+}
+
+/** `{PUBLIC_URL}/{tenant}`: the Credential Issuer Identifier and the built-in authorization server's issuer. */
+export function issuerIdentifier(settings: ServiceSettings, tenantId: string): string {
+  return `${settings.publicUrl}/${tenantId}`;
+}

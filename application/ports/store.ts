@@ -1,0 +1,210 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { CredentialConfiguration, IssuanceConfiguration } from '../../domain/issuance/configuration.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { Grant } from '../../domain/oauth/grant.ts';
+import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type {
+  Session, SessionEvent, SessionKind, SessionOutcome, SessionStatus,
+} from '../../domain/sessions/session.ts';
+import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
+import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+
+/**
+ * The only door to stored data. `forTenant` and `forService` run one transaction; `beats` are the atomic steps
+ * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong.
+ */
+export abstract class Store {
+  /** Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back. */
+  abstract forTenant<T>(tenantId: TenantId, work: (repositories: TenantRepositories) => Promise<T>): Promise<T>;
+  /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
+  abstract forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T>;
+  /** The steps of the hot paths, each atomic by itself. */
+  abstract beats(tenantId: TenantId): Beats;
+  /** Chores over all tenants, each in bounded portions. */
+  abstract readonly chores: Chores;
+  /** Resolves when the database answers. */
+  abstract ping(): Promise<void>;
+}
+
+/** Documents of one kind, found by their id within the tenant. */
+export type Documents<T> = {
+  /** @throws Failure `not_found`. */
+  get(id: string): Promise<T>;
+  find(id: string): Promise<T | undefined>;
+  /** In order of their ids. */
+  list(): Promise<T[]>;
+  /** @throws Failure `conflict` when the id is taken. */
+  add(document: T): Promise<void>;
+  /** Creates or replaces. */
+  put(document: T): Promise<void>;
+  /** @throws Failure `not_found`. */
+  remove(id: string): Promise<void>;
+};
+
+/** Every write through these repositories raises the tenant's revision in the same transaction. */
+export type TenantRepositories = {
+  readonly tenant: {
+    get(): Promise<Tenant>;
+    /** @throws Failure `conflict` when `tenant.version` is not the stored one. */
+    save(tenant: Tenant): Promise<Tenant>;
+  };
+  readonly clients: {
+    get(clientId: string): Promise<Client>;
+    list(): Promise<Client[]>;
+    /** @throws Failure `conflict` when the id is taken, by whichever tenant. */
+    add(client: Client): Promise<void>;
+    /** @throws Failure `conflict` when `client.version` is not the stored one. */
+    save(client: Client): Promise<Client>;
+    remove(clientId: string): Promise<void>;
+  };
+  readonly issuanceConfiguration: Documents<IssuanceConfiguration>;
+  readonly credentialConfigurations: Documents<CredentialConfiguration>;
+  readonly presentationConfigurations: Documents<PresentationConfiguration>;
+  readonly keyChains: Documents<KeyChain>;
+  readonly statusLists: {
+    get(id: string): Promise<StatusList>;
+    list(): Promise<StatusList[]>;
+    /** Lists with room left for a configuration: its own, and the shared ones. */
+    add(list: StatusList): Promise<void>;
+  };
+};
+
+export type ServiceRepositories = {
+  readonly tenants: {
+    get(id: TenantId): Promise<Tenant>;
+    find(id: TenantId): Promise<Tenant | undefined>;
+    list(): Promise<Tenant[]>;
+    /** @throws Failure `conflict` when the id is taken. */
+    add(tenant: Tenant): Promise<void>;
+    /** Removes the tenant and all that is its own. */
+    remove(id: TenantId): Promise<void>;
+  };
+  readonly clients: {
+    find(clientId: string): Promise<Client | undefined>;
+    listOf(tenantId: TenantId): Promise<Client[]>;
+    add(client: Client): Promise<void>;
+    save(client: Client): Promise<Client>;
+  };
+};
+
+/** What a wallet path must know about a tenant before anything else. */
+export type TenantHead = { readonly id: TenantId; readonly status: TenantStatus; readonly revision: number };
+
+/** A value that may be used once: a DPoP `jti`, a `c_nonce`. Remembered until it would have expired anyway. */
+export type UsedValue = { readonly kind: 'dpop_jti' | 'c_nonce'; readonly hash: string; readonly expiresAt: Date };
+
+export type SessionQuery = {
+  readonly kinds: readonly SessionKind[];
+  readonly status?: SessionStatus;
+  readonly since?: Date;
+  readonly ascending: boolean;
+  readonly limit: number;
+  /** The last session of the page before. */
+  readonly after?: { readonly createdAt: Date; readonly id: string };
+};
+
+export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt'>;
+
+export type StatusChange = { readonly listId: string; readonly index: number; readonly status: number };
+
+export type Beats = {
+  /** The tenant's head, or undefined when there is no such tenant. One cheap read. */
+  head(): Promise<TenantHead | undefined>;
+
+  /** Writes a new session, its grant and its first event. */
+  openSession(session: Session, grant?: NewGrant): Promise<void>;
+  findSession(id: SessionId): Promise<Session | undefined>;
+  listSessions(query: SessionQuery): Promise<Session[]>;
+  /** Versions and statuses of many sessions at once, for event streams. */
+  sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
+  removeSession(id: SessionId): Promise<boolean>;
+  /** @returns head and session in one read; the session is undefined for an unknown `publicId`. */
+  findByPublicId(publicId: PublicId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
+  /**
+   * A wallet fetches: `active` becomes `fetched` once, later fetches change nothing.
+   * @returns head and session as it is afterwards.
+   */
+  fetchSession(
+    publicId: PublicId,
+    now: Date,
+  ): Promise<{ head: TenantHead; session: Session | undefined; changed: boolean } | undefined>;
+
+  /** @returns head, grant and its session in one read. */
+  findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
+  /**
+   * Consumes a grant and remembers `used` in one step.
+   * @returns `replayed` when one of `used` was known (nothing is consumed then), `spent` when somebody else was
+   *   first or the grant's session ended.
+   */
+  consumeGrant(grantId: string, used: readonly UsedValue[], now: Date): Promise<'consumed' | 'spent' | 'replayed'>;
+  /** Counts a failed attempt; at `maximum` the grant is spent. */
+  countFailedAttempt(grantId: string, maximum: number, now: Date): Promise<void>;
+
+  /** Remembers values. @returns whether all of them were new; if not, none is remembered. */
+  remember(used: readonly UsedValue[]): Promise<boolean>;
+  /**
+   * Takes what a credential request spends (proof `jti`, `c_nonce`) and reads its session in one step.
+   * @returns `replayed` names the kind that was known already; then nothing is remembered.
+   */
+  claimCredentialRequest(
+    publicId: PublicId,
+    used: readonly UsedValue[],
+  ): Promise<{ head: TenantHead; session: Session | undefined; replayed?: UsedValue['kind'] } | undefined>;
+
+  /** A run of `count` counters of a list. @returns the first, or undefined when the list has no such room left. */
+  takeStatusRun(listId: string, count: number): Promise<number | undefined>;
+  /**
+   * Records what was issued and sets the session's bit; the session completes when `completeMask` is full.
+   * @returns the session's status and version afterwards, or undefined when the session is gone or failed.
+   */
+  recordIssuance(
+    sessionId: SessionId,
+    batch: IssuedBatch,
+    bit: number,
+    completeMask: number,
+    now: Date,
+  ): Promise<{ status: SessionStatus; version: number; changed: boolean } | undefined>;
+  issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
+
+  /** Takes a response in: exactly one caller gets `true`. */
+  claimResponse(id: SessionId, now: Date): Promise<boolean>;
+  /**
+   * Ends or annotates a session in one step: the event, if any, must be possible, the outcome replaces the old.
+   * @returns the session's version afterwards, or undefined when the event was not possible any more.
+   */
+  recordOutcome(
+    session: Session,
+    event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
+    outcome: SessionOutcome,
+    now: Date,
+  ): Promise<number | undefined>;
+
+  /** Applies status changes and raises the versions of their lists in one transaction. */
+  changeStatuses(changes: readonly StatusChange[], now: Date): Promise<void>;
+  findStatusList(id: string): Promise<StatusList | undefined>;
+  statusListHeads(ids: readonly string[]): Promise<{ id: string; version: number }[]>;
+  /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
+  statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
+  /** Keeps a signed token unless a newer one is there already. */
+  saveStatusToken(listId: string, token: string, version: number, issuedAt: Date, expiresAt: Date): Promise<void>;
+
+  /** Event log of one session after a sequence number, oldest first, at most `limit`. */
+  sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
+};
+
+export type SessionLogEntry = {
+  readonly sequence: number;
+  readonly version: number;
+  readonly status: SessionStatus;
+  readonly at: Date;
+};
+
+export type Chores = {
+  /** Marks sessions whose time is over. @returns those it changed, at most `limit`. */
+  expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
+  /** Forgets used values and grants that could not be used any more. @returns how many rows went. */
+  forgetExpired(now: Date, limit: number): Promise<number>;
+  /** One conditional update: true for the one instance that may run the job now. */
+  tryLease(name: string, holder: string, now: Date, ttlSeconds: number): Promise<boolean>;
+};

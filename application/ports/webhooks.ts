@@ -1,0 +1,40 @@
+import type { Json } from '../../domain/shared/json.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+
+/** Why a delivery counts as failed. `refused_address`: nothing left the machine. */
+export type WebhookFault =
+  | 'unreachable'
+  | 'timeout'
+  | 'refused_address'
+  | 'bad_status'
+  | 'not_json'
+  | 'too_large';
+
+export class WebhookError extends Error {
+  readonly reason: WebhookFault;
+  /** Present with `bad_status`, unless the backend answered with a redirect. */
+  readonly status: number | undefined;
+
+  /** @param message for the operator. Never the key, the query of the address or any part of a body. */
+  constructor(reason: WebhookFault, message: string, options: { status?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'WebhookError';
+    this.reason = reason;
+    this.status = options.status;
+  }
+}
+
+/** Calls customers' backends. */
+export abstract class Webhooks {
+  /**
+   * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
+   * @param options `deliveryId` is the same for each attempt of one delivery, so the backend can recognize it.
+   * @returns the successful status and what was answered; `undefined` for an empty body.
+   * @throws WebhookError for everything else.
+   */
+  abstract post(
+    webhook: WebhookConfig,
+    body: Json,
+    options: { readonly deliveryId: string },
+  ): Promise<{ readonly status: number; readonly body: Json | undefined }>;
+}

@@ -1,0 +1,121 @@
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import {
+  type DisclosedObject,
+  type ProcessedClaims,
+  processDisclosures,
+} from '../../domain/formats/sd-jwt/disclosures.ts';
+import {
+  checkKeyBindingClaims,
+  checkKeyBindingHeader,
+  type ExpectedBinding,
+} from '../../domain/formats/sd-jwt/key-binding.ts';
+import { type OpenedSdJwt, openSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
+import {
+  checkForbiddenDisclosures,
+  checkIssuerHeader,
+  readCertificateChain,
+  readHolderKey,
+  readSdJwtVc,
+  readStatusReference,
+  type SdJwtVc,
+  type StatusReference,
+} from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
+import type { Signatures } from '../ports/signatures.ts';
+
+export type ExpectedSdJwtVc = ExpectedBinding & {
+  readonly anchors: readonly TrustAnchor[];
+  /** Whether the query demands a key binding JWT. One that is there is checked in any case. */
+  readonly holderBinding: boolean;
+  readonly haip?: boolean;
+  /** Allowed `alg` of the credential and of the key binding JWT (OpenID4VP 1.0 appendix B.3.4). */
+  readonly sdJwtAlgorithms: readonly string[];
+  readonly kbAlgorithms: readonly string[];
+};
+
+export type CheckedSdJwtVc = SdJwtVc & {
+  /** Arrays may hold `UNDISCLOSED`; `withoutTombstones` removes it for output. */
+  readonly claims: DisclosedObject;
+  /** The issuer's payload as it was signed, digests and all: what every presentation shows. */
+  readonly alwaysVisible: JsonObject;
+  readonly header: JsonObject;
+  readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  readonly statusReference?: StatusReference;
+  /** The key that the holder proved. */
+  readonly holderKey?: PublicJwk;
+  /** The expected transaction data that the holder confirmed. */
+  readonly confirmedTransactionData: readonly string[];
+};
+
+type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
+
+/**
+ * Checks one presented SD-JWT VC: form, issuer, disclosures, times, key binding (RFC 9901 section 7.3). Its
+ * status is not asked for, and whether it answers the query is not looked at.
+ * @throws Refusal with the reason; `NonceRefusal` when the whole response has to be refused.
+ */
+export function checkSdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
+  const opened = openSdJwt(text);
+  // RFC 9901 section 9.5: the request decides whether key binding is needed, not what has arrived.
+  if (expected.holderBinding && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing');
+
+  const { header, payload } = opened.issuer;
+  const issuer = checkIssuer(ports, opened, expected);
+  const processed = processDisclosures(payload, opened.disclosures);
+  checkForbiddenDisclosures(payload, processed);
+  const credential = readSdJwtVc(payload, processed, expected.now);
+  const binding = checkBinding(ports, opened, processed, expected);
+  const statusReference = readStatusReference(payload);
+  return {
+    ...credential,
+    claims: processed.claims,
+    alwaysVisible: payload,
+    header,
+    issuer,
+    ...(statusReference !== undefined && { statusReference }),
+    ...binding,
+  };
+}
+
+function checkIssuer(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc['issuer'] {
+  const { header, signingInput, signature } = opened.issuer;
+  const algorithm = checkIssuerHeader(header, expected.sdJwtAlgorithms);
+  const chain = readCertificateChain(header);
+  const { now, anchors, haip = false } = expected;
+  const verdict = ports.certificates.validate(chain, anchors, now, { haip });
+  const key = verdict.trusted ? verdict.key : leafKey(chain[0]);
+  if (key !== undefined) {
+    // RFC 8725 section 3.1: the algorithm follows from the key.
+    if (algorithmOf(key) !== algorithm) throw new Refusal('issuer_alg', 'does not fit the key');
+    // A broken signature is reported before a chain that does not hold.
+    if (!ports.signatures.verify(key, signingInput, signature)) throw new Refusal('issuer_signature');
+  }
+  if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
+  return verdict;
+}
+
+function leafKey(certificate: string | undefined): PublicJwk | undefined {
+  return certificate === undefined
+    ? undefined
+    : readCertificate(Buffer.from(certificate, 'base64'))?.publicJwk;
+}
+
+function checkBinding(
+  ports: Ports,
+  opened: OpenedSdJwt,
+  processed: ProcessedClaims,
+  expected: ExpectedSdJwtVc,
+): Pick<CheckedSdJwtVc, 'holderKey' | 'confirmedTransactionData'> {
+  const { keyBinding, issuer, boundText } = opened;
+  if (keyBinding === undefined) return { confirmedTransactionData: [] };
+  const { header, payload, signingInput, signature } = keyBinding;
+  const holderKey = readHolderKey(issuer.payload);
+  checkKeyBindingHeader(header, holderKey, expected.kbAlgorithms);
+  // RFC 9901 section 7.3 step 5b
+  if (!ports.signatures.verify(holderKey, signingInput, signature)) throw new Refusal('kb_signature');
+  const confirmed = checkKeyBindingClaims(payload, boundText, processed.hashName, expected);
+  return { holderKey, confirmedTransactionData: confirmed };
+}

@@ -1,0 +1,103 @@
+import {
+  caValidity,
+  commonNames,
+  DEFAULT_CERT_VALIDITY_DAYS,
+  leafValidity,
+} from '../../domain/keys/certificate-profile.ts';
+import type { KeyChain, KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { Random } from '../ports/random.ts';
+
+const DEFAULT_ROTATION_DAYS = 90;
+
+type Ports = {
+  readonly kms: Kms;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly random: Random;
+  readonly clock: Clock;
+};
+
+export type NewKeyChain = {
+  readonly tenantId: string;
+  readonly id?: string;
+  readonly description?: string;
+  readonly usages: readonly KeyUsage[];
+  readonly algorithm?: SigningAlgorithm;
+  /** KMS provider of both keys. Absent: the tenant's, else the default one. */
+  readonly provider?: string;
+  readonly subjectName: string;
+  /** Host name that wallets see; it becomes the leaf's subject alternative name. */
+  readonly dnsName: string;
+  readonly certValidityDays?: number;
+};
+
+/**
+ * Makes an internal CA and a leaf that it certifies. A self-signed leaf would be simpler, but HAIP 1.0 section 6.1.1
+ * refuses one, and the anchor that others configure would change with each rotation.
+ */
+export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise<KeyChain> {
+  const now = ports.clock.now();
+  const certValidityDays = wanted.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS;
+  // Before any key is made: a refused request must not leave keys behind in an external KMS.
+  leafValidity(now, certValidityDays, caValidity(now).notAfter);
+
+  const root = await makeRoot(ports, wanted, now);
+  const active = await makeLeaf(ports, wanted, root, now, certValidityDays);
+  return {
+    id: wanted.id ?? ports.random.token(),
+    tenantId: wanted.tenantId,
+    ...(wanted.description === undefined ? {} : { description: wanted.description }),
+    usages: wanted.usages,
+    kmsProvider: active.key.handle.kms,
+    root,
+    active,
+    rotationEnabled: false,
+    rotationIntervalDays: DEFAULT_ROTATION_DAYS,
+    certValidityDays,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
+  const { tenantId, algorithm = 'ES256', provider, subjectName } = wanted;
+  const key = await ports.kms.generate(tenantId, algorithm, provider);
+  const validity = caValidity(now);
+  const certificate = await ports.certificateAuthority.issue(
+    {
+      kind: 'ca',
+      subject: { commonName: commonNames(subjectName).ca },
+      publicJwk: key.publicJwk,
+      ...validity,
+    },
+    { key: signingKey(tenantId, key) },
+  );
+  return { key, certificate, notAfter: validity.notAfter };
+}
+
+async function makeLeaf(
+  ports: Ports,
+  wanted: NewKeyChain,
+  root: KeyRoot,
+  now: Date,
+  days: number,
+): Promise<KeyLeaf> {
+  const { tenantId, algorithm = 'ES256', provider, subjectName, dnsName } = wanted;
+  const key = await ports.kms.generate(tenantId, algorithm, provider);
+  const validity = leafValidity(now, days, root.notAfter);
+  const certificate = await ports.certificateAuthority.issue(
+    {
+      kind: 'leaf',
+      subject: { commonName: commonNames(subjectName).leaf },
+      publicJwk: key.publicJwk,
+      dnsNames: [dnsName],
+      ...validity,
+    },
+    { key: signingKey(tenantId, root.key), certificate: root.certificate },
+  );
+  return { key, certificates: [certificate], notAfter: validity.notAfter };
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { Failure, invalidInput } from '../shared/failure.ts';
+import type { TenantId } from '../shared/ids.ts';
+import { Role } from './role.ts';
+
+export type Client = {
+  readonly clientId: string;
+  /** `null` only for accounts that manage tenants. */
+  readonly tenantId: TenantId | null;
+  readonly roles: readonly Role[];
+  readonly description: string | null;
+  readonly allowedPresentationConfigs: readonly string[] | null;
+  readonly allowedIssuanceConfigs: readonly string[] | null;
+  /** Salted slow hash. The secret itself is nowhere. */
+  readonly secretHash: string;
+  /** A new secret that waits, sealed, to be picked up once. */
+  readonly pickUp: SecretPickUp | null;
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+export type SecretPickUp = {
+  readonly sealedSecret: string;
+  /** The role that made the secret; only an administrator with it may fetch the secret. */
+  readonly role: 'clients:manage' | 'tenants:manage';
+  readonly expiresAt: Date;
+};
+
+/** Minutes for which a new secret can be fetched, once. */
+export const PICK_UP_MINUTES = 10;
+
+export const ClientId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/, 'letters, digits and . _ : @ -, at most 128');
+
+const AllowList = z.array(z.string().min(1).max(128)).max(1000).nullable().optional();
+
+export const ClientCreation = z
+  .object({
+    clientId: ClientId,
+    roles: z.array(Role).min(1).max(20),
+    secret: z
+      .string()
+      .min(16, 'at least 16 characters; leave it out and one is generated')
+      .max(256)
+      .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
+      .optional(),
+    description: z.string().max(1000).nullable().optional(),
+    allowedPresentationConfigs: AllowList,
+    allowedIssuanceConfigs: AllowList,
+  })
+  .meta({ id: 'ClientCreation' });
+export type ClientCreation = z.infer<typeof ClientCreation>;
+
+export const ClientUpdate = z
+  .object({
+    roles: z.array(Role).min(1).max(20),
+    description: z.string().max(1000).nullable().optional(),
+    allowedPresentationConfigs: AllowList,
+    allowedIssuanceConfigs: AllowList,
+  })
+  .meta({ id: 'ClientUpdate' });
+export type ClientUpdate = z.infer<typeof ClientUpdate>;
+
+/**
+ * Nobody grants a role that it does not hold, and a tenant's client never manages tenants.
+ * @throws Failure `invalid_input` for `tenants:manage`, `forbidden` for a role the granter lacks.
+ */
+export function assertMayGrant(granted: readonly Role[], granter: readonly Role[]): void {
+  if (granted.includes('tenants:manage')) {
+    throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
+  }
+  const missing = granted.filter((role) => !granter.includes(role));
+  if (missing.length > 0) {
+    throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missing.join(', ')}`);
+  }
+}
+
+/** Empty or null means all. @throws Failure `forbidden` when a configuration is outside the client's list. */
+export function assertMayUse(allowed: readonly string[] | null, configurationIds: readonly string[]): void {
+  if (allowed === null || allowed.length === 0) return;
+  const foreign = configurationIds.find((id) => !allowed.includes(id));
+  if (foreign !== undefined) {
+    throw new Failure('forbidden', `this client may not use the configuration ${JSON.stringify(foreign)}`);
+  }
+}

@@ -1,0 +1,149 @@
+import { hash, type KeyObject, X509Certificate } from 'node:crypto';
+import { type PublicJwk, readPublicJwk } from '../../shared/jwk.ts';
+import { printName } from './name.ts';
+import { type DerElement, readElement, readElements, readOid, readSequence, TAG } from './reader.ts';
+
+/** What path validation needs to know of an X.509 certificate (RFC 5280 section 4). */
+export type Certificate = {
+  /** SHA-256 of the DER, base64url. */
+  readonly hash: string;
+  readonly x509: X509Certificate;
+  readonly publicKey: KeyObject;
+  /** Absent for keys that no credential is signed with, RSA for example. */
+  readonly publicJwk?: PublicJwk;
+  /** RFC 4514 string. */
+  readonly subjectText: string;
+  /** Names as DER, hexadecimal: equal names are equal texts. */
+  readonly subject: string;
+  readonly issuer: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  /** Dotted object identifier of the algorithm that the issuer signed with. */
+  readonly signatureAlgorithm: string;
+  /** Present when the extension is. */
+  readonly basicConstraints?: {
+    readonly critical: boolean;
+    readonly ca: boolean;
+    readonly pathLength?: number;
+  };
+  /** Present when the extension is: bit numbers of RFC 5280 section 4.2.1.3. */
+  readonly keyUsage?: ReadonlySet<number>;
+  /** Key identifiers, base64url. */
+  readonly authorityKeyId?: string;
+  readonly subjectKeyId?: string;
+  /** Dotted object identifiers. */
+  readonly extensions: ReadonlySet<string>;
+  readonly criticalExtensions: ReadonlySet<string>;
+};
+
+export const KEY_USAGE = { digitalSignature: 0, keyCertSign: 5 } as const;
+
+const EXTENSION = {
+  subjectKeyId: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  basicConstraints: '2.5.29.19',
+  authorityKeyId: '2.5.29.35',
+} as const;
+
+/** Reads a certificate strictly. `undefined` for anything that is not one. */
+export function readCertificate(der: Buffer): Certificate | undefined {
+  try {
+    return readFields(der);
+  } catch {
+    // DerError of ours, or OpenSSL could not read it: either way not a certificate.
+    return undefined;
+  }
+}
+
+function readFields(der: Buffer): Certificate | undefined {
+  const [toBeSigned, algorithm, signature] = readSequence(der);
+  if (toBeSigned === undefined || algorithm === undefined || signature === undefined) return undefined;
+  const fields = readElements(toBeSigned.content);
+  // RFC 5280 section 4.1.2.1: the version is left out in version 1.
+  const offset = fields[0]?.tag === 0xa0 ? 1 : 0;
+  const [inner, issuer, , subject] = fields.slice(offset + 1);
+  if (inner === undefined || issuer === undefined || subject === undefined) return undefined;
+  // RFC 5280 section 4.1.1.2: both must be the same.
+  if (!inner.whole.equals(algorithm.whole)) return undefined;
+
+  const x509 = new X509Certificate(der);
+  const publicJwk = publicJwkOf(x509.publicKey);
+  return {
+    hash: hash('sha256', der, 'base64url'),
+    x509,
+    publicKey: x509.publicKey,
+    ...(publicJwk !== undefined && { publicJwk }),
+    subjectText: printName(subject.whole),
+    subject: subject.whole.toString('hex'),
+    issuer: issuer.whole.toString('hex'),
+    notBefore: new Date(x509.validFrom),
+    notAfter: new Date(x509.validTo),
+    signatureAlgorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    ...readExtensions(fields.find((field) => field.tag === 0xa3)),
+  };
+}
+
+function publicJwkOf(key: KeyObject): PublicJwk | undefined {
+  if (key.asymmetricKeyType !== 'ec' && key.asymmetricKeyType !== 'ed25519') return undefined;
+  return readPublicJwk(key.export({ format: 'jwk' }));
+}
+
+type Extensions = Pick<
+  Certificate,
+  'basicConstraints' | 'keyUsage' | 'authorityKeyId' | 'subjectKeyId' | 'extensions' | 'criticalExtensions'
+>;
+
+function readExtensions(field: DerElement | undefined): Extensions {
+  const values = new Map<string, Buffer>();
+  const critical = new Set<string>();
+  for (const extension of field === undefined ? [] : readSequence(field.content)) {
+    const parts = readElements(extension.content);
+    const oid = readOid(parts[0]?.content ?? Buffer.alloc(0));
+    // RFC 5280 section 4.2: not more than once each
+    if (values.has(oid)) throw new Error('An extension occurs twice.');
+    if (parts[1]?.tag === TAG.boolean && parts[1].content[0] !== 0) critical.add(oid);
+    values.set(oid, parts.at(-1)?.content ?? Buffer.alloc(0));
+  }
+
+  const basicConstraints = values.get(EXTENSION.basicConstraints);
+  const keyUsage = values.get(EXTENSION.keyUsage);
+  const authority = values.get(EXTENSION.authorityKeyId);
+  const authorityKeyId = authority && readSequence(authority).find((part) => part.tag === 0x80);
+  const subjectKeyId = values.get(EXTENSION.subjectKeyId);
+  return {
+    extensions: new Set(values.keys()),
+    criticalExtensions: critical,
+    ...(basicConstraints && {
+      basicConstraints: readBasicConstraints(basicConstraints, critical.has(EXTENSION.basicConstraints)),
+    }),
+    ...(keyUsage && { keyUsage: readBits(readElement(keyUsage, TAG.bitString).content) }),
+    ...(authorityKeyId && { authorityKeyId: authorityKeyId.content.toString('base64url') }),
+    ...(subjectKeyId && {
+      subjectKeyId: readElement(subjectKeyId, TAG.octetString).content.toString('base64url'),
+    }),
+  };
+}
+
+/** RFC 5280 section 4.2.1.9 */
+function readBasicConstraints(value: Buffer, critical: boolean) {
+  const parts = readSequence(value);
+  const ca = parts.find((part) => part.tag === TAG.boolean);
+  const length = parts.find((part) => part.tag === TAG.integer);
+  return {
+    critical,
+    ca: ca !== undefined && ca.content[0] !== 0,
+    // Longer numbers are no path lengths; OpenSSL has refused negative ones.
+    ...(length !== undefined && {
+      pathLength: length.content.readUIntBE(0, Math.min(length.content.length, 4)),
+    }),
+  };
+}
+
+/** Numbers of the set bits of a BIT STRING's content. */
+function readBits(content: Buffer): ReadonlySet<number> {
+  const bits = new Set<number>();
+  for (let bit = 0; bit < (content.length - 1) * 8; bit++) {
+    if (((content[1 + (bit >> 3)] ?? 0) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
+  }
+  return bits;
+}

@@ -1,0 +1,50 @@
+import { decodeUtf8 } from '../jose/compact.ts';
+import { readElements, readOid, readSequence } from './reader.ts';
+
+/** RFC 4514 section 3, and the ones that certificates of legal persons carry. */
+const SHORT_NAMES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.9': 'STREET',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '0.9.2342.19200300.100.1.1': 'UID',
+  '0.9.2342.19200300.100.1.25': 'DC',
+};
+
+/** Tags of the string types whose content is ASCII or UTF-8: UTF8, Printable, IA5, Numeric. */
+const TEXT_TAGS = new Set([0x0c, 0x13, 0x16, 0x12]);
+
+/** RFC 4514 string of a distinguished name in DER, last relative name first. @throws DerError */
+export function printName(name: Buffer): string {
+  return readSequence(name)
+    .map((relative) =>
+      readElements(relative.content)
+        .map((pair) => printPair(pair.whole))
+        .join('+'),
+    )
+    .reverse()
+    .join(',');
+}
+
+function printPair(pair: Buffer): string {
+  const [type, value] = readSequence(pair);
+  if (type === undefined || value === undefined) return '';
+  const oid = readOid(type.content);
+  const text = TEXT_TAGS.has(value.tag) ? decodeUtf8(value.content) : undefined;
+  const short = SHORT_NAMES[oid];
+  // RFC 4514 section 2.4: a type without a name takes its value as hexadecimal DER.
+  if (short === undefined || text === undefined) return `${short ?? oid}=#${value.whole.toString('hex')}`;
+  return `${short}=${escapeValue(text)}`;
+}
+
+/** RFC 4514 section 2.4 */
+function escapeValue(text: string): string {
+  return text
+    .replace(/["+,;<>\\]/g, '\\$&')
+    .replace(/^[ #]/, '\\$&')
+    .replace(/ $/, '\\ ')
+    .replaceAll('\0', '\\00');
+}

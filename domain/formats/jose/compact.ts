@@ -1,0 +1,93 @@
+import { decodeBase64url, encodeBase64url } from '../../shared/base64url.ts';
+import { type JsonObject, parseJsonObject } from '../../shared/json.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
+
+/** A JWS in compact form (RFC 7515 section 7.1) whose payload is a JSON object. Nothing is verified yet. */
+export type CompactJws = {
+  readonly header: JsonObject;
+  readonly payload: JsonObject;
+  /** The exact ASCII text that the signature covers. */
+  readonly signingInput: string;
+  /** Raw signature; empty when the third part is. */
+  readonly signature: Buffer;
+};
+
+export type CompactLimits = {
+  /** Largest length of the whole text in characters. */
+  readonly length?: number;
+  /** Largest size of the decoded header in bytes. */
+  readonly headerBytes?: number;
+  /** Deepest nesting of header and payload. */
+  readonly depth?: number;
+};
+
+const DEFAULTS = { length: 1024 * 1024, headerBytes: 32 * 1024, depth: 32 } as const;
+
+/**
+ * Takes a compact JWS apart. `undefined` unless it is three parts of strict base64url, of which the first two
+ * are unambiguous JSON objects within `limits`.
+ */
+export function parseCompactJws(text: string, limits: CompactLimits = {}): CompactJws | undefined {
+  const { length, headerBytes, depth } = { ...DEFAULTS, ...limits };
+  if (text.length > length) return undefined;
+  const first = text.indexOf('.');
+  const second = text.indexOf('.', first + 1);
+  if (first < 1 || second < 0) return undefined;
+  // 4 characters of base64url carry 3 bytes; look before decoding.
+  if (first > Math.ceil(headerBytes / 3) * 4) return undefined;
+
+  const header = decodeObject(text.slice(0, first), depth);
+  const payload = decodeObject(text.slice(first + 1, second), depth);
+  const signature = decodeBase64url(text.slice(second + 1));
+  if (header === undefined || payload === undefined || signature === undefined) return undefined;
+  return { header, payload, signingInput: text.slice(0, second), signature };
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Text of UTF-8 bytes; `undefined` for bytes that are not UTF-8, instead of replacement characters. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function decodeObject(part: string, depth: number): JsonObject | undefined {
+  const bytes = decodeBase64url(part);
+  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
+  return text === undefined ? undefined : parseJsonObject(text, depth);
+}
+
+export type HeaderVerdict =
+  | { readonly algorithm: SigningAlgorithm; readonly fault?: undefined }
+  | { readonly fault: 'alg' | 'crit' };
+
+/**
+ * Reads the algorithm that a JOSE header announces. The caller still compares it with the one its key has.
+ * @param allowed names from the configuration; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm.
+ * @returns `fault: 'alg'` for an absent or not allowed algorithm, `'crit'` for extensions we do not know.
+ */
+export function readAlgorithm(header: JsonObject, allowed: readonly string[]): HeaderVerdict {
+  const name = header['alg'];
+  const algorithm = SIGNING_ALGORITHMS.find((known) => known === (name === 'Ed25519' ? 'EdDSA' : name));
+  if (algorithm === undefined || !allowed.some((other) => other === name || other === algorithm)) {
+    return { fault: 'alg' };
+  }
+  // RFC 7515 section 4.1.11: an extension that is not understood refuses the message; we understand none.
+  if (Object.hasOwn(header, 'crit')) return { fault: 'crit' };
+  // RFC 7797 section 6: an unencoded payload announces itself in `crit`, so `b64` alone is just as foreign.
+  if (Object.hasOwn(header, 'b64') && header['b64'] !== true) return { fault: 'crit' };
+  return { algorithm };
+}
+
+/** The text that a JWS signature covers (RFC 7515 section 5.1 step 8), ASCII. */
+export function buildSigningInput(header: JsonObject, payload: JsonObject): string {
+  return `${encodeBase64url(JSON.stringify(header))}.${encodeBase64url(JSON.stringify(payload))}`;
+}
+
+/** Compact serialization of a signed `signingInput` (RFC 7515 section 7.1). */
+export function joinCompact(signingInput: string, signature: Uint8Array): string {
+  return `${signingInput}.${encodeBase64url(signature)}`;
+}

@@ -1,0 +1,76 @@
+import { invalidInput } from '../../shared/failure.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { NEVER_DISCLOSABLE, RESERVED_NAMES } from './claim-names.ts';
+
+/**
+ * Says which parts of a document become selectively disclosable. For an object `hidden` names members, for an
+ * array it holds positions; `children` describes what lies below, by member name or decimal position.
+ */
+export type Frame = {
+  readonly hidden: ReadonlySet<string | number>;
+  /** How many digests without a disclosure are mixed in (RFC 9901 section 4.2.5). */
+  readonly decoys: number;
+  readonly children: ReadonlyMap<string, Frame>;
+};
+
+const MAX_FRAME_DEPTH = 24;
+const MAX_DECOYS = 100;
+
+/**
+ * Reads a disclosure frame, for example
+ * `{ "_sd": ["given_name"], "address": { "_sd": ["street"] }, "nationalities": { "_sd": [0, 1] } }`.
+ * @param path where the frame stands in the caller's document.
+ * @throws Failure `invalid_input` when it is malformed or hides a claim that has to stay visible.
+ */
+export function readDisclosureFrame(value: unknown, path = 'disclosureFrame'): Frame {
+  return readLevel(value, path, 1);
+}
+
+function readLevel(value: unknown, path: string, depth: number): Frame {
+  if (!isJsonObject(value)) throw invalidInput(path, 'A disclosure frame is an object.');
+  if (depth > MAX_FRAME_DEPTH) throw invalidInput(path, `A frame nests at most ${MAX_FRAME_DEPTH} levels.`);
+
+  const children = new Map<string, Frame>();
+  for (const [name, child] of Object.entries(value)) {
+    if (name === '_sd' || name === '_sd_decoy') continue;
+    const childPath = `${path}.${name}`;
+    if (RESERVED_NAMES.has(name)) throw invalidInput(childPath, `"${name}" is a reserved name.`);
+    // SD-JWT VC section 2.2.2.3: this includes all members of these claims.
+    if (depth === 1 && NEVER_DISCLOSABLE.has(name)) {
+      throw invalidInput(childPath, `"${name}" cannot be selectively disclosable.`);
+    }
+    children.set(name, readLevel(child, childPath, depth + 1));
+  }
+  return {
+    hidden: readHidden(value['_sd'], `${path}._sd`, depth === 1),
+    decoys: readDecoys(value['_sd_decoy'], `${path}._sd_decoy`),
+    children,
+  };
+}
+
+function readHidden(value: unknown, path: string, isRoot: boolean): ReadonlySet<string | number> {
+  const hidden = new Set<string | number>();
+  if (value === undefined) return hidden;
+  if (!Array.isArray(value)) throw invalidInput(path, '"_sd" is an array of names or positions.');
+
+  for (const entry of value as readonly unknown[]) {
+    const isPosition = typeof entry === 'number' && Number.isSafeInteger(entry) && entry >= 0;
+    if (typeof entry !== 'string' && !isPosition) {
+      throw invalidInput(path, '"_sd" holds member names, or positions counted from 0.');
+    }
+    if (RESERVED_NAMES.has(String(entry))) throw invalidInput(path, `"${entry}" is a reserved name.`);
+    // SD-JWT VC section 2.2.2.3
+    if (isRoot && NEVER_DISCLOSABLE.has(String(entry))) {
+      throw invalidInput(path, `"${entry}" cannot be selectively disclosable.`);
+    }
+    if (hidden.has(entry as string | number)) throw invalidInput(path, `"${entry}" stands there twice.`);
+    hidden.add(entry as string | number);
+  }
+  return hidden;
+}
+
+function readDecoys(value: unknown, path: string): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_DECOYS) return value;
+  throw invalidInput(path, `"_sd_decoy" is a number from 0 to ${MAX_DECOYS}.`);
+}

@@ -1,0 +1,184 @@
+import { hash } from 'node:crypto';
+import { decodeBase64url } from '../../shared/base64url.ts';
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type JsonPrimitive,
+  parseJson,
+} from '../../shared/json.ts';
+import { Refusal } from '../../shared/refusal.ts';
+import { decodeUtf8 } from '../jose/compact.ts';
+import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
+
+/** Stands in an array where a member was withheld, so that positions count as they were issued. */
+export const UNDISCLOSED: unique symbol = Symbol('undisclosed');
+
+export function isUndisclosed(value: unknown): value is typeof UNDISCLOSED {
+  return value === UNDISCLOSED;
+}
+
+/** Claims after processing. Objects have no prototype; arrays may hold `UNDISCLOSED`. */
+export type Disclosed = JsonPrimitive | readonly (Disclosed | typeof UNDISCLOSED)[] | DisclosedObject;
+export type DisclosedObject = { readonly [member: string]: Disclosed };
+
+export type ProcessedClaims = {
+  readonly claims: DisclosedObject;
+  /** Top-level claims that came out of a disclosure. */
+  readonly disclosedNames: ReadonlySet<string>;
+  /** The hash that `_sd_alg` names, as node:crypto calls it. `sd_hash` uses it, too. */
+  readonly hashName: string;
+};
+
+/** RFC 9901 section 9.4: no weak and no shortened functions. Names are case-sensitive (section 4.1.1). */
+const HASH_NAMES: ReadonlyMap<string, string> = new Map([
+  ['sha-256', 'sha256'],
+  ['sha-384', 'sha384'],
+  ['sha-512', 'sha512'],
+]);
+
+/** The name node:crypto has for a hash of the IANA registry that RFC 9901 section 4.1.1 refers to. */
+export function hashNameOf(ianaName: Json | undefined): string | undefined {
+  return typeof ianaName === 'string' ? HASH_NAMES.get(ianaName) : undefined;
+}
+
+type Disclosure = { readonly name?: string; readonly value: Json };
+type Work = {
+  readonly byDigest: ReadonlyMap<string, Disclosure>;
+  readonly seen: Set<string>;
+  readonly disclosedNames: Set<string>;
+  used: number;
+};
+
+/**
+ * Replaces digests by what was disclosed for them (RFC 9901 section 7.1 steps 2 to 6).
+ * @param payload of the issuer-signed JWT, whose signature has been verified.
+ * @throws Refusal when any rule of that section is broken.
+ */
+export function processDisclosures(payload: JsonObject, disclosures: readonly string[]): ProcessedClaims {
+  const hashName = Object.hasOwn(payload, '_sd_alg') ? hashNameOf(payload['_sd_alg']) : 'sha256';
+  // RFC 9901 section 7.1 step 2d
+  if (hashName === undefined) throw new Refusal('unsupported_hash');
+
+  const byDigest = new Map<string, Disclosure>();
+  for (const text of disclosures) {
+    const digest = hash(hashName, text, 'base64url');
+    // RFC 9901 section 7.1 step 4
+    if (byDigest.has(digest)) throw new Refusal('duplicate_disclosure');
+    byDigest.set(digest, readDisclosure(text));
+  }
+
+  const work: Work = { byDigest, seen: new Set(), disclosedNames: new Set(), used: 0 };
+  const claims = processObject(payload, work, 1);
+  // RFC 9901 section 7.1 step 5
+  if (work.used !== byDigest.size) throw new Refusal('unreferenced_disclosure');
+  return { claims, disclosedNames: work.disclosedNames, hashName };
+}
+
+/** RFC 9901 sections 4.2.1 and 4.2.2 */
+function readDisclosure(text: string): Disclosure {
+  const bytes = decodeBase64url(text);
+  const json = bytes === undefined ? undefined : decodeUtf8(bytes);
+  const parts = json === undefined ? undefined : parseJson(json, MAX_DEPTH + 1);
+  if (!Array.isArray(parts)) throw new Refusal('malformed_disclosure');
+  const [salt, second, third] = parts as readonly Json[];
+  if (typeof salt !== 'string' || second === undefined) throw new Refusal('malformed_disclosure');
+  if (parts.length === 2) return { value: second };
+  if (parts.length !== 3 || typeof second !== 'string' || third === undefined) {
+    throw new Refusal('malformed_disclosure');
+  }
+  return { name: second, value: third };
+}
+
+/** What was disclosed for `digest`; `undefined` for a decoy or a withheld value. */
+function redeem(digest: string, work: Work): Disclosure | undefined {
+  // RFC 9901 section 7.1 step 4: twice anywhere refuses, also when nothing was disclosed for it.
+  if (work.seen.has(digest)) throw new Refusal('duplicate_digest');
+  work.seen.add(digest);
+  const disclosure = work.byDigest.get(digest);
+  if (disclosure !== undefined) work.used++;
+  return disclosure;
+}
+
+function processValue(value: Json, work: Work, depth: number): Disclosed {
+  if (typeof value !== 'object' || value === null) return value;
+  return Array.isArray(value)
+    ? processArray(value as readonly Json[], work, depth)
+    : processObject(value as JsonObject, work, depth);
+}
+
+function processObject(source: JsonObject, work: Work, depth: number): DisclosedObject {
+  if (depth > MAX_DEPTH) throw new Refusal('too_deep');
+  const result: Record<string, Disclosed> = Object.create(null);
+  for (const name of Object.keys(source)) {
+    if (name === '_sd') continue;
+    if (name === '_sd_alg') {
+      // RFC 9901 section 4.1.1: at the top level only
+      if (depth > 1) throw new Refusal('nested_sd_alg');
+      continue;
+    }
+    // RFC 9901 section 4.1: "..." belongs to array members
+    if (name === '...') throw new Refusal('reserved_key');
+    result[name] = processValue(source[name] as Json, work, depth + 1);
+  }
+  if (Object.hasOwn(source, '_sd')) insertDisclosed(source, result, work, depth);
+  return result;
+}
+
+function insertDisclosed(
+  source: JsonObject,
+  result: Record<string, Disclosed>,
+  work: Work,
+  depth: number,
+): void {
+  const digests = source['_sd'];
+  // RFC 9901 section 4.2.4.1
+  if (!Array.isArray(digests)) throw new Refusal('malformed_sd');
+  for (const digest of digests as readonly Json[]) {
+    if (typeof digest !== 'string') throw new Refusal('malformed_sd');
+    const disclosure = redeem(digest, work);
+    if (disclosure === undefined) continue;
+    const { name, value } = disclosure;
+    // RFC 9901 section 7.1 step 3c
+    if (name === undefined) throw new Refusal('wrong_disclosure_length');
+    if (RESERVED_NAMES.has(name)) throw new Refusal('reserved_claim_name');
+    if (Object.hasOwn(source, name) || Object.hasOwn(result, name)) throw new Refusal('claim_exists');
+    if (depth === 1) work.disclosedNames.add(name);
+    result[name] = processValue(value, work, depth + 1);
+  }
+}
+
+function processArray(source: readonly Json[], work: Work, depth: number): Disclosed {
+  if (depth > MAX_DEPTH) throw new Refusal('too_deep');
+  return source.map((member) => {
+    if (!isJsonObject(member) || !Object.hasOwn(member, '...')) return processValue(member, work, depth + 1);
+    const digest = member['...'];
+    // RFC 9901 section 4.2.4.2: no other key
+    if (typeof digest !== 'string' || Object.keys(member).length !== 1) {
+      throw new Refusal('malformed_array_digest');
+    }
+    const disclosure = redeem(digest, work);
+    if (disclosure === undefined) return UNDISCLOSED;
+    // RFC 9901 section 7.1 step 3c
+    if (disclosure.name !== undefined) throw new Refusal('wrong_disclosure_length');
+    return processValue(disclosure.value, work, depth + 1);
+  });
+}
+
+/** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
+export function withoutTombstones(claims: DisclosedObject): JsonObject {
+  return outputOf(claims) as JsonObject;
+}
+
+function outputOf(value: Disclosed): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    return (value as readonly (Disclosed | typeof UNDISCLOSED)[])
+      .filter((member) => member !== UNDISCLOSED)
+      .map((member) => outputOf(member));
+  }
+  // Reserved names never got this far, so an ordinary object is safe and easier on its readers.
+  const result: Record<string, Json> = {};
+  for (const [name, member] of Object.entries(value as DisclosedObject)) result[name] = outputOf(member);
+  return result;
+}

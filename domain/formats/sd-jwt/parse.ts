@@ -1,0 +1,55 @@
+import { Refusal } from '../../shared/refusal.ts';
+import { type CompactJws, parseCompactJws } from '../jose/compact.ts';
+
+/** An SD-JWT or SD-JWT+KB taken apart (RFC 9901 section 4). Nothing is verified yet. */
+export type OpenedSdJwt = {
+  readonly issuer: CompactJws;
+  /** As received; their digests are over exactly these texts. */
+  readonly disclosures: readonly string[];
+  /** The key binding JWT. Absent when the text ends with `~`. */
+  readonly keyBinding?: CompactJws;
+  /** What `sd_hash` covers: everything up to and including the last `~` (RFC 9901 section 4.3.1). */
+  readonly boundText: string;
+};
+
+const MAX_LENGTH = 512 * 1024;
+const MAX_DISCLOSURES = 1000;
+const MAX_DISCLOSURE_LENGTH = 128 * 1024;
+const MAX_CERTIFICATES = 6;
+const HEADER_BYTES = 32 * 1024;
+const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
+
+/**
+ * Splits a presentation at `~`. The JSON serialization (RFC 9901 section 8) is not supported.
+ * @throws Refusal `malformed` for anything that does not have the form, or exceeds a limit.
+ */
+export function openSdJwt(text: string): OpenedSdJwt {
+  if (text.length > MAX_LENGTH) throw new Refusal('malformed', 'too long');
+  const lastTilde = text.lastIndexOf('~');
+  if (lastTilde < 0) throw new Refusal('malformed', 'no separator');
+
+  const boundText = text.slice(0, lastTilde + 1);
+  // One part more than allowed is enough to know that there are too many.
+  const parts = boundText.slice(0, -1).split('~', MAX_DISCLOSURES + 2);
+  const [issuerText = '', ...disclosures] = parts;
+  if (disclosures.length > MAX_DISCLOSURES) throw new Refusal('malformed', 'too many disclosures');
+  for (const disclosure of disclosures) {
+    if (disclosure.length > MAX_DISCLOSURE_LENGTH || !DISCLOSURE.test(disclosure)) {
+      throw new Refusal('malformed', 'a part is not a disclosure');
+    }
+  }
+
+  const issuer = openPart(issuerText, 'the issuer-signed JWT');
+  const { x5c } = issuer.header;
+  if (Array.isArray(x5c) && x5c.length > MAX_CERTIFICATES) throw new Refusal('malformed', 'x5c is too long');
+
+  const binding = text.slice(lastTilde + 1);
+  if (binding === '') return { issuer, disclosures, boundText };
+  return { issuer, disclosures, boundText, keyBinding: openPart(binding, 'the key binding JWT') };
+}
+
+function openPart(text: string, what: string): CompactJws {
+  const jws = parseCompactJws(text, { length: MAX_LENGTH, headerBytes: HEADER_BYTES });
+  if (jws === undefined) throw new Refusal('malformed', `${what} does not have its form`);
+  return jws;
+}

@@ -1,0 +1,146 @@
+import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
+import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
+import { readAlgorithm } from '../jose/compact.ts';
+import { NEVER_DISCLOSABLE } from './claim-names.ts';
+import type { ProcessedClaims } from './disclosures.ts';
+
+/** Clocks of others may be this wrong. */
+export const SKEW_SECONDS = 60;
+
+/** What the issuer says about the credential itself. Times are NumericDates (RFC 7519 section 2). */
+export type SdJwtVc = {
+  readonly vct: string;
+  readonly iss?: string;
+  readonly iat?: number;
+  readonly nbf?: number;
+  readonly exp?: number;
+};
+
+/** Where the status of a credential stands (Token Status List section 6.2). */
+export type StatusReference = { readonly idx: number; readonly uri: string };
+
+/**
+ * Checks the header of the issuer-signed JWT (SD-JWT VC section 2.2.1).
+ * @returns the algorithm it announces, which must still be the one of the issuer's key.
+ */
+export function checkIssuerHeader(header: JsonObject, allowed: readonly string[]): SigningAlgorithm {
+  const { typ } = header;
+  const type = typeof typ === 'string' ? typ.toLowerCase() : undefined;
+  // SD-JWT VC section 2.2.1; RFC 7515 section 4.1.9 lets "application/" be left out.
+  if (type !== 'dc+sd-jwt' && type !== 'application/dc+sd-jwt') throw new Refusal('issuer_typ');
+  return requireAlgorithm(header, allowed, 'issuer_alg');
+}
+
+/** @throws Refusal `reason` for an algorithm that is not allowed, `unsupported_crit` for an unknown extension. */
+export function requireAlgorithm(
+  header: JsonObject,
+  allowed: readonly string[],
+  reason: RefusalReason,
+): SigningAlgorithm {
+  const verdict = readAlgorithm(header, allowed);
+  if (verdict.fault === 'crit') throw new Refusal('unsupported_crit');
+  if (verdict.fault !== undefined) throw new Refusal(reason);
+  return verdict.algorithm;
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** The certificates of `x5c` as they stand there: DER in standard base64, leaf first (RFC 7515 section 4.1.6). */
+export function readCertificateChain(header: JsonObject): readonly string[] {
+  const { x5c } = header;
+  if (!Array.isArray(x5c) || x5c.length === 0) throw new Refusal('issuer_key_unresolved', 'no x5c');
+  const chain = x5c as readonly Json[];
+  // RFC 7515 section 4.1.6: base64, not base64url
+  if (!chain.every((entry): entry is string => typeof entry === 'string' && BASE64.test(entry))) {
+    throw new Refusal('issuer_key_unresolved', 'x5c is not base64');
+  }
+  return chain;
+}
+
+/**
+ * Refuses claims that came out of a disclosure although their type forbids it (SD-JWT VC section 2.2.2.3,
+ * RFC 9901 section 9.7). Parts of such claims count, disclosed or not.
+ */
+export function checkForbiddenDisclosures(payload: JsonObject, processed: ProcessedClaims): void {
+  for (const name of NEVER_DISCLOSABLE) {
+    const hidden = processed.disclosedNames.has(name);
+    if (hidden || (Object.hasOwn(payload, name) && holdsDigests(payload[name] as Json))) {
+      throw new Refusal('forbidden_disclosure', name);
+    }
+  }
+}
+
+function holdsDigests(value: Json): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return (value as readonly Json[]).some(holdsDigests);
+  return Object.entries(value).some(
+    ([name, member]) => name === '_sd' || name === '...' || holdsDigests(member),
+  );
+}
+
+/**
+ * Reads the claims of the credential's own type and checks its times against `now` (SD-JWT VC section 2.2.2).
+ * @throws Refusal `malformed`, `credential_expired` or `credential_not_yet_valid`.
+ */
+export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now: Date): SdJwtVc {
+  const { vct, iss } = payload;
+  // SD-JWT VC section 2.2.2.1: vct is required.
+  if (typeof vct !== 'string' || vct === '') throw new Refusal('malformed', 'vct');
+  if (iss !== undefined && typeof iss !== 'string') throw new Refusal('malformed', 'iss');
+  const exp = readNumericDate(payload['exp'], 'exp');
+  const nbf = readNumericDate(payload['nbf'], 'nbf');
+  // `iat` alone may have been disclosed selectively.
+  const iat = readNumericDate(processed.claims['iat'], 'iat');
+
+  const seconds = now.getTime() / 1000;
+  // RFC 7519 section 4.1.4
+  if (exp !== undefined && exp <= seconds - SKEW_SECONDS) throw new Refusal('credential_expired');
+  // RFC 7519 section 4.1.5
+  if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid');
+  if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
+  return {
+    vct,
+    ...(iss !== undefined && { iss }),
+    ...(iat !== undefined && { iat }),
+    ...(nbf !== undefined && { nbf }),
+    ...(exp !== undefined && { exp }),
+  };
+}
+
+/** RFC 7519 section 2: a number, fractions allowed. */
+function readNumericDate(value: unknown, name: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refusal('malformed', name);
+  return value;
+}
+
+/**
+ * The key that a holder has to prove (RFC 7800 section 3.2). Keys by reference are not resolved.
+ * @throws Refusal `holder_key_missing` also for private or symmetric keys and for an `alg` that contradicts.
+ */
+export function readHolderKey(payload: JsonObject): PublicJwk {
+  const { cnf } = payload;
+  const jwk = isJsonObject(cnf) ? cnf['jwk'] : undefined;
+  const key = readPublicJwk(jwk);
+  if (key === undefined || !isJsonObject(jwk)) throw new Refusal('holder_key_missing');
+  const { alg } = jwk;
+  const algorithm = algorithmOf(key);
+  const agrees = alg === undefined || alg === algorithm || (alg === 'Ed25519' && algorithm === 'EdDSA');
+  if (!agrees) throw new Refusal('holder_key_missing', 'alg contradicts the key');
+  return key;
+}
+
+/** @throws Refusal `status_invalid` for a status mechanism we cannot ask (Token Status List section 6.2). */
+export function readStatusReference(payload: JsonObject): StatusReference | undefined {
+  if (!Object.hasOwn(payload, 'status')) return undefined;
+  const { status } = payload;
+  const reference = isJsonObject(status) ? status['status_list'] : undefined;
+  if (!isJsonObject(reference)) throw new Refusal('status_invalid', 'no status_list');
+  const { idx, uri } = reference;
+  if (typeof idx !== 'number' || !Number.isSafeInteger(idx) || idx < 0) {
+    throw new Refusal('status_invalid', 'idx');
+  }
+  if (typeof uri !== 'string' || uri === '') throw new Refusal('status_invalid', 'uri');
+  return { idx, uri };
+}

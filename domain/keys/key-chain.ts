@@ -1,0 +1,104 @@
+import { Failure, invalidInput } from '../shared/failure.ts';
+import type { StoredKey } from './signing-key.ts';
+
+/** What a key chain may sign: requests to wallets, credentials, trust lists, status lists. */
+export const KEY_USAGES = ['access', 'signing', 'trustList', 'statusList'] as const;
+export type KeyUsage = (typeof KEY_USAGES)[number];
+
+/** The tenant's own certification authority for one key chain. */
+export type KeyRoot = {
+  readonly key: StoredKey;
+  /** Self-signed CA certificate, DER in standard base64. Relying parties are given it as their anchor. */
+  readonly certificate: string;
+  readonly notAfter: Date;
+};
+
+/** A key that signs messages, with what proves whose it is. */
+export type KeyLeaf = {
+  readonly key: StoredKey;
+  /** DER in standard base64, leaf first, each certified by the next, without the root. */
+  readonly certificates: readonly string[];
+  /** End of the leaf certificate's validity. */
+  readonly notAfter: Date;
+};
+
+export type KeyChain = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly description?: string;
+  readonly usages: readonly KeyUsage[];
+  /** Name of the KMS provider where the next key of this chain is born. */
+  readonly kmsProvider: string;
+  /** Absent when key and certificates came from outside. */
+  readonly root?: KeyRoot;
+  readonly active: KeyLeaf;
+  /** The leaf before the last rotation: it signs nothing any more, but what it signed is still out there. */
+  readonly previous?: KeyLeaf;
+  readonly rotationEnabled: boolean;
+  readonly rotationIntervalDays: number;
+  readonly certValidityDays: number;
+  readonly lastRotatedAt?: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/**
+ * The `x5c` of what the chain signs (RFC 7515 section 4.1.6): leaf and intermediates. HAIP 1.0 section 6.1.1 keeps
+ * the trust anchor out of it.
+ */
+export function signingChain(chain: KeyChain): readonly string[] {
+  const anchor = chain.root?.certificate;
+  return chain.active.certificates.filter((certificate) => certificate !== anchor);
+}
+
+/**
+ * The chain to sign with: the wanted one, else the one of this usage that was made first.
+ * @throws Failure `not_found` for an id that no chain has; `invalid_input` when the chain is not for this usage,
+ *   its certificate has expired, or the tenant has none.
+ */
+export function pickKeyChain(
+  chains: readonly KeyChain[],
+  usage: KeyUsage,
+  now: Date,
+  wantedId?: string,
+): KeyChain {
+  return wantedId === undefined ? firstUsable(chains, usage, now) : wanted(chains, usage, now, wantedId);
+}
+
+function wanted(chains: readonly KeyChain[], usage: KeyUsage, now: Date, id: string): KeyChain {
+  const chain = chains.find((candidate) => candidate.id === id);
+  if (chain === undefined) throw new Failure('not_found', `There is no key chain "${id}".`);
+  if (!chain.usages.includes(usage)) {
+    throw invalidInput('keyChainId', `The key chain "${id}" is not for the usage "${usage}".`);
+  }
+  if (isExpired(chain, now)) throw expired(chain);
+  return chain;
+}
+
+function firstUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): KeyChain {
+  const candidates = chains
+    .filter((chain) => chain.usages.includes(usage))
+    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
+  const [first] = candidates;
+  if (first === undefined) {
+    throw invalidInput(
+      'keyChainId',
+      `The tenant has no key chain for the usage "${usage}". Create one first.`,
+    );
+  }
+  const usable = candidates.find((chain) => !isExpired(chain, now));
+  if (usable === undefined) throw expired(first);
+  return usable;
+}
+
+function isExpired(chain: KeyChain, now: Date): boolean {
+  return chain.active.notAfter <= now;
+}
+
+function expired(chain: KeyChain): Failure {
+  const since = chain.active.notAfter.toISOString();
+  return invalidInput(
+    'keyChainId',
+    `The certificate of the key chain "${chain.id}" expired at ${since}. Rotate it.`,
+  );
+}

@@ -1,0 +1,136 @@
+import { Failure } from '../shared/failure.ts';
+import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+
+export const SESSION_STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'] as const;
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+export type SessionKind = 'issuance' | 'verification';
+
+/** What can happen to a session. A wallet may fetch twice; nothing leaves a terminal status. */
+export type SessionEvent = 'fetch' | 'complete' | 'expire' | 'fail';
+
+const NEXT: Readonly<
+  Record<SessionEvent, { readonly from: readonly SessionStatus[]; readonly to: SessionStatus }>
+> = {
+  fetch: { from: ['active'], to: 'fetched' },
+  complete: { from: ['active', 'fetched'], to: 'completed' },
+  expire: { from: ['active', 'fetched'], to: 'expired' },
+  fail: { from: ['active', 'fetched'], to: 'failed' },
+};
+
+export const OPEN_STATUSES: readonly SessionStatus[] = ['active', 'fetched'];
+
+export function isTerminal(status: SessionStatus): boolean {
+  return !OPEN_STATUSES.includes(status);
+}
+
+/** One offer or one presentation request, from its creation to its end. */
+export type Session = {
+  readonly tenantId: TenantId;
+  readonly id: SessionId;
+  readonly publicId: PublicId;
+  readonly kind: SessionKind;
+  readonly status: SessionStatus;
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly expiresAt: Date;
+  /** The configurations that the session is about; restrictions of clients are checked against them. */
+  readonly configurationIds: readonly string[];
+  readonly useDcApi: boolean;
+  /** What was asked for. Sealed at rest; null after anonymisation. */
+  readonly request: SessionRequest | null;
+  /** What came of it. Sealed at rest; null until there is something to say. */
+  readonly outcome: SessionOutcome | null;
+  /** Bit i stands for `configurationIds[i]`: that credential has been issued. */
+  readonly issuedMask: number;
+  /** Set when a wallet's response was taken in; nobody else can answer after that. */
+  readonly claimedAt: Date | null;
+};
+
+export type WebhookConfigValue = {
+  readonly url: string;
+  readonly auth?:
+    | { readonly type: 'apiKey'; readonly config: { readonly headerName: string; readonly value: string } }
+    | undefined;
+};
+
+export type ClaimsSource =
+  | { readonly type: 'inline'; readonly claims: JsonObject }
+  | { readonly type: 'webhook'; readonly webhook: WebhookConfigValue };
+
+export type IssuanceRequest = {
+  readonly kind: 'issuance';
+  /** The body of `POST /issuer/offer`, without the transaction code. */
+  readonly offerRequest: JsonObject;
+  /** The credential offer that the wallet fetches (OpenID4VCI 1.0 section 4.1.1). */
+  readonly offer: JsonObject;
+  readonly offerUrl: string;
+  readonly credentialClaims: { readonly [configurationId: string]: ClaimsSource };
+  readonly notifyWebhook?: WebhookConfigValue;
+};
+
+export type VerificationRequest = {
+  readonly kind: 'verification';
+  readonly offerRequest: JsonObject;
+  readonly dcqlQuery: JsonObject;
+  readonly nonce: string;
+  readonly state: string;
+  readonly clientId: string;
+  readonly responseUri: string;
+  readonly requestUrl: string;
+  readonly responseMode: 'direct_post' | 'direct_post.jwt';
+  /** Signed request object, compact; served byte for byte however often it is fetched. */
+  readonly requestObject: string;
+  /** Ephemeral key of this request; absent in `direct_post`. */
+  readonly encryption?: { readonly publicJwk: JsonObject; readonly d: string };
+  readonly webhook?: WebhookConfigValue;
+  readonly redirectUri?: string;
+  /** The exact strings sent, since hashes cover their characters (OpenID4VP 1.0 section 8.4). */
+  readonly transactionData?: readonly string[];
+  readonly transactionDataObjects?: readonly JsonObject[];
+};
+
+export type SessionRequest = IssuanceRequest | VerificationRequest;
+
+/** One webhook call: the intent is stored before it is made, the outcome after it. */
+export type Delivery = {
+  readonly id: string;
+  readonly webhook: 'claims' | 'presentation' | 'notification';
+  readonly at: string;
+  readonly result: 'pending' | 'delivered' | 'failed';
+  readonly detail?: string;
+};
+
+export type SessionOutcome = {
+  readonly failure?: { readonly code: string; readonly message: string };
+  readonly deliveries?: readonly Delivery[];
+  readonly notifications?: readonly JsonObject[];
+  /** Verified credentials: per DCQL id the claims that were asked for. */
+  readonly credentials?: readonly JsonObject[];
+  /** Ordered checks of each presentation, for the operator. */
+  readonly report?: readonly Json[];
+  /** SHA-256 of the `response_code` that the browser brings back, base64url. */
+  readonly responseCodeHash?: string;
+  readonly redirectUri?: string;
+};
+
+/** The statuses from which `event` may happen and where it leads; the database applies it as one condition. */
+export function transition(event: SessionEvent): { from: readonly SessionStatus[]; to: SessionStatus } {
+  return NEXT[event];
+}
+
+/** @throws Failure `conflict` when `event` cannot happen in the present status. */
+export function advance(session: Session, event: SessionEvent, now: Date): Session {
+  const { from, to } = NEXT[event];
+  if (session.status === to && event === 'fetch') return session;
+  if (!from.includes(session.status)) {
+    throw new Failure('conflict', `the session is ${session.status} and cannot change any more`);
+  }
+  return { ...session, status: to, version: session.version + 1, updatedAt: now };
+}
+
+/** The status that the clock says: an open session past its end is expired even before the job wrote it down. */
+export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Date): SessionStatus {
+  return !isTerminal(session.status) && session.expiresAt <= now ? 'expired' : session.status;
+}

@@ -1,0 +1,82 @@
+/** The entry widths of Token Status List section 4.1. */
+export const ENTRY_BITS = [1, 2, 4, 8] as const;
+export type EntryBits = (typeof ENTRY_BITS)[number];
+
+export type StatusEntry = { readonly index: number; readonly status: number };
+
+export type EntryFault = 'index_out_of_range' | 'value_too_large';
+
+/** An entry that a list cannot hold. Whoever takes entries from outside asks `entryFault` first. */
+export class StatusEntryError extends RangeError {
+  readonly fault: EntryFault;
+
+  constructor(fault: EntryFault) {
+    super(fault);
+    this.name = 'StatusEntryError';
+    this.fault = fault;
+  }
+}
+
+export function isEntryBits(value: unknown): value is EntryBits {
+  return ENTRY_BITS.some((bits) => bits === value);
+}
+
+/** The next capacity whose array has no unused bits (Token Status List section 13.4). */
+export function roundCapacity(bits: EntryBits, capacity: number): number {
+  const perByte = 8 / bits;
+  return Math.ceil(capacity / perByte) * perByte;
+}
+
+/** Why a list of this shape cannot hold `status` at `index`; a 1-bit list, for one, cannot suspend. */
+export function entryFault(bits: EntryBits, capacity: number, entry: StatusEntry): EntryFault | undefined {
+  const { index, status } = entry;
+  if (!Number.isSafeInteger(index) || index < 0 || index >= capacity) return 'index_out_of_range';
+  if (!Number.isSafeInteger(status) || status < 0 || status >= 1 << bits) return 'value_too_large';
+  return undefined;
+}
+
+/**
+ * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). Later entries of
+ * one index win.
+ * @throws StatusEntryError
+ */
+export function packEntries(bits: EntryBits, capacity: number, entries: Iterable<StatusEntry>): Buffer {
+  const bytes = Buffer.alloc(Math.ceil((capacity * bits) / 8));
+  for (const entry of entries) {
+    // The array may end in padding that is no entry, so the capacity decides and not the length.
+    const fault = entryFault(bits, capacity, entry);
+    if (fault !== undefined) throw new StatusEntryError(fault);
+    writeStatus(bytes, bits, entry.index, entry.status);
+  }
+  return bytes;
+}
+
+export function capacityOf(bytes: Uint8Array, bits: EntryBits): number {
+  return bytes.length * (8 / bits);
+}
+
+/** @throws StatusEntryError `index_out_of_range` */
+export function readStatus(bytes: Uint8Array, bits: EntryBits, index: number): number {
+  const fault = entryFault(bits, capacityOf(bytes, bits), { index, status: 0 });
+  if (fault !== undefined) throw new StatusEntryError(fault);
+  const { at, shift } = place(bits, index);
+  return ((bytes[at] ?? 0) >> shift) & mask(bits);
+}
+
+/** Replaces the whole entry in place. @throws StatusEntryError */
+export function writeStatus(bytes: Uint8Array, bits: EntryBits, index: number, status: number): void {
+  const fault = entryFault(bits, capacityOf(bytes, bits), { index, status });
+  if (fault !== undefined) throw new StatusEntryError(fault);
+  const { at, shift } = place(bits, index);
+  bytes[at] = ((bytes[at] ?? 0) & ~(mask(bits) << shift)) | (status << shift);
+}
+
+/** Token Status List section 4.1: the first entry stands in the least significant bits of its byte. */
+function place(bits: EntryBits, index: number): { at: number; shift: number } {
+  const perByte = 8 / bits;
+  return { at: Math.floor(index / perByte), shift: (index % perByte) * bits };
+}
+
+function mask(bits: EntryBits): number {
+  return (1 << bits) - 1;
+}

@@ -1,0 +1,40 @@
+import { deflateSync, inflateSync } from 'node:zlib';
+import { decodeBase64url, encodeBase64url } from '../shared/base64url.ts';
+import { Refusal } from '../shared/refusal.ts';
+import { isEntryBits } from './bits.ts';
+
+/** Sixteen million entries of eight bits; a longer list is an attack on memory. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The `lst` member: DEFLATE in a ZLIB container (Token Status List section 4.1), base64url. The text depends on
+ * the zlib build; only the inflated bytes are canonical.
+ */
+export function compressList(bytes: Uint8Array): string {
+  // Token Status List section 4.1 recommends the highest level.
+  return encodeBase64url(deflateSync(bytes, { level: 9 }));
+}
+
+/**
+ * The byte array behind the members `lst` and `bits` of somebody's list.
+ * @throws Refusal `status_invalid`
+ */
+export function decompressList(lst: unknown, bits: unknown): Buffer {
+  // Token Status List section 4.2: bits is the number 1, 2, 4 or 8.
+  if (!isEntryBits(bits)) throw new Refusal('status_invalid', 'bits');
+  // Token Status List section 4.2: base64url without padding.
+  const compressed = typeof lst === 'string' ? decodeBase64url(lst) : undefined;
+  if (compressed === undefined) throw new Refusal('status_invalid', 'lst is not base64url');
+  const bytes = inflate(compressed);
+  if (bytes.length === 0) throw new Refusal('status_invalid', 'lst is empty');
+  return bytes;
+}
+
+/** zlib itself demands header, complete stream and Adler-32 (RFC 1950 section 2.3). */
+function inflate(compressed: Buffer): Buffer {
+  try {
+    return inflateSync(compressed, { maxOutputLength: MAX_LIST_BYTES });
+  } catch {
+    throw new Refusal('status_invalid', 'lst does not inflate');
+  }
+}

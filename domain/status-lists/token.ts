@@ -1,0 +1,108 @@
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { Refusal } from '../shared/refusal.ts';
+import { type EntryBits, isEntryBits } from './bits.ts';
+
+export const STATUS_LIST_JWT_TYPE = 'statuslist+jwt';
+
+/** How far the clock of an issuer may be ahead of ours. */
+const CLOCK_SKEW_SECONDS = 60;
+
+export type StatusListToBuild = {
+  /** The address under which the token is served and which credentials refer to. */
+  readonly uri: string;
+  readonly bits: EntryBits;
+  /** As `compressList` gives it. */
+  readonly lst: string;
+  readonly issuedAt: Date;
+  readonly ttlSeconds: number;
+  readonly aggregationUri?: string;
+};
+
+/** Claims of a Status List Token (Token Status List section 5.1). Times are NumericDates, `ttl` is seconds. */
+export type StatusListClaims = {
+  readonly sub: string;
+  readonly iat: number;
+  readonly exp: number;
+  readonly ttl: number;
+  readonly status_list: {
+    readonly bits: EntryBits;
+    readonly lst: string;
+    readonly aggregation_uri?: string;
+  };
+};
+
+/** What a verifier keeps of somebody's token. */
+export type ReadStatusList = {
+  readonly bits: EntryBits;
+  readonly lst: string;
+  readonly iat: number;
+  readonly exp?: number;
+  readonly ttl?: number;
+};
+
+export function statusListClaims(list: StatusListToBuild): StatusListClaims {
+  const { uri, bits, lst, issuedAt, ttlSeconds, aggregationUri } = list;
+  const iat = Math.floor(issuedAt.getTime() / 1000);
+  return {
+    sub: uri,
+    iat,
+    exp: iat + ttlSeconds,
+    ttl: ttlSeconds,
+    status_list:
+      aggregationUri === undefined ? { bits, lst } : { bits, lst, aggregation_uri: aggregationUri },
+  };
+}
+
+/** Whether a token we signed may still be served as it is. */
+export function isFresh(token: Pick<StatusListClaims, 'exp'>, now: Date): boolean {
+  return now.getTime() < token.exp * 1000;
+}
+
+/** Before its signature is verified. @throws Refusal `status_invalid` */
+export function checkStatusListHeader(header: JsonObject): void {
+  // Token Status List section 5.1: the type is explicit.
+  if (header['typ'] !== STATUS_LIST_JWT_TYPE) throw new Refusal('status_invalid', 'typ');
+  // Token Status List section 8.3: a signature; a MAC would let the verifier make lists itself.
+  if (!SIGNING_ALGORITHMS.some((algorithm) => algorithm === header['alg'])) {
+    throw new Refusal('status_invalid', 'alg');
+  }
+}
+
+/**
+ * Reads the verified payload of a token that was fetched from `expectedUri`.
+ * @throws Refusal `status_invalid`
+ */
+export function readStatusListClaims(payload: unknown, expectedUri: string, now: Date): ReadStatusList {
+  if (!isJsonObject(payload)) throw new Refusal('status_invalid', 'payload');
+  const seconds = now.getTime() / 1000;
+  // Token Status List section 8.3: the subject is the address, character by character.
+  if (payload['sub'] !== expectedUri) throw new Refusal('status_invalid', 'sub');
+  // Token Status List section 5.1: iat is required.
+  const iat = readNumber(payload['iat'], 'iat');
+  if (iat === undefined || iat > seconds + CLOCK_SKEW_SECONDS) throw new Refusal('status_invalid', 'iat');
+  // Token Status List section 8.3: exp is a hard end, without tolerance.
+  const exp = readNumber(payload['exp'], 'exp');
+  if (exp !== undefined && exp <= seconds) throw new Refusal('status_invalid', 'exp');
+  // Token Status List section 5.1: ttl is positive.
+  const ttl = readNumber(payload['ttl'], 'ttl');
+  if (ttl !== undefined && ttl <= 0) throw new Refusal('status_invalid', 'ttl');
+  const { bits, lst } = readList(payload['status_list']);
+  return { bits, lst, iat, ...(exp !== undefined && { exp }), ...(ttl !== undefined && { ttl }) };
+}
+
+/** Absent is allowed; anything but a number is not (RFC 7519 section 2, NumericDate). */
+function readNumber(value: Json | undefined, claim: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refusal('status_invalid', claim);
+  return value;
+}
+
+function readList(list: Json | undefined): { bits: EntryBits; lst: string } {
+  // Token Status List section 4.2: both members are required.
+  if (!isJsonObject(list)) throw new Refusal('status_invalid', 'status_list');
+  const { bits, lst } = list;
+  if (!isEntryBits(bits)) throw new Refusal('status_invalid', 'bits');
+  if (typeof lst !== 'string') throw new Refusal('status_invalid', 'lst');
+  return { bits, lst };
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { Role } from '../clients/role.ts';
+import type { TenantId } from '../shared/ids.ts';
+
+export type Tenant = {
+  readonly id: TenantId;
+  readonly name: string;
+  readonly description: string | null;
+  readonly status: TenantStatus;
+  readonly sessionConfig: SessionStorageConfig | null;
+  readonly statusListConfig: StatusListConfig | null;
+  /** Grows with every change of the tenant's configuration, clients or keys; what is cached names it. */
+  readonly revision: number;
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+export type TenantStatus = 'active' | 'suspended';
+
+/** First path segments that the service itself serves; a tenant of such a name could not be reached. */
+export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
+  'api',
+  'audit-log',
+  'cache',
+  'certs',
+  'client',
+  'deferred_credential',
+  'docs',
+  'health',
+  'issuer',
+  'key',
+  'key-chain',
+  'metrics',
+  'oauth2',
+  'openapi',
+  'registrar',
+  'session',
+  'session-config',
+  'status-list',
+  'status-list-config',
+  'status-lists',
+  'tenant',
+  'trust-list',
+  'verifier',
+  'well-known',
+]);
+
+export const TenantIdSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63')
+  .refine((id) => !RESERVED_TENANT_IDS.has(id), 'this name is an address of the service itself')
+  .transform((id) => id as TenantId);
+
+const seconds = (minimum: number) => z.number().int().min(minimum).max(315_360_000);
+
+/** How long sessions are kept and what remains of them. A null field stands for the global default. */
+export const SessionStorageConfig = z
+  .object({
+    ttlSeconds: seconds(60).nullable().optional(),
+    cleanupMode: z.enum(['full', 'anonymize']).optional(),
+  })
+  .meta({ id: 'SessionStorageConfig' });
+export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
+
+/** The shape of status lists that are made from now on. A null field stands for the global default. */
+export const StatusListConfig = z
+  .object({
+    capacity: z.number().int().min(100).max(10_000_000).nullable().optional(),
+    bits: z
+      .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
+      .nullable()
+      .optional(),
+    ttl: seconds(60).nullable().optional(),
+    immediateUpdate: z.boolean().nullable().optional(),
+    enableAggregation: z.boolean().nullable().optional(),
+  })
+  .meta({ id: 'StatusListConfig' });
+export type StatusListConfig = z.infer<typeof StatusListConfig>;
+
+const Name = z.string().trim().min(1).max(200);
+const Description = z.string().max(1000).nullable().optional();
+
+export const TenantCreation = z
+  .object({
+    id: TenantIdSchema,
+    name: Name,
+    description: Description,
+    roles: z.array(Role).max(20).optional(),
+    sessionConfig: SessionStorageConfig.nullable().optional(),
+    statusListConfig: StatusListConfig.nullable().optional(),
+  })
+  .meta({ id: 'TenantCreation' });
+export type TenantCreation = z.infer<typeof TenantCreation>;
+
+export const TenantUpdate = z
+  .object({
+    name: Name.optional(),
+    description: Description,
+    status: z.enum(['active', 'suspended']).optional(),
+    roles: z.array(Role).max(20).optional(),
+    sessionConfig: SessionStorageConfig.nullable().optional(),
+    statusListConfig: StatusListConfig.nullable().optional(),
+  })
+  .meta({ id: 'TenantUpdate' });
+export type TenantUpdate = z.infer<typeof TenantUpdate>;
+
+/** The client that `roles` of a tenant create: its administrator. */
+export function administratorOf(tenantId: TenantId): string {
+  return `${tenantId}-admin`;
+}
+
+/** Effective shape of a new status list: the tenant's wish over the global default. */
+export function effectiveStatusListConfig(
+  wish: StatusListConfig | null,
+  defaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number },
+): {
+  capacity: number;
+  bits: 1 | 2 | 4 | 8;
+  ttl: number;
+  immediateUpdate: boolean;
+  enableAggregation: boolean;
+} {
+  return {
+    capacity: wish?.capacity ?? defaults.capacity,
+    bits: wish?.bits ?? defaults.bits,
+    ttl: wish?.ttl ?? defaults.ttl,
+    immediateUpdate: wish?.immediateUpdate ?? false,
+    enableAggregation: wish?.enableAggregation ?? true,
+  };
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { ConfigurationId } from '../issuance/configuration.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { WebhookConfig } from '../webhooks/webhook.ts';
+import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
+
+const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
+
+/** OpenID4VP 1.0 section 8.4; members beyond these belong to the type and are sent as they stand. */
+export const TransactionData = z
+  .looseObject({
+    type: z.string().min(1).max(500),
+    credential_ids: z.array(QueryId).min(1).max(100),
+    transaction_data_hashes_alg: z
+      .array(z.enum(['sha-256', 'sha-384', 'sha-512']))
+      .min(1)
+      .optional(),
+  })
+  .meta({ id: 'TransactionData' });
+
+/** OpenID4VP 1.0 section 5.1 `verifier_info`. */
+const Attached = z.object({
+  format: z.string().min(1).max(200),
+  data: z.record(z.string(), z.json()).transform((value) => value as JsonObject),
+  credential_ids: z.array(QueryId).min(1).optional(),
+});
+
+/** Whose credentials are accepted: a certificate of ours or of somebody else. Without any, none is. */
+export const TrustAnchorConfig = z
+  .union([
+    z.strictObject({
+      certificate: z
+        .string()
+        .min(1)
+        .max(20_000)
+        .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+    }),
+    z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
+  ])
+  .meta({ id: 'TrustAnchor' });
+
+/** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
+export const RedirectUri = z
+  .string()
+  .max(2048)
+  .refine((text) => {
+    const url = URL.canParse(text.replaceAll('{sessionId}', 'x'))
+      ? new URL(text.replaceAll('{sessionId}', 'x'))
+      : undefined;
+    return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
+  }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
+
+export const PresentationConfigurationBody = z
+  .object({
+    id: ConfigurationId,
+    dcql_query: SupportedDcqlQuery,
+    description: z.string().max(1000).nullable().optional(),
+    lifeTime: z.number().int().min(30).max(86_400).default(300),
+    transaction_data: z.array(TransactionData).min(1).max(20).nullable().optional(),
+    registrationCert: z.null('registration certificates are not supported by this release').optional(),
+    webhook: WebhookConfig.nullable().optional(),
+    attached: z.array(Attached).min(1).max(20).nullable().optional(),
+    redirectUri: RedirectUri.nullable().optional(),
+    accessKeyChainId: z.string().min(1).max(128).nullable().optional(),
+    trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
+    responseMode: z.enum(['direct_post.jwt', 'direct_post']).default('direct_post.jwt'),
+  })
+  .superRefine((body, context) => {
+    body.dcql_query.credentials.forEach((credential, index) => {
+      if (credential.format === 'mso_mdoc') {
+        const path = ['dcql_query', 'credentials', index, 'format'];
+        context.addIssue({ code: 'custom', path, message: 'mso_mdoc is not supported by this release' });
+      }
+    });
+    for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query)) {
+      context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
+    }
+  })
+  .meta({ id: 'PresentationConfigurationInput' });
+export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
+
+/** One presentation request that the tenant makes again and again. */
+export type PresentationConfiguration = PresentationConfigurationBody & {
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/** OpenID4VP 1.0 section 8.4: entries name queries of this request, and binding is mandatory for them. */
+export function transactionDataFaults(
+  entries: readonly z.infer<typeof TransactionData>[],
+  query: DcqlQuery,
+): { path: (string | number)[]; message: string }[] {
+  const queries = new Map(query.credentials.map((credential) => [credential.id, credential]));
+  return entries.flatMap((entry, index) =>
+    entry.credential_ids.flatMap((id, position) => {
+      const credential = queries.get(id);
+      const path = [index, 'credential_ids', position];
+      if (credential === undefined) return [{ path, message: 'no credential query has this id' }];
+      return credential.require_cryptographic_holder_binding === false
+        ? [{ path, message: 'transaction data needs holder binding, which this query switches off' }]
+        : [];
+    }),
+  );
+}

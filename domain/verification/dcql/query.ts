@@ -1,0 +1,158 @@
+import { z } from 'zod';
+
+/** The credential formats this service verifies (OpenID4VP 1.0 appendix B). */
+export const SUPPORTED_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
+export type SupportedFormat = (typeof SUPPORTED_FORMATS)[number];
+
+/** OpenID4VP 1.0 appendix B.3.5. */
+export const SdJwtMeta = z.looseObject({ vct_values: z.array(z.string().min(1)).min(1) });
+/** OpenID4VP 1.0 appendix B.2.3. */
+export const MdocMeta = z.looseObject({ doctype_value: z.string().min(1) });
+
+const META_OF_FORMAT: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+  ['dc+sd-jwt', SdJwtMeta],
+  ['mso_mdoc', MdocMeta],
+]);
+
+// OpenID4VP 1.0 section 6.1: alphanumeric, underscore and hyphen, never empty.
+const Id = z.string().regex(/^[A-Za-z0-9_-]+$/, 'Use letters, digits, "_" and "-" only.');
+
+// OpenID4VP 1.0 section 7: a key, a wildcard or a position.
+const PathComponent = z.union([z.string(), z.null(), z.int().nonnegative()]);
+
+// OpenID4VP 1.0 section 6.3: neither null nor a structure nor a fraction can be asked for.
+const Value = z.union([z.string(), z.int(), z.boolean()]);
+
+const Claim = z.looseObject({
+  id: Id.optional(),
+  path: z.array(PathComponent).min(1),
+  values: z.array(Value).min(1).optional(),
+  intent_to_retain: z.boolean().optional(),
+});
+
+const Authority = z.looseObject({ type: z.string().min(1), values: z.array(z.string().min(1)).min(1) });
+
+const CredentialShape = z.looseObject({
+  id: Id,
+  format: z.string().min(1),
+  meta: z.looseObject({}),
+  multiple: z.boolean().optional(),
+  claims: z.array(Claim).min(1).optional(),
+  claim_sets: z.array(z.array(Id).min(1)).min(1).optional(),
+  trusted_authorities: z.array(Authority).min(1).optional(),
+  require_cryptographic_holder_binding: z.boolean().optional(),
+});
+
+const CredentialSet = z.looseObject({
+  options: z.array(z.array(Id).min(1)).min(1),
+  required: z.boolean().optional(),
+});
+
+type Issues = {
+  addIssue(issue: { code: 'custom'; path: PropertyKey[]; message: string; params: object }): void;
+};
+
+function report(issues: Issues, path: PropertyKey[], rule: string, message: string): void {
+  issues.addIssue({ code: 'custom', path, message, params: { rule } });
+}
+
+function checkMeta(credential: z.infer<typeof CredentialShape>, issues: Issues): void {
+  const read = META_OF_FORMAT.get(credential.format)?.safeParse(credential.meta);
+  for (const issue of read?.error?.issues ?? []) {
+    report(issues, ['meta', ...issue.path], String(issue.path[0]), issue.message);
+  }
+}
+
+function checkClaims(credential: z.infer<typeof CredentialShape>, issues: Issues): void {
+  const ids = new Set<string>();
+  const paths = new Set<string>();
+  credential.claims?.forEach((claim, i) => {
+    // OpenID4VP 1.0 section 6.3: an id appears once within one credential query.
+    if (claim.id !== undefined && ids.has(claim.id)) {
+      report(issues, ['claims', i, 'id'], 'duplicate_claim_id', 'Another claim has this id.');
+    }
+    if (claim.id !== undefined) ids.add(claim.id);
+    // OpenID4VP 1.0 section 6.3: the same claim is not pointed at twice.
+    const path = JSON.stringify(claim.path);
+    if (paths.has(path)) {
+      report(issues, ['claims', i, 'path'], 'duplicate_path', 'Another claim has this path.');
+    }
+    paths.add(path);
+    // OpenID4VP 1.0 appendix B.2.4: namespace and element identifier.
+    if (credential.format === 'mso_mdoc' && !isElementPath(claim.path)) {
+      report(issues, ['claims', i, 'path'], 'path', 'An mdoc path is a namespace and an element name.');
+    }
+  });
+  checkClaimSets(credential, ids, issues);
+}
+
+function isElementPath(path: readonly unknown[]): boolean {
+  return path.length === 2 && path.every((component) => typeof component === 'string');
+}
+
+function checkClaimSets(
+  credential: z.infer<typeof CredentialShape>,
+  ids: ReadonlySet<string>,
+  issues: Issues,
+): void {
+  if (credential.claim_sets === undefined) return;
+  // OpenID4VP 1.0 section 6.1: claim_sets choose among claims.
+  if (credential.claims === undefined) {
+    report(issues, ['claim_sets'], 'claim_sets_without_claims', 'There are no claims to choose from.');
+    return;
+  }
+  credential.claims.forEach((claim, i) => {
+    // OpenID4VP 1.0 section 6.3: with claim_sets every claim has an id.
+    if (claim.id === undefined) {
+      report(issues, ['claims', i, 'id'], 'claim_id_required', 'With claim_sets every claim needs an id.');
+    }
+  });
+  credential.claim_sets.forEach((set, i) => {
+    set.forEach((id, j) => {
+      if (ids.has(id)) return;
+      report(issues, ['claim_sets', i, j], 'claim_sets_unknown_id', 'No claim has this id.');
+    });
+  });
+}
+
+const CredentialQuery = CredentialShape.superRefine((credential, issues) => {
+  checkMeta(credential, issues);
+  checkClaims(credential, issues);
+});
+
+/**
+ * A query in the Digital Credentials Query Language (OpenID4VP 1.0 section 6). Members we do not know are kept
+ * and mean nothing. A fault of a rule that spans members names it in `params.rule`. Any format is grammatical.
+ */
+export const DcqlQuery = z
+  .looseObject({
+    credentials: z.array(CredentialQuery).min(1),
+    credential_sets: z.array(CredentialSet).min(1).optional(),
+  })
+  .superRefine((query, issues) => {
+    const ids = new Set<string>();
+    query.credentials.forEach(({ id }, i) => {
+      // OpenID4VP 1.0 section 6.1: an id appears once within the query.
+      if (ids.has(id)) report(issues, ['credentials', i, 'id'], 'duplicate_id', 'Another query has this id.');
+      ids.add(id);
+    });
+    query.credential_sets?.forEach((set, i) => {
+      set.options.forEach((option, j) => {
+        option.forEach((id, k) => {
+          if (ids.has(id)) return;
+          const path = ['credential_sets', i, 'options', j, k];
+          report(issues, path, 'options_unknown_id', 'No credential query has this id.');
+        });
+      });
+    });
+  });
+export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
+
+/** What a presentation configuration may ask: the grammar, in formats that we can verify afterwards. */
+export const SupportedDcqlQuery = DcqlQuery.superRefine((query, issues) => {
+  query.credentials.forEach(({ format }, i) => {
+    if (SUPPORTED_FORMATS.some((supported) => supported === format)) return;
+    const message = `Supported formats: ${SUPPORTED_FORMATS.join(', ')}.`;
+    report(issues, ['credentials', i, 'format'], 'format', message);
+  });
+});

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+/** RFC 9110 section 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
+/** RFC 9110 section 5.5: visible characters, spaces and tabs only inside. */
+const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
+
+/** Headers that belong to the connection or to the delivery itself (RFC 9110 section 7.6.1). */
+const RESERVED_HEADERS = new Set([
+  'accept-encoding',
+  'connection',
+  'expect',
+  'host',
+  'idempotency-key',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function isFreeHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
+}
+
+function isPlainHttpUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return false;
+  return url.username === '' && url.password === '';
+}
+
+const ApiKeyAuth = z.object({
+  type: z.literal('apiKey'),
+  config: z.object({
+    headerName: z
+      .string()
+      .regex(TOKEN, 'Give a header name.')
+      .refine(isFreeHeader, 'This header is set by the service itself.'),
+    value: z.string().max(4096).regex(HEADER_VALUE, 'Give visible ASCII characters without line breaks.'),
+  }),
+});
+
+/** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
+export const WebhookConfig = z.object({
+  url: z.string().max(2048).refine(isPlainHttpUrl, 'Give an http or https address without credentials.'),
+  auth: ApiKeyAuth.optional(),
+});
+export type WebhookConfig = z.infer<typeof WebhookConfig>;

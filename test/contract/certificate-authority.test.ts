@@ -1,0 +1,109 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../adapters/crypto/x509-authority.ts';
+import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import type { CertificateRequest } from '../../application/ports/certificate-authority.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import { type PublicJwk, SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
+
+const random = new NodeRandom();
+const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+const provider = new LocalKms({ name: 'local', cipher, random });
+const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+const authority = new X509Authority({ kms, random });
+
+function aRequest(publicJwk: PublicJwk, changes: Partial<CertificateRequest> = {}): CertificateRequest {
+  return {
+    kind: 'leaf',
+    subject: { commonName: 'Leaf' },
+    publicJwk,
+    notBefore: new Date('2026-01-01T00:00:00Z'),
+    notAfter: new Date('2027-01-01T00:00:00Z'),
+    ...changes,
+  };
+}
+
+function read(base64: string): X509Certificate {
+  return new X509Certificate(Buffer.from(base64, 'base64'));
+}
+
+describe('X509Authority', () => {
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    it(`issues a CA and a leaf signed with ${algorithm}`, async () => {
+      const [root, key] = [await kms.generate('acme', algorithm), await kms.generate('acme', 'ES256')];
+      const signer = signingKey('acme', root);
+      const subject = { commonName: 'Acme "Ünï" CA, #1', organization: 'Acme', country: 'DE' };
+      const caDer = await authority.issue(aRequest(root.publicJwk, { kind: 'ca', subject }), { key: signer });
+      const leafDer = await authority.issue(aRequest(key.publicJwk), { key: signer, certificate: caDer });
+      const [ca, leaf] = [read(caDer), read(leafDer)];
+
+      expect(ca.ca).to.equal(true);
+      expect(leaf.ca).to.equal(false);
+      expect(ca.verify(ca.publicKey)).to.equal(true);
+      expect(ca.checkIssued(ca)).to.equal(true);
+      expect(leaf.verify(ca.publicKey)).to.equal(true);
+      expect(leaf.checkIssued(ca)).to.equal(true);
+      expect(leaf.verify(leaf.publicKey)).to.equal(false);
+      // Printed with the escapes of RFC 2253.
+      expect(ca.subject).to.equal('C=DE\nO=Acme\nCN=Acme \\"Ünï\\" CA\\, #1');
+      expect(leaf.issuer).to.equal(ca.subject);
+      expect(leaf.publicKey.export({ format: 'jwk' })).to.include({ x: key.publicJwk.x, y: key.publicJwk.y });
+    });
+  }
+
+  it('writes ECDSA signatures as DER whatever the leading bytes of r and s are', async () => {
+    const key = await kms.generate('acme', 'ES256');
+    const signer = { key: signingKey('acme', key) };
+    // The authority verifies what it issues; many rounds meet short and padded integers.
+    for (let round = 0; round < 300; round++) await authority.issue(aRequest(key.publicJwk), signer);
+  });
+
+  it('states validity, names, positive 20-byte serial numbers and key identifiers', async () => {
+    const [root, key] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
+    const signer = signingKey('acme', root);
+    const caDer = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signer });
+    const request = aRequest(key.publicJwk, {
+      dnsNames: ['issuer.example', 'localhost'],
+      uris: ['https://issuer.example/acme'],
+      notAfter: new Date('2056-01-01T00:00:00Z'),
+    });
+    const leafDer = await authority.issue(request, { key: signer, certificate: caDer });
+    const leaf = read(leafDer);
+
+    expect(leaf.validFromDate).to.deep.equal(request.notBefore);
+    expect(leaf.validToDate).to.deep.equal(request.notAfter);
+    expect(leaf.subjectAltName).to.equal(
+      'DNS:issuer.example, DNS:localhost, URI:https://issuer.example/acme',
+    );
+    expect(leaf.checkHost('issuer.example')).to.equal('issuer.example');
+    expect(leaf.serialNumber).to.match(/^[4-7][0-9A-F]{39}$/);
+    expect(leaf.serialNumber).to.not.equal(read(caDer).serialNumber);
+  });
+
+  it('marks basic constraints and key usage as critical, with their values', async () => {
+    const key = await kms.generate('acme', 'ES256');
+    const signer = { key: signingKey('acme', key) };
+    const ca = read(await authority.issue(aRequest(key.publicJwk, { kind: 'ca' }), signer)).raw.toString(
+      'hex',
+    );
+    const leaf = read(await authority.issue(aRequest(key.publicJwk), signer)).raw.toString('hex');
+    // OID, critical TRUE, OCTET STRING: SEQUENCE { cA TRUE, pathLen 0 } and the usage bits.
+    expect(ca).to.contain('0603551d130101ff040830060101ff020100');
+    expect(ca).to.contain('0603551d0f0101ff040403020106');
+    expect(leaf).to.contain('0603551d130101ff04023000');
+    expect(leaf).to.contain('0603551d0f0101ff040403020780');
+  });
+
+  it('refuses to issue with a key that is not the one of the issuing certificate', async () => {
+    const [root, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
+    const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), {
+      key: signingKey('acme', root),
+    });
+    const signer = { key: signingKey('acme', other), certificate };
+    const outcome = await authority.issue(aRequest(other.publicJwk), signer).catch((error: unknown) => error);
+    expect(outcome).to.be.instanceOf(Error).with.property('message').that.contains('does not belong');
+  });
+});

@@ -1,0 +1,358 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../adapters/crypto/x509-authority.ts';
+import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
+import { AddressGuard } from '../../adapters/remote/address-guard.ts';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import { RemoteError, type RemoteFault } from '../../application/ports/remote.ts';
+import { writePemCertificates } from '../../domain/formats/der/pem.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+
+const GET = { method: 'GET', timeoutMs: 2000, maxBytes: 1024 } as const;
+
+async function faultOf(
+  client: GuardedHttpClient,
+  url: string,
+  options: object = {},
+): Promise<RemoteFault | number> {
+  try {
+    return (await client.request(url, { ...GET, ...options })).status;
+  } catch (error) {
+    if (error instanceof RemoteError) return error.fault;
+    throw error;
+  }
+}
+
+const answers: Record<string, RequestListener> = {
+  '/echo': (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method, headers } = request;
+      response.writeHead(201, { 'content-type': 'Application/JSON; charset=utf-8' });
+      response.end(JSON.stringify({ method, headers, body: Buffer.concat(chunks).toString() }));
+    });
+  },
+  '/silent': () => {},
+  '/slow': (_request, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('.'), 20);
+    response.on('close', () => clearInterval(timer));
+  },
+  '/announced': (_request, response) => {
+    response.writeHead(200, { 'content-length': '1000000' });
+    response.end(Buffer.alloc(1_000_000));
+  },
+  '/endless': (_request, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(Buffer.alloc(4096)), 1);
+    response.on('close', () => clearInterval(timer));
+  },
+  '/exact': (_request, response) => response.end(Buffer.alloc(1024)),
+  '/moved': (_request, response) => response.writeHead(302, { location: '/echo' }).end('elsewhere'),
+  '/unchanged': (_request, response) => response.writeHead(304).end(),
+  '/broken': (request) => request.socket.destroy(),
+};
+
+describe('GuardedHttpClient', () => {
+  let server: Server;
+  let port: number;
+  let hits = 0;
+  const open: GuardedHttpClient[] = [];
+
+  function client(
+    allow: readonly string[],
+    addresses?: Record<string, readonly string[]>,
+  ): GuardedHttpClient {
+    const resolve = async (host: string) =>
+      (addresses?.[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    const made = new GuardedHttpClient(addresses === undefined ? { allow } : { allow, resolve });
+    open.push(made);
+    return made;
+  }
+
+  before((done) => {
+    server = createServer((request, response) => {
+      hits++;
+      (answers[request.url ?? ''] ?? ((_request, other) => other.writeHead(404).end()))(request, response);
+    });
+    server.listen(0, '127.0.0.1', () => {
+      port = (server.address() as AddressInfo).port;
+      done();
+    });
+  });
+
+  after(async () => {
+    server.closeAllConnections();
+    await Promise.all(open.map((each) => each.close()));
+    server.close();
+  });
+
+  describe('with the loopback network on its allow list', () => {
+    const url = (path: string) => `http://127.0.0.1:${port}${path}`;
+    let local: GuardedHttpClient;
+    before(() => {
+      local = client(['127.0.0.1/32']);
+    });
+
+    it('brings back status, media type and body', async () => {
+      const headers = { 'x-key': 'k' };
+      const answer = await local.request(url('/echo'), { ...GET, method: 'POST', headers, body: 'hello' });
+      expect(answer.status).to.equal(201);
+      expect(answer.contentType).to.equal('application/json');
+      const seen = JSON.parse(answer.body.toString()) as { method: string; headers: object; body: string };
+      expect(seen).to.include({ method: 'POST', body: 'hello' });
+      expect(seen.headers).to.include({ 'x-key': 'k', 'accept-encoding': 'identity' });
+    });
+
+    it('takes any status for an answer, but no redirect', async () => {
+      expect(await faultOf(local, url('/none'))).to.equal(404);
+      expect(await faultOf(local, url('/unchanged'))).to.equal(304);
+      const before = hits;
+      expect(await faultOf(local, url('/moved'))).to.equal('redirected');
+      expect(await faultOf(local, url('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
+      expect(hits).to.equal(before + 2);
+    });
+
+    it('limits the time of a silent and of a slow server', async () => {
+      const start = performance.now();
+      expect(await faultOf(local, url('/silent'), { timeoutMs: 100 })).to.equal('timeout');
+      expect(await faultOf(local, url('/slow'), { timeoutMs: 150 })).to.equal('timeout');
+      expect(performance.now() - start).to.be.lessThan(1000);
+    });
+
+    it('limits the size of an announced and of an endless answer', async () => {
+      expect(await faultOf(local, url('/announced'))).to.equal('too_large');
+      expect(await faultOf(local, url('/endless'))).to.equal('too_large');
+      expect(await faultOf(local, url('/exact'))).to.equal(200);
+      expect(await faultOf(local, url('/exact'), { maxBytes: 1023 })).to.equal('too_large');
+    });
+
+    it('says so when nobody answers', async () => {
+      expect(await faultOf(local, url('/broken'))).to.equal('unreachable');
+      expect(await faultOf(local, 'http://127.0.0.1:1/')).to.equal('unreachable');
+    });
+
+    it('recognizes the allowed address in its other spellings', async () => {
+      for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '[::ffff:127.0.0.1]', 'localhost']) {
+        const outcome = await faultOf(client(['127.0.0.1/32', '::1/128']), `http://${host}:${port}/exact`);
+        // A machine may have no route for mapped addresses; refused it must not be.
+        expect(outcome, host).to.not.equal('refused_address');
+      }
+    });
+
+    it('refuses credentials in the address', async () => {
+      expect(await faultOf(local, `http://user:secret@127.0.0.1:${port}/exact`)).to.equal('refused_address');
+    });
+
+    it('bounds how many calls wait for one origin', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })),
+      );
+      expect(outcomes.filter((outcome) => outcome === 'unreachable')).to.have.length(12);
+      expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(128);
+      expect(await faultOf(local, url('/exact'))).to.equal(200);
+    });
+  });
+
+  describe('without an allow list', () => {
+    const literals = [
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+      '0x7f.1',
+      '0x7f000001',
+      '0177.0.0.1',
+      '017700000001',
+      '0.0.0.0',
+      '10.1.2.3',
+      '100.64.0.1',
+      '169.254.169.254',
+      '172.16.0.1',
+      '192.168.1.1',
+      '224.0.0.1',
+      '255.255.255.255',
+      '[::]',
+      '[::1]',
+      '[::7f00:1]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:169.254.169.254]',
+      '[64:ff9b::7f00:1]',
+      '[64:ff9b:1::a00:1]',
+      '[2002:7f00:1::]',
+      '[2001:0:7f00:1::]',
+      '[fc00::1]',
+      '[fe80::1]',
+      '[fec0::1]',
+      '[ff02::1]',
+      '[2001:db8::1]',
+      'localhost',
+      'LOCALHOST',
+    ];
+    for (const host of literals) {
+      it(`refuses ${host}, with http and with https`, async () => {
+        const before = hits;
+        const closed = client([]);
+        expect(await faultOf(closed, `https://${host}:${port}/exact`)).to.equal('refused_address');
+        expect(await faultOf(closed, `http://${host}:${port}/exact`)).to.equal('refused_address');
+        expect(hits).to.equal(before);
+      });
+    }
+
+    it('refuses a name that leads to loopback, also when other addresses are public', async () => {
+      const closed = client([], {
+        'localhost.': ['127.0.0.1'],
+        'evil.example': ['127.0.0.1'],
+        'mixed.example': ['93.184.215.14', '::1'],
+      });
+      expect(await faultOf(closed, `https://localhost.:${port}/exact`)).to.equal('refused_address');
+      expect(await faultOf(closed, `https://evil.example:${port}/exact`)).to.equal('refused_address');
+      expect(await faultOf(closed, `https://mixed.example:${port}/exact`)).to.equal('refused_address');
+    });
+
+    it('refuses http to public addresses', async () => {
+      const closed = client([], { 'public.example': ['93.184.215.14'] });
+      expect(await faultOf(closed, 'http://public.example/')).to.equal('refused_address');
+      expect(await faultOf(closed, 'http://93.184.215.14/')).to.equal('refused_address');
+    });
+
+    it('refuses other schemes and what is no address', async () => {
+      for (const url of ['file:///etc/passwd', 'ftp://host.example/', 'data:,x', 'nonsense', '']) {
+        expect(await faultOf(client([]), url), url).to.equal('refused_address');
+      }
+    });
+
+    it('reports a name that does not resolve as unreachable', async () => {
+      expect(await faultOf(client([], {}), 'https://nowhere.example/')).to.equal('unreachable');
+    });
+  });
+
+  it('connects to the addresses that it checked and asks for no others', async () => {
+    let asked = 0;
+    const resolve = async () => [{ address: asked++ === 0 ? '127.0.0.1' : '169.254.169.254', family: 4 }];
+    const rebound = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
+    open.push(rebound);
+    expect(await faultOf(rebound, `http://rebind.example:${port}/exact`)).to.equal(200);
+    expect(asked).to.equal(1);
+  });
+
+  it('tries the next address when the first does not answer', async () => {
+    const both = client(['backend.example'], { 'backend.example': ['::1', '127.0.0.1'] });
+    expect(await faultOf(both, `http://backend.example:${port}/exact`)).to.equal(200);
+  });
+
+  it('lets a listed host lead anywhere, and only on the listed port', async () => {
+    const names = {
+      'backend.example': ['127.0.0.1'],
+      'a.inner.example': ['127.0.0.1'],
+      'inner.example': ['127.0.0.1'],
+    };
+    const listed = client([`backend.example:${port}`, '*.inner.example'], names);
+    expect(await faultOf(listed, `http://backend.example:${port}/exact`)).to.equal(200);
+    expect(await faultOf(listed, `http://BACKEND.example.:${port}/exact`)).to.be.oneOf([200, 'unreachable']);
+    expect(await faultOf(listed, 'http://backend.example:1/exact')).to.equal('refused_address');
+    expect(await faultOf(listed, `http://a.inner.example:${port}/exact`)).to.equal(200);
+    expect(await faultOf(listed, `http://inner.example:${port}/exact`)).to.equal('refused_address');
+  });
+
+  it('never puts path or query into its messages', async () => {
+    const error = await client([])
+      .request(`https://127.0.0.1:${port}/path?key=secret`, GET)
+      .catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(RemoteError).with.property('message').that.not.contains('secret');
+  });
+
+  it('checks the certificate of the host that was named, not of the address', async () => {
+    const { key, cert } = await aServerCertificate('secure.example');
+    setDefaultCACertificates([...getCACertificates('default'), cert]);
+    const secure = createSecureServer({ key, cert }, (_request, response) => response.end('secure'));
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+    const securePort = (secure.address() as AddressInfo).port;
+    try {
+      const names = { 'secure.example': ['127.0.0.1'], 'other.example': ['127.0.0.1'] };
+      const listed = client(['127.0.0.0/8'], names);
+      expect(await faultOf(listed, `https://secure.example:${securePort}/`)).to.equal(200);
+      expect(await faultOf(listed, `https://other.example:${securePort}/`)).to.equal('unreachable');
+      expect(await faultOf(listed, `https://127.0.0.1:${securePort}/`)).to.equal('unreachable');
+    } finally {
+      secure.closeAllConnections();
+      secure.close();
+    }
+  });
+});
+
+/** A self-signed certificate for a test server, with its key as PEM. */
+async function aServerCertificate(host: string): Promise<{ key: string; cert: string }> {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const random = new NodeRandom();
+  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const provider = new LocalKms({ name: 'local', cipher, random });
+  const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const stored = await kms.import('acme', privateKey.export({ format: 'der', type: 'pkcs8' }));
+  const certificate = await new X509Authority({ kms, random }).issue(
+    {
+      kind: 'leaf',
+      subject: { commonName: host },
+      publicJwk: stored.publicJwk,
+      notBefore: new Date(Date.now() - 60_000),
+      notAfter: new Date(Date.now() + 3_600_000),
+      dnsNames: [host],
+    },
+    { key: signingKey('acme', stored) },
+  );
+  const key = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+  return { key, cert: writePemCertificates([certificate]) };
+}
+
+describe('AddressGuard', () => {
+  it('takes global unicast addresses for public, also translated ones', () => {
+    const guard = new AddressGuard([]);
+    for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1', '::ffff:8.8.8.8', '64:ff9b::808:808']) {
+      expect(guard.isPublic(address), address).to.equal(true);
+    }
+    expect(guard.isPublic('not an address')).to.equal(false);
+  });
+
+  it('reads hosts, networks and addresses, with and without port', () => {
+    const guard = new AddressGuard([
+      'Backend.Example',
+      '10.0.0.0/8',
+      '192.168.0.1:8080',
+      '[fd00::1]:443',
+      '::1',
+    ]);
+    expect(guard.isListedHost('backend.example', 1)).to.equal(true);
+    expect(guard.isListedHost('xbackend.example', 1)).to.equal(false);
+    expect(guard.isListedAddress('10.200.0.1', 1)).to.equal(true);
+    expect(guard.isListedAddress('::ffff:10.0.0.1', 1)).to.equal(true);
+    expect(guard.isListedAddress('11.0.0.1', 1)).to.equal(false);
+    expect(guard.isListedAddress('192.168.0.1', 8080)).to.equal(true);
+    expect(guard.isListedAddress('192.168.0.1', 80)).to.equal(false);
+    expect(guard.isListedAddress('fd00::1', 443)).to.equal(true);
+    expect(guard.isListedAddress('fd00::1', 80)).to.equal(false);
+    expect(guard.isListedAddress('::1', 80)).to.equal(true);
+  });
+
+  it('does not start with an entry that it cannot read', () => {
+    for (const entry of [
+      '',
+      '*',
+      '*.',
+      'https://a.example',
+      'a.example/path',
+      '10.0.0.0/33',
+      '127.1',
+      '1.2.3.4.5',
+      'a b',
+    ]) {
+      expect(() => new AddressGuard([entry]), entry).to.throw('cannot be read');
+    }
+  });
+});

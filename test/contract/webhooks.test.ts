@@ -1,0 +1,178 @@
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
+import { Remote, RemoteError } from '../../application/ports/remote.ts';
+import { WebhookError } from '../../application/ports/webhooks.ts';
+import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+
+const delivery = { deliveryId: 'delivery-1' };
+
+async function errorOf(work: Promise<unknown>): Promise<WebhookError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof WebhookError)) throw new Error('Expected a WebhookError.');
+  return error;
+}
+
+describe('RemoteWebhooks', () => {
+  let server: Server;
+  let base: string;
+  let seen: { headers: IncomingHttpHeaders; body: string } | undefined;
+  let attempts = 0;
+  let respond: (response: ServerResponse) => void;
+  const remote = new GuardedHttpClient({ allow: ['127.0.0.1/32'] });
+  const webhooks = new RemoteWebhooks({ remote });
+
+  before((done) => {
+    server = createServer((request, response) => {
+      attempts++;
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        seen = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+        respond(response);
+      });
+    });
+    server.listen(0, '127.0.0.1', () => {
+      base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      done();
+    });
+  });
+
+  beforeEach(() => {
+    attempts = 0;
+    seen = undefined;
+    respond = (response) => response.end('{"pid":{"given_name":"Erika"}}');
+  });
+
+  after(async () => {
+    await remote.close();
+    server.close();
+  });
+
+  it('posts JSON with the delivery id and the API key, and returns the answer', async () => {
+    const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'top secret' } } as const;
+    const answer = await webhooks.post({ url: `${base}/claims`, auth }, { session: 's1' }, delivery);
+    expect(answer).to.deep.equal({ status: 200, body: { pid: { given_name: 'Erika' } } });
+    expect(seen?.body).to.equal('{"session":"s1"}');
+    expect(seen?.headers).to.include({
+      'content-type': 'application/json',
+      'idempotency-key': 'delivery-1',
+      'x-api-key': 'top secret',
+    });
+  });
+
+  it('returns no body where none was answered', async () => {
+    respond = (response) => response.writeHead(204).end();
+    expect(await webhooks.post({ url: base }, {}, delivery)).to.deep.equal({ status: 204, body: undefined });
+  });
+
+  it('fails on a status that is no success, after one attempt', async () => {
+    respond = (response) => response.writeHead(503).end('{"secret":"in the body"}');
+    const error = await errorOf(webhooks.post({ url: base }, {}, delivery));
+    expect(error).to.include({ reason: 'bad_status', status: 503 });
+    expect(error.message).to.not.contain('in the body');
+    expect(attempts).to.equal(1);
+  });
+
+  it('fails on a redirect without following it', async () => {
+    respond = (response) => response.writeHead(307, { location: `${base}/other` }).end();
+    expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'bad_status' });
+    expect(attempts).to.equal(1);
+  });
+
+  for (const [name, text] of Object.entries({
+    'plain text': 'OK',
+    'a doubled member': '{"a":1,"a":2}',
+    'invalid UTF-8': Buffer.from([0x22, 0xff, 0x22]),
+  })) {
+    it(`fails on ${name} as an answer`, async () => {
+      respond = (response) => response.end(text);
+      expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'not_json' });
+    });
+  }
+
+  it('fails on an answer of more than 256 KiB', async () => {
+    respond = (response) => response.end(JSON.stringify('x'.repeat(256 * 1024)));
+    expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'too_large' });
+  });
+
+  it('fails on an address that may not be called', async () => {
+    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }) });
+    expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
+    expect(attempts).to.equal(0);
+  });
+
+  it('tells the operator the place, and never the key, the query or a body', async () => {
+    const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'the-key' } } as const;
+    respond = (response) => response.writeHead(500).end('the-answer');
+    const error = await errorOf(
+      webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery),
+    );
+    expect(error.message).to.contain(`${base}/claims`);
+    for (const hidden of ['the-key', 'the-query', 'the-body', 'the-answer']) {
+      expect(error.message).to.not.contain(hidden);
+    }
+  });
+
+  it('passes on a timeout and an unreachable backend under their names, within ten seconds and 256 KiB', async () => {
+    for (const fault of ['timeout', 'unreachable'] as const) {
+      let limits: object = {};
+      class Failing extends Remote {
+        override async request(_url: string, options: object): Promise<never> {
+          limits = options;
+          throw new RemoteError(fault, 'no answer');
+        }
+      }
+      const failing = new RemoteWebhooks({ remote: new Failing() });
+      const error = await errorOf(failing.post({ url: 'https://backend.example' }, {}, delivery));
+      expect(error).to.include({ reason: fault });
+      expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 262_144 });
+    }
+  });
+});
+
+describe('WebhookConfig', () => {
+  const url = 'https://backend.example/claims?x=1';
+  const withHeader = (headerName: string, value = 'v') => ({
+    url,
+    auth: { type: 'apiKey', config: { headerName, value } },
+  });
+
+  it('takes an address with and without an API key', () => {
+    for (const config of [
+      { url },
+      { url: 'http://localhost:8080/' },
+      withHeader('X-Api-Key'),
+      withHeader('Authorization', 'Bearer a.b'),
+    ]) {
+      expect(WebhookConfig.safeParse(config).success, JSON.stringify(config)).to.equal(true);
+    }
+  });
+
+  const refused: Record<string, unknown> = {
+    'an address with credentials': { url: 'https://user:pass@backend.example/' },
+    'another scheme': { url: 'file:///etc/passwd' },
+    'a relative address': { url: '/claims' },
+    'an overlong address': { url: `https://backend.example/${'x'.repeat(2048)}` },
+    'a header name with a space': withHeader('X Api'),
+    'a header name with a line break': withHeader('X-Api\r\nHost'),
+    'the Host header': withHeader('Host'),
+    'a Content header': withHeader('Content-Length'),
+    'a hop-by-hop header': withHeader('transfer-encoding'),
+    'the Idempotency-Key header': withHeader('Idempotency-Key'),
+    'a value with a line break': withHeader('X-Api-Key', 'a\r\nb: c'),
+    'a value with NUL': withHeader('X-Api-Key', 'a\0b'),
+    'an empty value': withHeader('X-Api-Key', ''),
+    'an unknown kind of authentication': { url, auth: { type: 'basic', config: {} } },
+  };
+  for (const [name, config] of Object.entries(refused)) {
+    it(`refuses ${name}`, () => {
+      expect(WebhookConfig.safeParse(config).success).to.equal(false);
+    });
+  }
+});

@@ -1,0 +1,221 @@
+import { webcrypto } from 'node:crypto';
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  cryptoProvider,
+  Extension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectKeyIdentifierExtension,
+  type X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const NOW = new Date('2027-01-15T08:00:00Z');
+const SIGN_CERTIFICATES = KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign;
+
+type Issued = { readonly certificate: X509Certificate; readonly keys: CryptoKeyPair };
+type CryptoKeyPair = Awaited<ReturnType<typeof makeKeys>>;
+type Options = {
+  readonly name: string;
+  readonly by?: Issued;
+  readonly ca?: boolean;
+  readonly pathLength?: number;
+  readonly usage?: number;
+  readonly from?: string;
+  readonly until?: string;
+  readonly extra?: readonly Extension[];
+  readonly keys?: CryptoKeyPair;
+};
+
+function makeKeys() {
+  return webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
+}
+
+/** A certificate that is right in every respect that `options` does not change. */
+async function make(options: Options): Promise<Issued> {
+  const { name, by, ca = false, pathLength, extra = [] } = options;
+  const { usage = ca ? SIGN_CERTIFICATES : KeyUsageFlags.digitalSignature } = options;
+  const keys = options.keys ?? (await makeKeys());
+  const certificate = await X509CertificateGenerator.create({
+    subject: name,
+    issuer: by?.certificate.subject ?? name,
+    notBefore: new Date(options.from ?? '2026-01-01T00:00:00Z'),
+    notAfter: new Date(options.until ?? '2030-01-01T00:00:00Z'),
+    publicKey: keys.publicKey,
+    signingKey: (by?.keys ?? keys).privateKey,
+    signingAlgorithm: ALGORITHM,
+    extensions: [
+      new BasicConstraintsExtension(ca, pathLength, true),
+      new KeyUsagesExtension(usage, true),
+      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await AuthorityKeyIdentifierExtension.create((by?.keys ?? keys).publicKey),
+      ...extra,
+    ],
+  });
+  return { certificate, keys };
+}
+
+function base64(issued: Issued): string {
+  return Buffer.from(issued.certificate.rawData).toString('base64');
+}
+
+function judge(chain: readonly Issued[], anchors: readonly Issued[], now = NOW, haip = false): string {
+  const verdict = new NodeCertificates().validate(
+    chain.map(base64),
+    anchors.map((anchor) => ({ certificate: base64(anchor) })),
+    now,
+    { haip },
+  );
+  return verdict.trusted ? 'trusted' : verdict.reason;
+}
+
+describe('Validating a certificate path', () => {
+  let root: Issued;
+  let intermediate: Issued;
+  let leaf: Issued;
+
+  before(async () => {
+    cryptoProvider.set(webcrypto);
+    root = await make({ name: 'CN=Root', ca: true });
+    intermediate = await make({ name: 'CN=Middle', by: root, ca: true, pathLength: 0 });
+    leaf = await make({ name: 'CN=Signer\\, Inc.,O=Org,C=DE', by: intermediate });
+  });
+
+  it('trusts a path to a configured CA', () => {
+    expect(judge([leaf, intermediate], [root])).to.equal('trusted');
+    expect(judge([leaf], [intermediate])).to.equal('trusted');
+    expect(judge([leaf, intermediate], [intermediate])).to.equal('trusted');
+    expect(judge([leaf, intermediate], [intermediate], NOW, true)).to.equal('x5c_contains_anchor');
+  });
+
+  it('tells key, subject and anchor', () => {
+    const verdict = new NodeCertificates().validate(
+      [base64(leaf), base64(intermediate)],
+      [{ certificate: base64(root) }],
+      NOW,
+    );
+    const read = (issued: Issued) => readCertificate(Buffer.from(issued.certificate.rawData));
+    expect(verdict).to.deep.equal({
+      trusted: true,
+      key: read(leaf)?.publicJwk,
+      anchor: read(root)?.hash,
+      subject: read(leaf)?.subjectText,
+      authorityKeyIds: [read(intermediate)?.subjectKeyId, read(root)?.subjectKeyId],
+    });
+    expect(read(leaf)?.subjectText).to.contain('Signer\\, Inc.');
+  });
+
+  it('refuses a path without an anchor, in the wrong order, doubled or empty', () => {
+    expect(judge([leaf, intermediate], [])).to.equal('untrusted_chain');
+    expect(judge([leaf], [root])).to.equal('untrusted_chain');
+    expect(judge([intermediate, leaf], [root])).to.equal('certificate_profile');
+    expect(judge([leaf, leaf, intermediate], [root])).to.equal('untrusted_chain');
+    expect(judge([], [root])).to.equal('issuer_key_unresolved');
+  });
+
+  it('refuses an anchor as leaf', () => {
+    expect(judge([root], [root])).to.equal('untrusted_chain');
+    expect(judge([intermediate], [intermediate])).to.equal('untrusted_chain');
+  });
+
+  it('takes a pinned end-entity certificate for itself alone', async () => {
+    const alone = await make({ name: 'CN=Alone' });
+    const below = await make({ name: 'CN=Below', by: leaf });
+    expect(judge([alone], [alone])).to.equal('trusted');
+    expect(judge([alone], [alone], NOW, true)).to.equal('certificate_profile');
+    expect(judge([leaf], [leaf])).to.equal('trusted');
+    expect(judge([leaf], [leaf], new Date('2031-01-01'))).to.equal('certificate_expired');
+    expect(judge([below], [leaf])).to.equal('untrusted_chain');
+    expect(judge([below, leaf], [leaf])).to.equal('untrusted_chain');
+    expect(judge([below, leaf, intermediate], [root])).to.equal('untrusted_chain');
+  });
+
+  it('refuses an anchor of the same name with another key', async () => {
+    const impostor = await make({ name: 'CN=Middle', ca: true });
+    expect(judge([leaf], [impostor])).to.equal('untrusted_chain');
+    expect(judge([leaf], [impostor, intermediate])).to.equal('trusted');
+  });
+
+  it('respects the path length', async () => {
+    const deeper = await make({ name: 'CN=Deeper', by: intermediate, ca: true });
+    const low = await make({ name: 'CN=Low', by: deeper });
+    expect(judge([low, deeper, intermediate], [root])).to.equal('untrusted_chain');
+  });
+
+  it('wants rights where they are used', async () => {
+    const mute = await make({ name: 'CN=Mute', by: root, ca: true, usage: KeyUsageFlags.cRLSign });
+    const under = await make({ name: 'CN=Under', by: mute });
+    expect(judge([under, mute], [root])).to.equal('untrusted_chain');
+    const encipher = await make({ name: 'CN=E', by: root, usage: KeyUsageFlags.keyAgreement });
+    expect(judge([encipher], [root])).to.equal('certificate_profile');
+    const authority = await make({ name: 'CN=A', by: root, ca: true });
+    expect(judge([authority], [root])).to.equal('certificate_profile');
+  });
+
+  it('refuses unknown critical extensions and name constraints', async () => {
+    const critical = await make({
+      name: 'CN=X',
+      by: root,
+      extra: [new Extension('1.2.3.4', true, Buffer.of(5, 0))],
+    });
+    const harmless = await make({
+      name: 'CN=X',
+      by: root,
+      extra: [new Extension('1.2.3.4', false, Buffer.of(5, 0))],
+    });
+    expect(judge([critical], [root])).to.equal('certificate_profile');
+    expect(judge([harmless], [root])).to.equal('trusted');
+    const extra = [new Extension('2.5.29.30', false, Buffer.of(0x30, 0))];
+    const narrow = await make({ name: 'CN=Narrow', by: root, ca: true, extra });
+    const inside = await make({ name: 'CN=In', by: narrow });
+    expect(judge([inside, narrow], [root])).to.equal('certificate_profile');
+  });
+
+  it('looks at every validity on every call, remembered or not', async () => {
+    const short = await make({ name: 'CN=Short', by: root, ca: true, until: '2027-06-01T00:00:00Z' });
+    const under = await make({ name: 'CN=Under', by: short, from: '2027-01-01T00:00:00Z' });
+    const certificates = new NodeCertificates();
+    const anchors = [{ certificate: base64(root) }];
+    const at = (time: string) => {
+      const verdict = certificates.validate([base64(under), base64(short)], anchors, new Date(time));
+      return verdict.trusted ? 'trusted' : verdict.reason;
+    };
+    expect(at('2027-01-15T00:00:00Z')).to.equal('trusted');
+    expect(at('2026-12-31T23:58:59Z')).to.equal('certificate_expired');
+    expect(at('2026-12-31T23:59:30Z')).to.equal('trusted');
+    expect(at('2027-06-01T00:00:59Z')).to.equal('trusted');
+    expect(at('2027-06-01T00:01:01Z')).to.equal('certificate_expired');
+    expect(at('2027-05-31T23:59:59Z')).to.equal('trusted');
+  });
+
+  it('reads arbitrary and changed bytes without throwing', () => {
+    const der = Buffer.from(leaf.certificate.rawData);
+    fc.assert(
+      fc.property(fc.nat({ max: der.length - 1 }), fc.nat({ max: 255 }), (at, byte) => {
+        const changed = Buffer.from(der);
+        changed[at] = byte;
+        readCertificate(changed);
+        readCertificate(changed.subarray(0, at));
+        const verdict = new NodeCertificates().validate(
+          [changed.toString('base64')],
+          [{ certificate: base64(intermediate) }],
+          NOW,
+        );
+        expect(verdict.trusted).to.equal(changed.equals(der));
+      }),
+      { numRuns: 400 },
+    );
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 300 }),
+        (bytes) => readCertificate(Buffer.from(bytes)) === undefined,
+      ),
+    );
+  });
+});

@@ -1,0 +1,92 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
+import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
+import { signingChain } from '../../../domain/keys/key-chain.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+
+class StoppedClock extends Clock {
+  override now(): Date {
+    return new Date('2026-06-01T12:00:00Z');
+  }
+}
+
+function read(base64: string | undefined): X509Certificate {
+  return new X509Certificate(Buffer.from(base64 ?? '', 'base64'));
+}
+
+describe('createKeyChain', () => {
+  const random = new NodeRandom();
+  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const provider = new LocalKms({ name: 'local', cipher, random });
+  let made = 0;
+  class CountingKms extends KmsRegistry {
+    override generate(...wanted: Parameters<KmsRegistry['generate']>) {
+      made++;
+      return super.generate(...wanted);
+    }
+  }
+  const kms = new CountingKms({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const ports = {
+    kms,
+    random,
+    clock: new StoppedClock(),
+    certificateAuthority: new X509Authority({ kms, random }),
+  };
+  const wanted = {
+    tenantId: 'acme',
+    usages: ['signing'],
+    subjectName: 'Acme',
+    dnsName: 'issuer.example',
+  } as const;
+
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    it(`makes a CA and a leaf that it certifies, with ${algorithm}`, async () => {
+      const chain = await createKeyChain(ports, { ...wanted, algorithm });
+      const [ca, leaf] = [read(chain.root?.certificate), read(signingChain(chain)[0])];
+      expect(signingChain(chain)).to.have.length(1);
+      expect(leaf.checkIssued(ca) && leaf.verify(ca.publicKey)).to.equal(true);
+      expect([ca.ca, leaf.ca]).to.deep.equal([true, false]);
+      expect(leaf.checkHost('issuer.example')).to.equal('issuer.example');
+      expect(leaf.publicKey.export({ format: 'jwk' })).to.include({ x: chain.active.key.publicJwk.x });
+      expect(leaf.validToDate).to.deep.equal(chain.active.notAfter);
+      expect(ca.validToDate).to.deep.equal(chain.root?.notAfter);
+      expect(chain.active.key.handle).to.include({ kms: 'local', algorithm });
+      expect(chain.active.key.handle.keyId).to.not.equal(chain.root?.key.handle.keyId);
+    });
+  }
+
+  it('fills in what was not said', async () => {
+    const chain = await createKeyChain(ports, wanted);
+    expect(chain).to.deep.include({
+      tenantId: 'acme',
+      usages: ['signing'],
+      kmsProvider: 'local',
+      certValidityDays: 365,
+      rotationEnabled: false,
+      createdAt: new Date('2026-06-01T12:00:00Z'),
+    });
+    expect(chain.id).to.have.length(22);
+    expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
+    const named = await createKeyChain(ports, {
+      ...wanted,
+      id: 'main',
+      description: 'PID',
+      certValidityDays: 30,
+    });
+    expect(named).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
+  });
+
+  it('makes no key when the request is refused', async () => {
+    const before = made;
+    const outcome = await createKeyChain(ports, { ...wanted, certValidityDays: 0 }).catch((e: unknown) => e);
+    expect(outcome).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
+    expect(made).to.equal(before);
+  });
+});

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { readPemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
+
+const short = Buffer.concat([Buffer.of(0x30, 0x03), Buffer.from('abc')]).toString('base64');
+const long = Buffer.concat([Buffer.of(0x30, 0x82, 0x01, 0x00), Buffer.alloc(256, 1)]).toString('base64');
+const block = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+const der = (...bytes: number[]) => block(Buffer.from(bytes).toString('base64'));
+
+describe('PEM certificates', () => {
+  it('read back as they were written, in order', () => {
+    const text = writePemCertificates([short, long, short]);
+    expect(readPemCertificates(text)).to.deep.equal([short, long, short]);
+    expect(Math.max(...text.split('\n').map((line) => line.length))).to.equal(64);
+  });
+
+  it('may have carriage returns and blank lines around them', () => {
+    const text = `\r\n${writePemCertificates([long]).replaceAll('\n', '\r\n')}\r\n\r\n${block(short)}`;
+    expect(readPemCertificates(text)).to.deep.equal([long, short]);
+  });
+
+  const refused: Record<string, string> = {
+    'the empty text': '',
+    'white space alone': ' \n',
+    'text before the block': `subject=CN=x\n${block(short)}`,
+    'text after the block': `${block(short)}x`,
+    'a private key': block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'a key behind a certificate': block(short) + block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'a block without an end': block(short).slice(0, 40),
+    'an empty block': block(''),
+    'base64 with foreign characters': block(short.replace('A', '*')),
+    'base64 without its padding': block(short.replace(/=+$/, '')),
+    'bytes behind the sequence': der(0x30, 0x01, 0x00, 0x00),
+    'a sequence that is cut': der(0x30, 0x05, 0x00),
+    'another type than a sequence': der(0x04, 0x01, 0x00),
+    'an indefinite length': der(0x30, 0x80, 0x00, 0x00),
+    'a length that is not minimal': der(0x30, 0x81, 0x01, 0x00),
+    'more blocks than allowed': block(short).repeat(11),
+  };
+  for (const [name, text] of Object.entries(refused)) {
+    it(`do not read from ${name}`, () => {
+      expect(readPemCertificates(text)).to.equal(undefined);
+    });
+  }
+});

@@ -1,0 +1,213 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { compileQuery } from '../../../domain/verification/dcql/compile.ts';
+import { matchCredential, type PresentedCredential } from '../../../domain/verification/dcql/match.ts';
+import { pickRequested } from '../../../domain/verification/dcql/pick.ts';
+import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
+import { readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
+
+const TOMBSTONE = Object.freeze({ undisclosed: true });
+const isUndisclosed = (value: unknown) => value === TOMBSTONE;
+
+function credential(claims: Record<string, unknown>, more: Partial<PresentedCredential> = {}) {
+  return {
+    format: 'dc+sd-jwt',
+    types: ['urn:pid'],
+    holderBound: true,
+    claims,
+    alwaysVisible: {},
+    authority: { authorityKeyIds: [], trustListUris: [], federationEntityIds: [] },
+    ...more,
+  };
+}
+
+function query(more: object) {
+  const parsed = DcqlQuery.parse({
+    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] }, ...more }],
+  });
+  const compiled = compileQuery(parsed).credentials.get('pid');
+  if (compiled === undefined) throw new Error('no such query');
+  return compiled;
+}
+
+/** What a client receives, or the reason why it receives nothing. */
+function received(more: object, presented: PresentedCredential): JsonObject | string {
+  const result = matchCredential(query(more), presented, isUndisclosed);
+  return result.matched ? pickRequested(result, presented, isUndisclosed) : result.reason;
+}
+
+describe('DCQL queries', () => {
+  const pid = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
+
+  it('name the exact place of a fault', () => {
+    const claims = [{ path: ['a'] }, { path: ['b', -1] }];
+    const read = DcqlQuery.safeParse({ credentials: [pid, { ...pid, id: 'b', claims }] });
+    const paths = read.error?.issues.map(({ path }) => path.join('.'));
+    expect(paths).to.deep.equal(['credentials.1.claims.1.path.1']);
+  });
+
+  it('name the exact place of a fault between members', () => {
+    const claims = [{ id: 'a', path: ['a'] }];
+    const credentials = [{ ...pid, claims, claim_sets: [['a'], ['a', 'z']] }];
+    const read = DcqlQuery.safeParse({ credentials });
+    const paths = read.error?.issues.map(({ path }) => path.join('.'));
+    expect(paths).to.deep.equal(['credentials.0.claim_sets.1.1']);
+  });
+
+  it('are refused for a configuration when we cannot verify the format', () => {
+    for (const format of ['jwt_vc_json', 'vc+sd-jwt', 'ldp_vc']) {
+      const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, format }] });
+      expect(read.error?.issues[0]?.path).to.deep.equal(['credentials', 0, 'format']);
+    }
+    expect(SupportedDcqlQuery.safeParse({ credentials: [pid] }).success).to.equal(true);
+  });
+
+  it('refuse presentations that are not strings', () => {
+    const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
+    for (const presentation of [{}, 7, null, ['x']]) {
+      expect(() => readVpToken({ pid: [presentation] }, compiled)).to.throw('malformed: not_a_string in pid');
+    }
+  });
+});
+
+describe('the claims a client receives', () => {
+  it('are the requested ones in their own structure', () => {
+    const presented = credential({
+      given_name: 'Ada',
+      family_name: 'L',
+      address: { locality: 'X', country: 'DE' },
+    });
+    const claims = [{ path: ['given_name'] }, { path: ['address', 'country'] }];
+    expect(received({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
+  });
+
+  it('keep array members that were selected, without tombstones', () => {
+    const degrees = [{ type: 'B', year: 1 }, TOMBSTONE, { type: 'M' }, { year: 3 }];
+    const presented = credential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
+    const claims = [{ path: ['degrees', null, 'type'] }, { path: ['nationalities', 1] }];
+    expect(received({ claims }, presented)).to.deep.equal({
+      degrees: [{ type: 'B' }, { type: 'M' }],
+      nationalities: ['FR'],
+    });
+    const all = [{ path: ['nationalities'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }];
+    expect(received({ claims: all }, presented)).to.deep.equal({
+      nationalities: ['FR', 'DE'],
+      degrees: [{ type: 'B', year: 1 }],
+    });
+  });
+
+  it('join several paths through one array member', () => {
+    const presented = credential({
+      list: [
+        { a: 1, b: 2, c: 3 },
+        { a: 4, b: 5 },
+      ],
+    });
+    const claims = [{ path: ['list', null, 'a'] }, { path: ['list', 0, 'b'] }];
+    expect(received({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
+  });
+
+  it('never include members of the protocol', () => {
+    const presented = credential({
+      cnf: { jwk: {} },
+      status: {},
+      a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] },
+    });
+    const claims = [{ path: ['cnf'] }, { path: ['status'] }, { path: ['a'] }];
+    expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
+  });
+
+  it('are the always-visible ones when none were asked for', () => {
+    const alwaysVisible = { vct: 'urn:pid', iss: 'x', cnf: {}, status: {}, _sd: [], _sd_alg: 'sha-256' };
+    const presented = credential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
+    expect(received({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
+  });
+
+  it('are those of the first complete claim set only', () => {
+    const claims = [
+      { id: 'a', path: ['a'], values: [1] },
+      { id: 'b', path: ['b'] },
+      { id: 'c', path: ['c'] },
+    ];
+    const claim_sets = [['a'], ['b'], ['c']];
+    expect(received({ claims, claim_sets }, credential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
+  });
+
+  it('keep the namespaces of an mdoc apart', () => {
+    const presented = credential(
+      { n1: { status: 1, x: 2 }, n2: { x: 3 } },
+      { format: 'mso_mdoc', types: ['d'] },
+    );
+    const claims = [{ path: ['n1', 'status'] }, { path: ['n2', 'x'] }];
+    const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
+    expect(received({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
+    expect(received(mdoc, presented)).to.deep.equal({});
+  });
+
+  it('cannot reach a prototype', () => {
+    const presented = credential(JSON.parse('{"__proto__":{"x":1}}') as Record<string, unknown>);
+    const got = received({ claims: [{ path: ['__proto__', 'x'] }] }, presented);
+    expect(Object.getPrototypeOf(got)).to.equal(Object.prototype);
+    expect(JSON.stringify(got)).to.equal('{"__proto__":{"x":1}}');
+    expect(received({ claims: [{ path: ['constructor'] }] }, credential({}))).to.equal('missing_claim');
+  });
+});
+
+describe('DCQL matching of arbitrary documents', () => {
+  const name = fc.constantFrom('a', 'b', 'constructor', '__proto__', 'toString', '0');
+  const component = fc.oneof(name, fc.constant(null), fc.nat(3));
+  const claim = fc.record(
+    {
+      path: fc.array(component, { minLength: 1, maxLength: 4 }),
+      values: fc.array(fc.jsonValue(), { minLength: 1 }),
+    },
+    { requiredKeys: ['path'] },
+  );
+  const document = fc.letrec((tie) => ({
+    node: fc.oneof(
+      { depthSize: 'small' },
+      fc.jsonValue(),
+      fc.array(fc.oneof(tie('node'), fc.constant(TOMBSTONE)), { maxLength: 4 }),
+      fc.dictionary(name, tie('node'), { maxKeys: 4 }),
+    ),
+  })).node;
+
+  it('never throws, and what it hands out was in the document', () => {
+    const generated = fc.uniqueArray(claim, {
+      minLength: 1,
+      maxLength: 4,
+      selector: (c) => JSON.stringify(c.path),
+    });
+    const outcomes = { matched: 0, refused: 0, ungrammatical: 0 };
+    fc.assert(
+      fc.property(generated, fc.dictionary(name, document), fc.boolean(), (claims, root, isMdoc) => {
+        const format = isMdoc ? 'mso_mdoc' : 'dc+sd-jwt';
+        const meta = isMdoc ? { doctype_value: 'urn:pid' } : { vct_values: ['urn:pid'] };
+        const read = DcqlQuery.safeParse({ credentials: [{ id: 'pid', format, meta, claims }] });
+        if (!read.success) {
+          outcomes.ungrammatical++;
+          return;
+        }
+        const presented = credential(root, { format });
+        const got = received({ format, meta, claims }, presented);
+        outcomes[typeof got === 'string' ? 'refused' : 'matched']++;
+        if (typeof got === 'string') return;
+        expect(JSON.stringify(got)).not.to.contain('undisclosed');
+        for (const key of Object.keys(got)) expect(Object.hasOwn(root, key)).to.equal(true);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(Math.min(...Object.values(outcomes))).to.be.greaterThan(0);
+  });
+
+  it('never throws while reading a query', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        DcqlQuery.safeParse(value);
+        DcqlQuery.safeParse({ credentials: value });
+        DcqlQuery.safeParse({ credentials: [value] });
+      }),
+    );
+  });
+});

@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { compileQuery } from '../../domain/verification/dcql/compile.ts';
+import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
+import { selectClaims, selectElement } from '../../domain/verification/dcql/path.ts';
+import { DcqlQuery } from '../../domain/verification/dcql/query.ts';
+import { complete, readVpToken } from '../../domain/verification/dcql/vp-token.ts';
+
+type Presentation = {
+  readonly format: string;
+  readonly vct?: string;
+  readonly docType?: string;
+  readonly aka_vcts?: readonly string[];
+  readonly extends_chain?: readonly string[];
+  readonly holder_bound: boolean;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly crypto_error?: string;
+  readonly chain_akis?: readonly string[];
+  readonly trust_lists?: readonly string[];
+  readonly federation_path?: readonly string[];
+};
+
+type Outcome = {
+  readonly accepted: boolean;
+  readonly error?: string;
+  readonly missing?: readonly string[];
+  readonly credential_set?: number;
+  readonly presentations?: Readonly<Record<string, readonly number[]>>;
+  readonly rejected?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly ignored?: readonly string[];
+};
+
+type Vectors = {
+  readonly credentials: Readonly<Record<string, unknown>>;
+  readonly grammar: readonly { name: string; dcql_query: unknown; valid: boolean; error?: string }[];
+  readonly paths: readonly {
+    name: string;
+    kind: 'json' | 'mdoc';
+    credential: string;
+    path: readonly unknown[];
+    selected?: readonly unknown[];
+    error?: string;
+  }[];
+  readonly responses: readonly { name: string; dcql_query: unknown; vp_token: unknown; expected: Outcome }[];
+};
+
+const vectors = JSON.parse(readFileSync(new URL('./dcql.json', import.meta.url), 'utf8')) as Vectors;
+
+function isUndisclosed(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, '$undisclosed');
+}
+
+describe('DCQL vectors', () => {
+  it('are all here', () => {
+    expect([vectors.grammar.length, vectors.paths.length, vectors.responses.length]).to.deep.equal([
+      59, 45, 85,
+    ]);
+  });
+
+  describe('grammar', () => {
+    for (const { name, dcql_query, valid, error } of vectors.grammar) {
+      it(name, () => {
+        const read = DcqlQuery.safeParse(dcql_query);
+        expect(read.success).to.equal(valid);
+        if (read.success) expect(read.data).to.deep.equal(dcql_query);
+        else expect(ruleOf(read.error.issues[0])).to.equal(error);
+      });
+    }
+  });
+
+  describe('paths', () => {
+    for (const { name, kind, credential, path, selected, error } of vectors.paths) {
+      it(name, () => {
+        const root = vectors.credentials[credential];
+        const result = kind === 'mdoc' ? selectElement(root, path) : selectClaims(root, path, isUndisclosed);
+        expect(result).to.deep.equal(selected ?? error);
+      });
+    }
+  });
+
+  describe('responses', () => {
+    for (const { name, dcql_query, vp_token, expected } of vectors.responses) {
+      it(name, () => {
+        expect(evaluate(dcql_query, vp_token)).to.deep.equal(expected);
+      });
+    }
+  });
+});
+
+/** The rule an issue names itself, or else the innermost named member of its path that has a word. */
+function ruleOf(issue: { path: PropertyKey[]; params?: unknown } | undefined): unknown {
+  const params = issue?.params as { rule?: unknown } | undefined;
+  if (params?.rule !== undefined) return params.rule;
+  const names = (issue?.path ?? []).filter((step) => typeof step === 'string');
+  if (names.includes('trusted_authorities')) return 'trusted_authorities';
+  return names.at(-1) === 'id' && names.at(-2) === 'claims' ? 'claim_id' : names.at(-1);
+}
+
+/** Plays section 7 of the evaluation with the checks that the vectors call already done. */
+function evaluate(dcqlQuery: unknown, vpToken: unknown): Outcome {
+  const query = compileQuery(DcqlQuery.parse(dcqlQuery));
+  let tokens: Map<string, readonly string[]>;
+  try {
+    tokens = readVpToken(asWire(vpToken), query);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.reason !== 'malformed') throw error;
+    return { accepted: false, error: error.message.split(/[: ]+/)[1] ?? '' };
+  }
+
+  const presentations: Record<string, number[]> = {};
+  const rejected: Record<string, Record<string, string>> = {};
+  const ignored = [...tokens.keys()].filter((id) => !query.requested.has(id));
+  for (const [id, list] of tokens) {
+    const credentialQuery = query.credentials.get(id);
+    if (credentialQuery === undefined) throw new Error('the shape was checked');
+    for (const [i, text] of list.entries()) {
+      const presentation = JSON.parse(text) as Presentation;
+      if (presentation.crypto_error === 'nonce_mismatch') return { accepted: false, error: 'nonce_mismatch' };
+      if (ignored.includes(id)) continue;
+      const result = matchCredential(credentialQuery, credentialOf(presentation), isUndisclosed);
+      const reason = presentation.crypto_error ?? (result.matched ? undefined : result.reason);
+      if (reason === undefined) presentations[id] = [...(presentations[id] ?? []), i];
+      else rejected[id] = { ...rejected[id], [i]: reason };
+    }
+  }
+
+  const missing = complete(query, new Set(Object.keys(presentations)));
+  const first = missing[0];
+  if (first === undefined) {
+    return { accepted: true, presentations, rejected, ...(ignored.length > 0 && { ignored }) };
+  }
+  if (first.kind === 'credential_set') {
+    return { accepted: false, error: 'credential_set_unsatisfied', credential_set: first.index, rejected };
+  }
+  const ids = missing.flatMap((m) => (m.kind === 'credential' ? [m.id] : []));
+  return { accepted: false, error: 'credential_missing', missing: ids, rejected };
+}
+
+/** The vectors show presentations opened; on the wire each is a string. */
+function asWire(vpToken: unknown): unknown {
+  if (typeof vpToken !== 'object' || vpToken === null || Array.isArray(vpToken)) return vpToken;
+  const entries = Object.entries(vpToken).map(([id, list]: [string, unknown]) => [
+    id,
+    Array.isArray(list) ? list.map((presentation) => JSON.stringify(presentation)) : list,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function credentialOf(presentation: Presentation): PresentedCredential {
+  const { format, vct, docType, aka_vcts, extends_chain, holder_bound, claims } = presentation;
+  const names = [vct, docType].filter((type) => type !== undefined);
+  return {
+    format,
+    types: [...names, ...(aka_vcts ?? []), ...(extends_chain ?? [])],
+    holderBound: holder_bound,
+    claims,
+    alwaysVisible: {},
+    authority: {
+      authorityKeyIds: presentation.chain_akis ?? [],
+      trustListUris: presentation.trust_lists ?? [],
+      federationEntityIds: presentation.federation_path ?? [],
+    },
+  };
+}

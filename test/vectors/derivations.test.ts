@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { checkTransactionData } from '../../domain/formats/sd-jwt/transaction-data.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+
+type Derivations = {
+  readonly now: number;
+  readonly access_certificate: {
+    readonly der_b64: string;
+    readonly sha256_b64url: string;
+    readonly ski_b64url: string;
+    readonly aki_b64url: string;
+    readonly private_jwk: { readonly x: string; readonly y: string };
+  };
+  readonly aki: readonly { readonly values: readonly string[] }[];
+  readonly transaction_data: readonly {
+    readonly encoded: string;
+    readonly sha256_b64url: string;
+    readonly sha384_b64url: string;
+    readonly wrong_hash_over_decoded_json: string;
+  }[];
+};
+type Presentations = {
+  readonly trust_anchors: readonly string[];
+  readonly presentations: readonly { readonly name: string; readonly presentation: string }[];
+};
+
+function read<T>(name: string): T {
+  return JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as T;
+}
+
+const derivations = read<Derivations>('derivations.json');
+const { trust_anchors, presentations } = read<Presentations>('sd-jwt-vc.json');
+const anchors = trust_anchors.map((certificate) => ({ certificate }));
+const now = new Date(derivations.now * 1000);
+
+describe('Certificate derivation vectors', () => {
+  const { access_certificate: access } = derivations;
+  const certificate = readCertificate(Buffer.from(access.der_b64, 'base64'));
+
+  it('hash, key and key identifiers of a certificate are the printed ones', () => {
+    expect(certificate?.hash).to.equal(access.sha256_b64url);
+    expect(certificate?.subjectKeyId).to.equal(access.ski_b64url);
+    expect(certificate?.authorityKeyId).to.equal(access.aki_b64url);
+    const { x, y } = access.private_jwk;
+    expect(certificate?.publicJwk).to.deep.equal({ kty: 'EC', crv: 'P-256', x, y });
+    expect(certificate?.subjectText).to.equal('CN=Vector Relying Party,O=Vector Authority,C=DE');
+  });
+
+  it('a chain lists the authority key identifiers of its certificates, leaf first', () => {
+    const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
+    const header = JSON.parse(Buffer.from(valid.split('.')[0] ?? '', 'base64url').toString('utf8'));
+    const verdict = new NodeCertificates().validate(header.x5c as string[], anchors, now);
+    const root = derivations.aki[0]?.values.at(-1);
+    expect(verdict.trusted && verdict.authorityKeyIds.at(-1)).to.equal(root);
+    expect(verdict.trusted && verdict.authorityKeyIds).to.deep.equal(derivations.aki[0]?.values);
+  });
+});
+
+describe('Transaction data vectors', () => {
+  for (const one of derivations.transaction_data) {
+    const claims = { transaction_data_hashes: [one.sha256_b64url] };
+
+    it(`accepts the hash of ${one.encoded.slice(0, 30)}…`, () => {
+      expect(checkTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
+    });
+
+    it(`refuses a hash over the decoded JSON of ${one.encoded.slice(0, 30)}…`, () => {
+      const wrong = { transaction_data_hashes: [one.wrong_hash_over_decoded_json] };
+      expect(() => checkTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
+    });
+
+    it(`refuses an algorithm that nobody asked for: ${one.encoded.slice(0, 30)}…`, () => {
+      const other = {
+        transaction_data_hashes: [one.sha384_b64url],
+        transaction_data_hashes_alg: 'sha-384',
+      };
+      expect(() => checkTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
+    });
+  }
+
+  it('a text that another credential may confirm is confirmed or left out', () => {
+    const [first, second] = derivations.transaction_data;
+    const alternatives = [second?.encoded ?? ''];
+    const required = [first?.encoded ?? ''];
+    const one = { transaction_data_hashes: [first?.sha256_b64url ?? ''] };
+    const both = { transaction_data_hashes: [second?.sha256_b64url ?? '', first?.sha256_b64url ?? ''] };
+    expect(checkTransactionData(one, required, alternatives)).to.deep.equal(required);
+    expect(checkTransactionData(both, required, alternatives)).to.have.members([
+      ...required,
+      ...alternatives,
+    ]);
+    expect(checkTransactionData({}, [], alternatives)).to.deep.equal([]);
+    expect(() => checkTransactionData(one, [], alternatives)).to.throw(Refusal, 'mismatch');
+  });
+});
