@@ -47,7 +47,10 @@ export class LocalAccessTokens extends AccessTokens {
     const signed = `${HEADER}.${encodeBase64url(JSON.stringify(payload))}`;
     const [key] = keys;
     if (key === undefined) throw new Error('no key for access tokens');
-    return { token: `${signed}.${mac(key, signed).toString('base64url')}`, expiresInSeconds: lifetimeSeconds };
+    return {
+      token: `${signed}.${mac(key, signed).toString('base64url')}`,
+      expiresInSeconds: lifetimeSeconds,
+    };
   }
 
   override verify(token: string): AccessTokenClaims | undefined {

@@ -27,17 +27,22 @@ export class AuthenticateClient {
    */
   async execute(token: string | undefined): Promise<Caller> {
     const { accessTokens, store, tenantViews, settings } = this.#ports;
-    if (token === undefined) throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
+    if (token === undefined)
+      throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const claims = accessTokens.verify(token);
     if (claims === undefined) {
-      throw new Failure('unauthenticated', 'the access token is invalid or expired; check its audience and the clocks');
+      throw new Failure(
+        'unauthenticated',
+        'the access token is invalid or expired; check its audience and the clocks',
+      );
     }
     if (claims.subject === settings.rootClient.clientId && claims.clientId === claims.subject) {
       return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
     }
     const tenantId = claims.subject as TenantId;
     const head = await store.beats(tenantId).head();
-    if (head === undefined) throw new Failure('unauthenticated', 'the client of this token does not exist any more');
+    if (head === undefined)
+      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
     const view = tenantViews.of(head);
     const client = await view.client(claims.clientId);

@@ -11,7 +11,10 @@ export type AccessTokenClaims = {
 
 /** Access tokens of the administrative interface (not those of wallets). */
 export abstract class AccessTokens {
-  abstract issue(claims: Omit<AccessTokenClaims, 'issuedAt'>): { readonly token: string; readonly expiresInSeconds: number };
+  abstract issue(claims: Omit<AccessTokenClaims, 'issuedAt'>): {
+    readonly token: string;
+    readonly expiresInSeconds: number;
+  };
   /** @returns undefined for anything that is not a valid, unexpired token of ours for this service. */
   abstract verify(token: string): AccessTokenClaims | undefined;
 }

@@ -4,7 +4,11 @@ export abstract class ServiceSettings {
   abstract readonly publicUrl: string;
   abstract readonly version: string;
   abstract readonly sessionTtlSeconds: number;
-  abstract readonly statusDefaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number };
+  abstract readonly statusDefaults: {
+    readonly capacity: number;
+    readonly bits: 1 | 2 | 4 | 8;
+    readonly ttl: number;
+  };
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
   /** Keys for hashes and tokens of our own, 32 bytes each; the first makes, all verify. */
   abstract readonly nonceKeys: readonly Buffer[];

@@ -2,10 +2,14 @@ import type { Client } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration, IssuanceConfiguration } from '../../domain/issuance/configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
-import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type {
-  Session, SessionEvent, SessionKind, SessionOutcome, SessionStatus,
+  Session,
+  SessionEvent,
+  SessionKind,
+  SessionOutcome,
+  SessionStatus,
 } from '../../domain/sessions/session.ts';
+import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
@@ -16,7 +20,10 @@ import type { PresentationConfiguration } from '../../domain/verification/config
  */
 export abstract class Store {
   /** Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back. */
-  abstract forTenant<T>(tenantId: TenantId, work: (repositories: TenantRepositories) => Promise<T>): Promise<T>;
+  abstract forTenant<T>(
+    tenantId: TenantId,
+    work: (repositories: TenantRepositories) => Promise<T>,
+  ): Promise<T>;
   /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
   abstract forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T>;
   /** The steps of the hot paths, each atomic by itself. */
@@ -92,7 +99,11 @@ export type ServiceRepositories = {
 export type TenantHead = { readonly id: TenantId; readonly status: TenantStatus; readonly revision: number };
 
 /** A value that may be used once: a DPoP `jti`, a `c_nonce`. Remembered until it would have expired anyway. */
-export type UsedValue = { readonly kind: 'dpop_jti' | 'c_nonce'; readonly hash: string; readonly expiresAt: Date };
+export type UsedValue = {
+  readonly kind: 'dpop_jti' | 'c_nonce';
+  readonly hash: string;
+  readonly expiresAt: Date;
+};
 
 export type SessionQuery = {
   readonly kinds: readonly SessionKind[];
@@ -137,7 +148,11 @@ export type Beats = {
    * @returns `replayed` when one of `used` was known (nothing is consumed then), `spent` when somebody else was
    *   first or the grant's session ended.
    */
-  consumeGrant(grantId: string, used: readonly UsedValue[], now: Date): Promise<'consumed' | 'spent' | 'replayed'>;
+  consumeGrant(
+    grantId: string,
+    used: readonly UsedValue[],
+    now: Date,
+  ): Promise<'consumed' | 'spent' | 'replayed'>;
   /** Counts a failed attempt; at `maximum` the grant is spent. */
   countFailedAttempt(grantId: string, maximum: number, now: Date): Promise<void>;
 
@@ -187,7 +202,13 @@ export type Beats = {
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
   /** Keeps a signed token unless a newer one is there already. */
-  saveStatusToken(listId: string, token: string, version: number, issuedAt: Date, expiresAt: Date): Promise<void>;
+  saveStatusToken(
+    listId: string,
+    token: string,
+    version: number,
+    issuedAt: Date,
+    expiresAt: Date,
+  ): Promise<void>;
 
   /** Event log of one session after a sequence number, oldest first, at most `limit`. */
   sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;

@@ -81,8 +81,14 @@ export class TenantView {
     return value;
   }
 
-  #byId<T extends { readonly id: string }>(kind: string, list: () => Promise<readonly T[]>): Promise<Map<string, T>> {
-    return this.derive(`${kind}/by-id`, async () => new Map((await list()).map((entry) => [entry.id, entry])));
+  #byId<T extends { readonly id: string }>(
+    kind: string,
+    list: () => Promise<readonly T[]>,
+  ): Promise<Map<string, T>> {
+    return this.derive(
+      `${kind}/by-id`,
+      async () => new Map((await list()).map((entry) => [entry.id, entry])),
+    );
   }
 
   #once<T>(key: string, read: (repositories: TenantRepositories) => Promise<T>): Promise<T> {
@@ -106,7 +112,8 @@ export class TenantViews {
 
   of(head: TenantHead): TenantView {
     const known = this.#views.get(head.id);
-    if (known !== undefined && known.head.revision === head.revision && known.head.status === head.status) return known;
+    if (known !== undefined && known.head.revision === head.revision && known.head.status === head.status)
+      return known;
     const view = new TenantView(this.#store, head);
     this.#views.set(head.id, view);
     return view;

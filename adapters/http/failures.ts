@@ -1,0 +1,180 @@
+import type { Failure, FailureCode } from '../../domain/shared/failure.ts';
+import type { Surface } from './route.ts';
+
+type Rendering = {
+  readonly status: number;
+  readonly title: string;
+  /** The `error` that wallets see, where it differs from our code. */
+  readonly vci?: string;
+  readonly oauth?: string;
+  readonly vp?: string;
+};
+
+/** A new failure code does not compile until it has a status here. */
+const RENDERINGS = {
+  invalid_input: {
+    status: 400,
+    title: 'The request is not valid',
+    vci: 'invalid_credential_request',
+    oauth: 'invalid_request',
+    vp: 'invalid_request',
+  },
+  unauthenticated: { status: 401, title: 'No valid access token', oauth: 'invalid_client' },
+  forbidden: { status: 403, title: 'Not allowed' },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    oauth: 'invalid_request',
+    vci: 'invalid_request',
+    vp: 'invalid_request',
+  },
+  conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
+  precondition_failed: { status: 412, title: 'Precondition failed' },
+  gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
+  too_large: {
+    status: 413,
+    title: 'Request too large',
+    oauth: 'invalid_request',
+    vci: 'invalid_credential_request',
+    vp: 'invalid_request',
+  },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type', vp: 'invalid_request' },
+  too_many_requests: { status: 429, title: 'Too many requests' },
+  unavailable: { status: 503, title: 'Temporarily unavailable' },
+  invalid_request: { status: 400, title: 'Invalid request' },
+  invalid_client: { status: 401, title: 'Invalid client' },
+  invalid_grant: { status: 400, title: 'Invalid grant' },
+  unsupported_grant_type: { status: 400, title: 'Unsupported grant type' },
+  invalid_scope: { status: 400, title: 'Invalid scope' },
+  invalid_authorization_details: { status: 400, title: 'Invalid authorization details' },
+  invalid_dpop_proof: { status: 400, title: 'Invalid DPoP proof' },
+  use_dpop_nonce: { status: 400, title: 'Use the DPoP nonce' },
+  missing_token: { status: 401, title: 'No access token' },
+  invalid_token: { status: 401, title: 'Invalid access token' },
+  insufficient_scope: { status: 403, title: 'Insufficient scope' },
+  invalid_credential_request: { status: 400, title: 'Invalid credential request' },
+  unknown_credential_configuration: { status: 400, title: 'Unknown credential configuration' },
+  unknown_credential_identifier: { status: 400, title: 'Unknown credential identifier' },
+  invalid_proof: { status: 400, title: 'Invalid proof' },
+  invalid_nonce: { status: 400, title: 'Invalid nonce' },
+  invalid_encryption_parameters: { status: 400, title: 'Invalid encryption parameters' },
+  credential_request_denied: { status: 400, title: 'Credential request denied' },
+  invalid_transaction_id: { status: 400, title: 'Invalid transaction' },
+  invalid_notification_id: { status: 400, title: 'Invalid notification' },
+  invalid_notification_request: { status: 400, title: 'Invalid notification request' },
+} as const satisfies Record<FailureCode, Rendering>;
+
+export type Rendered = {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: unknown;
+  readonly contentType: string;
+};
+
+/** How one failure looks on one surface. */
+export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
+  const rendering: Rendering = RENDERINGS[failure.code];
+  const headers: Record<string, string> = { 'Cache-Control': 'no-store' };
+  const { retryAfterSeconds, allow, dpopNonce } = failure.details;
+  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  if (allow !== undefined) headers['Allow'] = allow.join(', ');
+  if (dpopNonce !== undefined) headers['DPoP-Nonce'] = dpopNonce;
+  const challenge = challengeOf(failure.code, surface);
+  if (challenge !== undefined) headers['WWW-Authenticate'] = challenge;
+  const status = statusOf(failure.code, surface, rendering);
+  if (surface === 'admin' || surface === 'document') {
+    return {
+      status,
+      headers,
+      contentType: 'application/problem+json',
+      body: problem(failure, rendering, requestId, status),
+    };
+  }
+  const error = rendering[surface] ?? protocolCode(failure.code);
+  const description = failure.details.message;
+  const body = description === undefined ? { error } : { error, error_description: printable(description) };
+  return { status, headers, contentType: 'application/json', body };
+}
+
+/** A fault of ours: the caller learns nothing but the request's id. */
+export function renderUnexpected(surface: Surface, requestId: string): Rendered {
+  const headers = { 'Cache-Control': 'no-store' };
+  if (surface === 'admin' || surface === 'document') {
+    const body = {
+      type: 'about:blank',
+      title: 'Internal error',
+      status: 500,
+      detail: 'An unexpected error occurred; the log names it under this request id.',
+      code: 'internal_error',
+      requestId,
+    };
+    return { status: 500, headers, contentType: 'application/problem+json', body };
+  }
+  return { status: 500, headers, contentType: 'application/json', body: { error: 'server_error' } };
+}
+
+/** RFC 9457. */
+function problem(failure: Failure, rendering: Rendering, requestId: string, status: number) {
+  const { message, errors } = failure.details;
+  return {
+    type: 'about:blank',
+    title: rendering.title,
+    status,
+    detail: message ?? rendering.title,
+    code: failure.code,
+    requestId,
+    ...(errors === undefined ? {} : { errors }),
+  };
+}
+
+function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): number {
+  // RFC 9449 section 7.1: at a protected resource a bad proof is a 401; at the authorization server a 400.
+  if (surface === 'vci' && (code === 'invalid_dpop_proof' || code === 'use_dpop_nonce')) return 401;
+  // OpenID4VCI 1.0 section 8.3.1.2 knows only 400 for a request that is not understood.
+  if (surface === 'vci' && code === 'unsupported_media_type') return 400;
+  if (surface === 'oauth' && code === 'unsupported_media_type') return 400;
+  return rendering.status;
+}
+
+function challengeOf(code: FailureCode, surface: Surface): string | undefined {
+  if (surface === 'admin') {
+    if (code !== 'unauthenticated') return undefined;
+    return 'Bearer realm="vidimus", error="invalid_token"';
+  }
+  // RFC 6749 section 5.2: a client that used the Authorization header is told the scheme.
+  if (surface === 'oauth' && code === 'invalid_client') return 'Basic realm="vidimus"';
+  if (surface !== 'vci') return undefined;
+  // RFC 6750 section 3.1: without a token there is no error code to tell.
+  if (code === 'missing_token') return 'DPoP algs="ES256 ES384 ES512 EdDSA"';
+  if (
+    code === 'invalid_token' ||
+    code === 'invalid_dpop_proof' ||
+    code === 'use_dpop_nonce' ||
+    code === 'insufficient_scope'
+  ) {
+    return `DPoP error="${code}", algs="ES256 ES384 ES512 EdDSA"`;
+  }
+  return undefined;
+}
+
+function protocolCode(code: FailureCode): string {
+  switch (code) {
+    case 'unsupported_media_type':
+    case 'not_found':
+    case 'forbidden':
+      return 'invalid_request';
+    case 'missing_token':
+      return 'invalid_token';
+    case 'unavailable':
+    case 'too_many_requests':
+      return 'temporarily_unavailable';
+    default:
+      return code;
+  }
+}
+
+/** RFC 6749 section 5.2: `%x20-21 / %x23-5B / %x5D-7E`. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "'").slice(0, 500);
+}

@@ -1,0 +1,113 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { z } from 'zod';
+import type { Caller, TenantCaller } from '../../application/caller.ts';
+import type { Role } from '../../domain/clients/role.ts';
+
+/** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets. */
+export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document';
+
+/**
+ * Who may call. Roles need an access token of a tenant's client; `service` one of an account without tenant;
+ * `either` takes both. `stream` is like roles, with the token also in the query. `wallet` routes carry a wallet's
+ * token, which the use case checks together with its proof; `public` ones carry none.
+ */
+export type Access =
+  | { readonly anyOf: readonly Role[] }
+  | { readonly service: readonly Role[] }
+  | { readonly either: readonly Role[] }
+  | { readonly stream: readonly Role[] }
+  | 'wallet'
+  | 'public';
+
+export type CallerOf<A extends Access> = A extends { anyOf: unknown } | { stream: unknown }
+  ? TenantCaller
+  : A extends { service: unknown } | { either: unknown }
+    ? Caller
+    : undefined;
+
+/** How a request body is read. `json` also tolerates nothing but one object without repeated members. */
+export type BodyKind = 'json' | 'form' | 'json-or-form';
+
+export type RawRequest = {
+  readonly headers: IncomingHttpHeaders;
+  /** Every header field as it came, since Node joins repeated ones (RFC 9449 section 4.3 wants to know). */
+  readonly rawHeaders: readonly string[];
+  readonly requestId: string;
+  /** Resolves when the peer went away. */
+  readonly closed: AbortSignal;
+};
+
+type ReplyHeaders = Readonly<Record<string, string>>;
+
+export type Reply =
+  | { readonly status: number; readonly json: unknown; readonly headers?: ReplyHeaders }
+  | {
+      readonly status: number;
+      readonly text: string | Buffer;
+      readonly contentType: string;
+      readonly headers?: ReplyHeaders;
+    }
+  | { readonly status: number; readonly empty: true; readonly headers?: ReplyHeaders }
+  /** Server-sent events: each item is one `data:` line or a comment. */
+  | { readonly status: 200; readonly events: AsyncIterable<StreamItem>; readonly headers?: ReplyHeaders };
+
+export type StreamItem = { readonly id?: string; readonly data: unknown } | 'heartbeat';
+
+export function reply(status: number, json: unknown, headers?: ReplyHeaders): Reply {
+  return headers === undefined ? { status, json } : { status, json, headers };
+}
+
+export type Input<A extends Access, P, Q, B> = {
+  readonly caller: CallerOf<A>;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly request: RawRequest;
+};
+
+export type RouteDefinition<
+  A extends Access,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+> = {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** With `:name` parameters. Tenant paths of wallets begin with `/:tenant`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tag: string;
+  readonly surface: Surface;
+  readonly access: A;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly bodyKind?: BodyKind;
+  /** Bytes; 64 KiB unless stated. */
+  readonly bodyLimit?: number;
+  /** Documented answers: a schema, or a sentence when there is no JSON body. */
+  readonly responses: Readonly<Record<number, z.ZodType | string>>;
+  /** An example request body, executed by the tests. */
+  readonly example?: unknown;
+  handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: a table of routes holds handlers of every input type
+export type Route = RouteDefinition<Access, z.ZodType, z.ZodType, any>;
+
+/** One route as a value: handler, validation, authorization and documentation in one place. */
+export function route<
+  A extends Access,
+  P extends z.ZodType = z.ZodType<undefined>,
+  Q extends z.ZodType = z.ZodType<undefined>,
+  B extends z.ZodType = z.ZodType<undefined>,
+>(definition: RouteDefinition<A, P, Q, B>): Route {
+  return definition as unknown as Route;
+}
+
+export const DEFAULT_BODY_LIMIT = 64 * 1024;
+
+/** A family of routes; each feature binds one. */
+export abstract class Routes {
+  abstract readonly routes: readonly Route[];
+}

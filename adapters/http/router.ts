@@ -1,0 +1,248 @@
+import express, { type Express, type Request, type Response } from 'express';
+import type { z } from 'zod';
+import type { AuthenticateClient } from '../../application/access/authenticate-client.ts';
+import type { Caller } from '../../application/caller.ts';
+import type { Log } from '../../application/ports/log.ts';
+import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
+import { bodyReader, readBody } from './read-body.ts';
+import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
+import { sendEvents } from './send-events.ts';
+
+export type HttpSettings = {
+  /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
+  readonly trustProxy: boolean | number | string;
+  readonly publicUrl: string;
+};
+
+type Ports = { readonly authenticateClient: AuthenticateClient; readonly log: Log };
+
+/** Sent with every answer; five static fields. */
+const SECURITY_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+} as const;
+
+/** Builds the express application from the route table. Routes stand in the order in which they are given. */
+export function buildRouter(routes: readonly Route[], ports: Ports, settings: HttpSettings): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('trust proxy', settings.trustProxy);
+  app.set('query parser', 'simple');
+  app.set('case sensitive routing', true);
+  app.use((request, response, next) => {
+    begin(request, response, ports.log, settings.publicUrl.startsWith('https:'));
+    next();
+  });
+  const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+  for (const route of routes) {
+    const reader = bodyReader(route);
+    const paths = prefix === '' ? [route.path] : [route.path, `${prefix}${route.path}`];
+    const handler = (request: Request, response: Response) => serve(route, request, response, ports);
+    if (reader === undefined) app[route.method](paths, handler);
+    else app[route.method](paths, reader, handler);
+  }
+  app.use((request, response) => {
+    fail(response, unserved(routes, request.path, prefix), surfaceOf(request.path, routes), ports.log);
+  });
+  // Only body readers get here: express hands their errors to the handler with four parameters.
+  app.use((error: unknown, request: Request, response: Response, _next: unknown) => {
+    fail(response, bodyFailure(error), surfaceOf(request.path, routes), ports.log);
+  });
+  return app;
+}
+
+async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {
+  response.locals['route'] = route.path;
+  try {
+    const caller = await authenticate(route.access, request, ports.authenticateClient);
+    const answer = await route.handle({
+      caller: caller as never,
+      params: parse(route.params, { ...request.params }, 'path'),
+      query: parse(route.query, { ...request.query }, 'query'),
+      body:
+        route.body &&
+        parse(route.body, readBody(route.bodyKind ?? 'json', request.headers['content-type'], request.body)),
+      request: rawRequest(request, response),
+    });
+    send(response, answer, route.surface);
+  } catch (error) {
+    fail(response, error, route.surface, ports.log);
+  }
+}
+
+async function authenticate(
+  access: Access,
+  request: Request,
+  authenticator: AuthenticateClient,
+): Promise<Caller | undefined> {
+  if (access === 'public' || access === 'wallet') return undefined;
+  const caller = await authenticator.execute(tokenOf(access, request));
+  const roles =
+    'anyOf' in access
+      ? access.anyOf
+      : 'service' in access
+        ? access.service
+        : 'either' in access
+          ? access.either
+          : access.stream;
+  if (!roles.some((role) => (caller.roles as readonly string[]).includes(role))) {
+    throw new Failure('forbidden', `this needs one of the roles ${roles.join(', ')}`);
+  }
+  if (caller.tenantId === null && ('anyOf' in access || 'stream' in access)) {
+    throw new Failure('forbidden', 'this belongs to a tenant; use a client of that tenant');
+  }
+  if (caller.tenantId !== null && 'service' in access) {
+    throw new Failure('forbidden', 'this is for accounts that manage tenants');
+  }
+  return caller;
+}
+
+/** RFC 6750 section 2.1; the query form only where the contract publishes it, and never logged. */
+function tokenOf(access: Access, request: Request): string | undefined {
+  const [scheme, token] = (request.headers.authorization ?? '').split(' ', 2);
+  if (scheme?.toLowerCase() === 'bearer' && token !== undefined && token !== '') return token;
+  const inQuery = typeof access === 'object' && 'stream' in access ? request.query['token'] : undefined;
+  return typeof inQuery === 'string' && inQuery !== '' ? inQuery : undefined;
+}
+
+function parse<S extends z.ZodType>(
+  schema: S | undefined,
+  value: unknown,
+  place?: string,
+): z.output<S> | undefined {
+  if (schema === undefined) return undefined;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const errors: FieldError[] = parsed.error.issues.slice(0, 50).map((issue) => ({
+    path: [...(place === undefined ? [] : [place]), ...issue.path].map(String).join('.'),
+    message: issue.message,
+  }));
+  const [first] = errors;
+  const message =
+    first === undefined ? 'invalid' : first.path === '' ? first.message : `${first.path}: ${first.message}`;
+  throw new Failure('invalid_input', { message, errors });
+}
+
+function rawRequest(request: Request, response: Response): RawRequest {
+  const { headers, rawHeaders } = request;
+  return {
+    headers,
+    rawHeaders,
+    requestId: String(response.getHeader('X-Request-Id')),
+    get closed() {
+      const controller = new AbortController();
+      response.once('close', () => controller.abort());
+      return controller.signal;
+    },
+  };
+}
+
+function send(response: Response, answer: Reply, surface: Surface): void {
+  response.statusCode = answer.status;
+  if (surface !== 'document') response.setHeader('Cache-Control', 'no-store');
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  if ('events' in answer) {
+    void sendEvents(response, answer.events);
+  } else if ('json' in answer) {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify(answer.json));
+  } else if ('text' in answer) {
+    response.setHeader('Content-Type', answer.contentType);
+    response.end(answer.text);
+  } else {
+    response.end();
+  }
+}
+
+function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
+  const requestId = String(response.getHeader('X-Request-Id'));
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  let rendered: Rendered;
+  if (error instanceof Failure) {
+    rendered = renderFailure(error, surface, requestId);
+    if (error.cause !== undefined) log.warn(error.message, { requestId, code: error.code });
+  } else {
+    rendered = renderUnexpected(surface, requestId);
+    log.error('unexpected failure', { requestId, route: String(response.locals['route'] ?? '') }, error);
+  }
+  response.statusCode = rendered.status;
+  for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
+  response.setHeader('Content-Type', rendered.contentType);
+  response.end(JSON.stringify(rendered.body));
+}
+
+let requestCount = 0;
+const processPrefix = Date.now().toString(36) + process.pid.toString(36);
+
+function begin(request: Request, response: Response, log: Log, https: boolean): void {
+  const given = request.headers['x-request-id'];
+  const requestId =
+    typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given)
+      ? given
+      : `${processPrefix}-${(++requestCount).toString(36)}`;
+  response.setHeader('X-Request-Id', requestId);
+  for (const name in SECURITY_HEADERS)
+    response.setHeader(name, SECURITY_HEADERS[name as keyof typeof SECURITY_HEADERS]);
+  if (https) response.setHeader('Strict-Transport-Security', 'max-age=31536000');
+  const started = performance.now();
+  response.once('finish', () => {
+    // The route's pattern, never the address: addresses carry tokens and codes.
+    log.info('request', {
+      requestId,
+      method: request.method,
+      route: (response.locals['route'] as string | undefined) ?? 'none',
+      status: response.statusCode,
+      milliseconds: Math.round((performance.now() - started) * 10) / 10,
+    });
+  });
+}
+
+function bodyFailure(error: unknown): unknown {
+  const type = (error as { type?: unknown } | null)?.type;
+  if (type === 'entity.too.large')
+    return new Failure('too_large', 'the body is larger than this address takes');
+  if (type === 'encoding.unsupported')
+    return new Failure('unsupported_media_type', 'send the body uncompressed');
+  if (type === 'request.aborted' || type === 'request.size.invalid') {
+    return new Failure('invalid_request', 'the body did not arrive whole');
+  }
+  if (error instanceof URIError || (error as { status?: unknown } | null)?.status === 400) {
+    return new Failure('not_found', 'unknown address');
+  }
+  return error;
+}
+
+/** RFC 9110 section 15.5.6: a known address with another method is 405 and names the methods. */
+function unserved(routes: readonly Route[], path: string, prefix: string): Failure {
+  const inside = prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
+  const allow = [
+    ...new Set(
+      routes.filter((route) => patternOf(route.path).test(inside)).map((route) => route.method.toUpperCase()),
+    ),
+  ];
+  if (allow.length === 0) return new Failure('not_found', 'unknown address');
+  return new Failure('method_not_allowed', { message: `use ${allow.join(' or ')}`, allow });
+}
+
+function surfaceOf(path: string, routes: readonly Route[]): Surface {
+  return routes.find((route) => patternOf(route.path).test(path))?.surface ?? 'admin';
+}
+
+const patterns = new Map<string, RegExp>();
+
+function patternOf(path: string): RegExp {
+  let pattern = patterns.get(path);
+  if (pattern === undefined) {
+    pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+')}/?$`);
+    patterns.set(path, pattern);
+  }
+  return pattern;
+}
