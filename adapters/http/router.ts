@@ -1,9 +1,10 @@
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { z } from 'zod';
 import type { AuthenticateClient } from '../../application/access/authenticate-client.ts';
 import type { Caller } from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { bodyReader, readBody } from './read-body.ts';
 import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
@@ -43,8 +44,12 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     const reader = bodyReader(route);
     const paths = prefix === '' ? [route.path] : [route.path, `${prefix}${route.path}`];
     const handler = (request: Request, response: Response) => serve(route, request, response, ports);
-    if (reader === undefined) app[route.method](paths, handler);
-    else app[route.method](paths, reader, handler);
+    app[route.method](
+      paths,
+      ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
+      ...(reader ? [reader] : []),
+      handler,
+    );
   }
   app.use((request, response) => {
     fail(response, unserved(routes, request.path, prefix), surfaceOf(request.path, routes), ports.log);
@@ -54,6 +59,11 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     fail(response, bodyFailure(error), surfaceOf(request.path, routes), ports.log);
   });
   return app;
+}
+
+/** `/oauth2/token` is not the token endpoint of a tenant called oauth2: the service's own names are no tenants. */
+function tenantsOnly(request: Request, _response: Response, next: NextFunction): void {
+  next(RESERVED_TENANT_IDS.has(String(request.params['tenant'])) ? 'route' : undefined);
 }
 
 async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { type AccessTokenClaims, AccessTokens } from '../../application/ports/access-tokens.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Random } from '../../application/ports/random.ts';
@@ -14,8 +14,8 @@ const MAX_TOKEN_LENGTH = 8192;
 
 type Ports = { readonly clock: Clock; readonly random: Random };
 type Settings = {
-  /** Keys of 32 bytes: the first signs, all verify. */
-  readonly keys: readonly Buffer[];
+  /** The first signs, all verify. */
+  readonly keys: readonly KeyObject[];
   readonly issuer: string;
   readonly lifetimeSeconds: number;
 };
@@ -75,6 +75,6 @@ export class LocalAccessTokens extends AccessTokens {
   }
 }
 
-function mac(key: Buffer, text: string): Buffer {
+function mac(key: KeyObject, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }

@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto';
+
 /** What use cases must know of the configuration. Read once at the start, frozen. */
 export abstract class ServiceSettings {
   /** Public address without a trailing slash. Every published address begins with it. */
@@ -10,9 +12,10 @@ export abstract class ServiceSettings {
     readonly ttl: number;
   };
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
-  /** Keys for hashes and tokens of our own, 32 bytes each; the first makes, all verify. */
-  abstract readonly nonceKeys: readonly Buffer[];
-  abstract readonly txCodeKey: Buffer;
+  /** Keys for challenges of our own; the first makes, all verify. */
+  abstract readonly nonceKeys: readonly KeyObject[];
+  /** Key for the hashes of transaction codes. */
+  abstract readonly txCodeKey: KeyObject;
 }
 
 /** `{PUBLIC_URL}/{tenant}`: the Credential Issuer Identifier and the built-in authorization server's issuer. */

@@ -77,13 +77,22 @@ export type TenantRepositories = {
   };
 };
 
+/** What a tenant starts with. */
+export type TenantBelongings = {
+  readonly keyChains: readonly KeyChain[];
+  readonly clients: readonly Client[];
+};
+
 export type ServiceRepositories = {
   readonly tenants: {
     get(id: TenantId): Promise<Tenant>;
     find(id: TenantId): Promise<Tenant | undefined>;
     list(): Promise<Tenant[]>;
-    /** @throws Failure `conflict` when the id is taken. */
-    add(tenant: Tenant): Promise<void>;
+    /**
+     * Adds a tenant together with what it starts with, so that none exists without its keys.
+     * @throws Failure `conflict` when its id, or that of a client, is taken.
+     */
+    add(tenant: Tenant, belongings?: TenantBelongings): Promise<void>;
     /** Removes the tenant and all that is its own. */
     remove(id: TenantId): Promise<void>;
   };

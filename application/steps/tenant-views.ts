@@ -4,6 +4,7 @@ import type { CredentialConfiguration, IssuanceConfiguration } from '../../domai
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { Store, TenantHead, TenantRepositories } from '../ports/store.ts';
@@ -63,6 +64,11 @@ export class TenantView {
     });
   }
 
+  /** Newest first. `usedEntries` and tokens are those of the moment of reading. */
+  statusLists(): Promise<readonly StatusList[]> {
+    return this.#once('status-lists', async ({ statusLists }) => (await statusLists.list()).reverse());
+  }
+
   async client(clientId: string): Promise<Client | undefined> {
     const clients = await this.#once('clients', async (repositories) => {
       const list = await repositories.clients.list();
@@ -117,6 +123,11 @@ export class TenantViews {
     const view = new TenantView(this.#store, head);
     this.#views.set(head.id, view);
     return view;
+  }
+
+  /** The view as of the last revision seen here, if any; whoever uses it checks the revision afterwards. */
+  latest(tenantId: TenantId): TenantView | undefined {
+    return this.#views.get(tenantId);
   }
 
   /**

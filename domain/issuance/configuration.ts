@@ -4,7 +4,9 @@ import { WebhookConfig } from '../webhooks/webhook.ts';
 
 const Url = z.url({ protocol: /^https?$/ }).max(2048);
 const Text = z.string().max(500);
-const Locale = z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT');
+const Locale = z
+  .string()
+  .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT');
 const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
 const Logo = z.object({ uri: z.string().min(1).max(100_000), alt_text: Text.optional() });
 
@@ -34,7 +36,10 @@ export const IssuanceConfigurationBody = z
     walletProviderTrustLists: z.array(Url).max(100).optional(),
     authServers: notYet('external authorization servers'),
     chainedAs: notYet('the chained authorization server'),
-    preferredAuthServer: z.literal('built-in', 'only the built-in server exists in this release').nullable().optional(),
+    preferredAuthServer: z
+      .literal('built-in', 'only the built-in server exists in this release')
+      .nullable()
+      .optional(),
   })
   .refine((body) => new Set(body.display.map((entry) => entry.locale ?? '')).size === body.display.length, {
     path: ['display'],
@@ -51,13 +56,19 @@ export type IssuanceConfiguration = IssuanceConfigurationBody & {
 };
 
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
-const ClaimPath = z.array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()])).min(1).max(32);
+const ClaimPath = z
+  .array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()]))
+  .min(1)
+  .max(32);
 
 /** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
 const ClaimDescription = z.object({
   path: ClaimPath,
   mandatory: z.boolean().optional(),
-  display: z.array(z.object({ name: Text, locale: Locale.optional() })).max(50).optional(),
+  display: z
+    .array(z.object({ name: Text, locale: Locale.optional() }))
+    .max(50)
+    .optional(),
 });
 
 const CredentialDisplay = z.object({
@@ -71,7 +82,9 @@ const CredentialDisplay = z.object({
 });
 
 /** OAuth scope-token (RFC 6749 section 3.3). */
-const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
+const Scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
 
 export const CredentialConfig = z
   .object({
@@ -131,7 +144,10 @@ export const CredentialConfigurationBody = z
     id: ConfigurationId,
     config: CredentialConfig,
     description: z.string().max(1000).nullable().optional(),
-    vct: z.union([z.string().min(1).max(2048), VctObject]).nullable().optional(),
+    vct: z
+      .union([z.string().min(1).max(2048), VctObject])
+      .nullable()
+      .optional(),
     claims: jsonObject('an object of claims').nullable().optional(),
     claimsWebhook: WebhookConfig.nullable().optional(),
     notificationWebhook: notYet('notificationWebhook'),

@@ -50,20 +50,29 @@ export const RedirectUri = z
     return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
   }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
 
+const Id = z.string().min(1).max(128);
+const Description = z.string().max(1000).nullable().optional();
+const LifeTime = z.number().int().min(30).max(86_400);
+const TransactionDataList = z.array(TransactionData).min(1).max(20);
+const RegistrationCert = z.null('registration certificates are not supported by this release').optional();
+const AttachedList = z.array(Attached).min(1).max(20).nullable().optional();
+const TrustAnchors = z.array(TrustAnchorConfig).max(200);
+const ResponseMode = z.enum(['direct_post.jwt', 'direct_post']);
+
 export const PresentationConfigurationBody = z
   .object({
     id: ConfigurationId,
     dcql_query: SupportedDcqlQuery,
-    description: z.string().max(1000).nullable().optional(),
-    lifeTime: z.number().int().min(30).max(86_400).default(300),
-    transaction_data: z.array(TransactionData).min(1).max(20).nullable().optional(),
-    registrationCert: z.null('registration certificates are not supported by this release').optional(),
+    description: Description,
+    lifeTime: LifeTime.default(300).describe('seconds for which a request can be answered'),
+    transaction_data: TransactionDataList.nullable().optional(),
+    registrationCert: RegistrationCert,
     webhook: WebhookConfig.nullable().optional(),
-    attached: z.array(Attached).min(1).max(20).nullable().optional(),
+    attached: AttachedList,
     redirectUri: RedirectUri.nullable().optional(),
-    accessKeyChainId: z.string().min(1).max(128).nullable().optional(),
-    trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
-    responseMode: z.enum(['direct_post.jwt', 'direct_post']).default('direct_post.jwt'),
+    accessKeyChainId: Id.nullable().optional(),
+    trustAnchors: TrustAnchors.optional(),
+    responseMode: ResponseMode.default('direct_post.jwt'),
   })
   .superRefine((body, context) => {
     body.dcql_query.credentials.forEach((credential, index) => {
@@ -75,15 +84,49 @@ export const PresentationConfigurationBody = z
     for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query)) {
       context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
     }
+    for (const fault of attachedFaults(body.attached ?? [], body.dcql_query)) {
+      context.addIssue({ code: 'custom', path: ['attached', ...fault.path], message: fault.message });
+    }
   })
   .meta({ id: 'PresentationConfigurationInput' });
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
+
+/** Members replace those of the stored configuration; null resets to the default. The whole is validated then. */
+export const PresentationConfigurationUpdate = z
+  .object({
+    id: ConfigurationId.optional(),
+    dcql_query: SupportedDcqlQuery.optional(),
+    description: Description,
+    lifeTime: LifeTime.nullable().optional(),
+    transaction_data: TransactionDataList.nullable().optional(),
+    registrationCert: RegistrationCert,
+    webhook: WebhookConfig.nullable().optional(),
+    attached: AttachedList,
+    redirectUri: RedirectUri.nullable().optional(),
+    accessKeyChainId: Id.nullable().optional(),
+    trustAnchors: TrustAnchors.nullable().optional(),
+    responseMode: ResponseMode.nullable().optional(),
+  })
+  .meta({ id: 'PresentationConfigurationUpdate' });
+export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
 
 /** One presentation request that the tenant makes again and again. */
 export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+/** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
+function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
+  const ids = new Set(query.credentials.map(({ id }) => id));
+  return entries.flatMap((entry, index) =>
+    (entry.credential_ids ?? []).flatMap((id, position) =>
+      ids.has(id)
+        ? []
+        : [{ path: [index, 'credential_ids', position], message: 'no credential query has this id' }],
+    ),
+  );
+}
 
 /** OpenID4VP 1.0 section 8.4: entries name queries of this request, and binding is mandatory for them. */
 export function transactionDataFaults(

@@ -20,6 +20,9 @@ const { HEAD } = shared;
 const BATCH_COLUMNS =
   'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
 
+/** SQLSTATE of PostgreSQL. */
+const UNIQUE_VIOLATION = '23505';
+
 const named = (name: string, text: string): Statement => ({ name, text });
 
 // Data-modifying CTEs make each beat one round trip and one transaction.
@@ -56,56 +59,63 @@ const FETCH_SESSION = named(
    where t.id = $1`,
 );
 
-const USE_VALUES = (first: number) =>
-  `insert into used_values (tenant_id, kind, hash, expires_at)
-   select $1, v.kind, v.hash, v.expires_at
-   from unnest($${first}::text[], $${first + 1}::text[], $${first + 2}::bigint[]) as v(kind, hash, expires_at)
-   on conflict do nothing returning kind`;
+/**
+ * Remembers the values at `$first`, `$first + 1`, `$first + 2` unless one of them is `known`. In one order for all,
+ * so that two callers with the same values do not block each other. The lateral limit keeps the planner at one
+ * index lookup per value; it would otherwise hash the whole table.
+ */
+const USE_VALUES = (first: number, condition = 'true') =>
+  `v as (
+     select * from unnest($${first}::text[], $${first + 1}::text[], $${first + 2}::bigint[])
+       with ordinality as v(kind, hash, expires_at, place)),
+   known as (
+     select v.kind from v cross join lateral (
+       select 1 from used_values u where u.tenant_id = $1 and u.kind = v.kind and u.hash = v.hash limit 1) u
+     order by v.place limit 1),
+   n as (
+     insert into used_values (tenant_id, kind, hash, expires_at)
+     select $1, kind, hash, expires_at from v
+     where not exists (select 1 from known) and ${condition}
+     order by kind, hash)`;
 
 const CONSUME_GRANT = named(
   'consume_grant',
-  `with n as (${USE_VALUES(4)}),
+  `with ${USE_VALUES(4)},
    g as (
      update grants set consumed_at = $3
      where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
-       and (select count(*) from n) = cardinality($4::text[])
+       and not exists (select 1 from known)
        and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
          and s.status in ('active', 'fetched') and s.expires_at > $3)
      returning id)
-   select coalesce((select array_agg(kind) from n), '{}') as fresh, exists (select 1 from g) as consumed`,
+   select (select kind from known) as replayed, exists (select 1 from g) as consumed`,
 );
 
-const REMEMBER = named(
-  'remember',
-  `with n as (${USE_VALUES(2)}) select coalesce((select array_agg(kind) from n), '{}') as fresh`,
-);
-
-const FORGET = named(
-  'forget',
-  `delete from used_values where tenant_id = $1
-   and (kind, hash) in (select * from unnest($2::text[], $3::text[]))`,
-);
+const REMEMBER = named('remember', `with ${USE_VALUES(2)} select (select kind from known) as replayed`);
 
 const CLAIM_CREDENTIAL_REQUEST = named(
   'claim_credential_request',
-  `with n as (${USE_VALUES(3)})
-   select ${HEAD}, s.*, coalesce((select array_agg(kind) from n), '{}') as fresh
+  `with ${USE_VALUES(3, 'exists (select 1 from tenants where id = $1)')}
+   select ${HEAD}, s.*, (select kind from known) as replayed
    from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
+// The lock comes first, since only the status under the lock tells who completed the session.
 const RECORD_ISSUANCE = named(
   'record_issuance',
-  `with u as (
-     update sessions set issued_mask = issued_mask | $9,
-       status = case when status in ('active', 'fetched') and (issued_mask | $9) = $10 then 'completed' else status end,
-       version = version + case when status in ('active', 'fetched') and (issued_mask | $9) = $10 then 1 else 0 end,
-       updated_at = $8
-     where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')
-     returning tenant_id, id, version, status, updated_at),
+  `with o as (
+     select id, status, status <> 'completed' and (issued_mask | $9) = $10 as completes
+     from sessions where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed') for update),
+   u as (
+     update sessions s set issued_mask = s.issued_mask | $9, updated_at = $11,
+       status = case when o.completes then 'completed' else s.status end,
+       version = s.version + case when o.completes then 1 else 0 end
+     from o where s.tenant_id = $1 and s.id = $2
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at, o.completes),
    b as (insert into issued_batches (${BATCH_COLUMNS})
-     select $1, $2, $3::text, $4::text, $5::int, $6::text, $7::int, $8 from u),
-   e as (${LOG_FROM('u', 'updated_at')} where status = 'completed' on conflict do nothing returning 1)
-   select version, status, exists (select 1 from e) as changed from u`,
+     select $1, $2, $3::text, $4::text, $5::int, $6::text, $7::int, $8::bigint from u),
+   e as (${LOG_FROM('u', 'updated_at')} where completes)
+   select version, status, completes as changed from u`,
 );
 
 const RECORD_OUTCOME = named(
@@ -157,18 +167,14 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
     used.map((value) => value.hash),
     used.map((value) => value.expiresAt.getTime()),
   ];
-  /** A refused use leaves nothing behind: what this call remembered beside the known value is forgotten. */
-  const replayedKind = async (used: readonly UsedValue[], fresh: readonly string[]) => {
-    if (fresh.length === used.length) return undefined;
-    const replayed = used.find((value) => !fresh.includes(value.kind)) ?? used[0];
-    const mine = used.filter((value) => fresh.includes(value.kind));
-    if (mine.length > 0)
-      await all(
-        FORGET,
-        mine.map((value) => value.kind),
-        mine.map((value) => value.hash),
-      );
-    return replayed?.kind;
+  /** Somebody may remember the same value at the same moment; at the second look it is known. */
+  const again = async (attempt: () => Promise<Row | undefined>) => {
+    try {
+      return await attempt();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+      return attempt();
+    }
   };
 
   return {
@@ -204,7 +210,11 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
     async fetchSession(publicId, now) {
       const row = await one(FETCH_SESSION, publicId, now.getTime());
       if (row === undefined) return undefined;
-      return { head: readHead(row), session: sessionOf(row), changed: Boolean(row['changed']) };
+      const fetched = { head: readHead(row), session: sessionOf(row), changed: Boolean(row['changed']) };
+      if (fetched.changed || fetched.session?.status !== 'active') return fetched;
+      // Either it may not be fetched, or another fetch won while this one waited, and we hold the old picture.
+      const present = await this.findByPublicId(publicId);
+      return present === undefined ? undefined : { ...present, changed: false };
     },
     async findGrant(codeHash) {
       const row = await one(shared.FIND_GRANT, codeHash);
@@ -212,26 +222,30 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
     },
     async consumeGrant(grantId, used, now) {
-      const row = await one(CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used));
-      if ((await replayedKind(used, (row?.['fresh'] ?? []) as string[])) !== undefined) return 'replayed';
+      if (givenTwice(used) !== undefined) return 'replayed';
+      const row = await again(() => one(CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used)));
+      if (typeof row?.['replayed'] === 'string') return 'replayed';
       return row?.['consumed'] === true ? 'consumed' : 'spent';
     },
     async countFailedAttempt(grantId, maximum, now) {
       await all(shared.COUNT_FAILED_ATTEMPT, grantId, maximum, now.getTime());
     },
     async remember(used) {
-      const row = await one(REMEMBER, ...valuesOf(used));
-      return (await replayedKind(used, (row?.['fresh'] ?? []) as string[])) === undefined;
+      if (givenTwice(used) !== undefined) return false;
+      const row = await again(() => one(REMEMBER, ...valuesOf(used)));
+      return row !== undefined && row['replayed'] === null;
     },
     async claimCredentialRequest(publicId, used) {
-      const row = await one(CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used));
+      const twice = givenTwice(used);
+      if (twice !== undefined) {
+        const present = await this.findByPublicId(publicId);
+        return present === undefined ? undefined : { ...present, replayed: twice.kind };
+      }
+      const row = await again(() => one(CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used)));
       if (row === undefined) return undefined;
-      const replayed = await replayedKind(used, row['fresh'] as string[]);
-      return {
-        head: readHead(row),
-        session: sessionOf(row),
-        ...(replayed === undefined ? {} : { replayed }),
-      };
+      const found = { head: readHead(row), session: sessionOf(row) };
+      const replayed = row['replayed'] as UsedValue['kind'] | null;
+      return replayed === null ? found : { ...found, replayed };
     },
     async takeStatusRun(listId, count) {
       const row = await one(shared.TAKE_STATUS_RUN, listId, count);
@@ -246,9 +260,10 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
         batch.count,
         batch.statusListId,
         batch.firstCounter,
-        now.getTime(),
+        batch.issuedAt.getTime(),
         bit,
         completeMask,
+        now.getTime(),
       );
       if (row === undefined) return undefined;
       const status = row['status'] as Session['status'];
@@ -297,6 +312,13 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       return (await all(shared.SESSION_EVENTS, id, after, limit)).map(readEvent);
     },
   };
+}
+
+/** A value that stands there twice is a replay of itself. */
+function givenTwice(used: readonly UsedValue[]): UsedValue | undefined {
+  return used.find(({ kind, hash }, index) =>
+    used.some((other, place) => place < index && other.kind === kind && other.hash === hash),
+  );
 }
 
 export function readEvent(row: Row) {

@@ -2,6 +2,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Beats, NewGrant, UsedValue } from '../../../application/ports/store.ts';
 import { type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { readEvent } from './beats.postgres.ts';
 import {
   readBatch,
@@ -51,11 +52,13 @@ const CONSUME_GRANT = named(
 );
 const SET_ISSUED = named(
   'set_issued',
-  `update sessions set issued_mask = issued_mask | $3,
-     status = case when status in ('active', 'fetched') and (issued_mask | $3) = $4 then 'completed' else status end,
-     version = version + case when status in ('active', 'fetched') and (issued_mask | $3) = $4 then 1 else 0 end,
-     updated_at = $5
+  `update sessions set issued_mask = issued_mask | $3, updated_at = $4
    where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')
+   returning version, status, issued_mask`,
+);
+const COMPLETE = named(
+  'complete',
+  `update sessions set status = 'completed', version = version + 1 where tenant_id = $1 and id = $2
    returning version, status`,
 );
 const INSERT_BATCH = named(
@@ -110,7 +113,10 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
   const log = (run: SqliteRun, id: string, version: number, status: string, at: Date) =>
     run.change(LOG_EVENT, tenantId, id, version, status, at.getTime());
   /** A replay rolls the whole beat back, so nothing is remembered or consumed. */
-  const unlessReplayed = async <T, R>(beat: Promise<T>, otherwise: (kind: UsedValue['kind']) => R) => {
+  const unlessReplayed = async <T, R>(
+    beat: Promise<T>,
+    otherwise: (kind: UsedValue['kind']) => R | Promise<R>,
+  ) => {
     try {
       return await beat;
     } catch (error) {
@@ -121,7 +127,7 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
 
   return {
     head: () =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.HEAD_OF_TENANT);
         return row === undefined ? undefined : readHead(row);
       }),
@@ -132,17 +138,17 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         log(run, session.id, session.version, session.status, session.createdAt);
       }),
     findSession: (id) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.FIND_SESSION, id);
         return row === undefined ? undefined : readSession(cipher, row);
       }),
     listSessions: (query) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const { statement, parameters } = shared.listSessionsQuery(query);
         return run.all(statement, tenantId, ...parameters).map((row) => readSession(cipher, row));
       }),
     sessionVersions: (ids) =>
-      sql.beat((run) =>
+      sql.single((run) =>
         run
           .all(SESSION_VERSIONS, tenantId, JSON.stringify(ids))
           .map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) })),
@@ -154,7 +160,7 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         return run.change(shared.REMOVE_SESSION, tenantId, id) > 0;
       }),
     findByPublicId: (publicId) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.FIND_BY_PUBLIC_ID, publicId);
         return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
       }),
@@ -168,7 +174,7 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         return { head: readHead(row), session, changed };
       }),
     findGrant: (codeHash) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.FIND_GRANT, codeHash);
         if (row === undefined) return undefined;
         return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
@@ -183,7 +189,7 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         () => 'replayed' as const,
       ),
     countFailedAttempt: (grantId, maximum, now) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         run.change(shared.COUNT_FAILED_ATTEMPT, tenantId, grantId, maximum, now.getTime());
       }),
     remember: (used) =>
@@ -195,50 +201,39 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         () => false,
       ),
     async claimCredentialRequest(publicId, used) {
-      const found = await unlessReplayed(
+      const claim = () =>
         sql.beat((run) => {
-          use(run, used);
-          return first(run, shared.FIND_BY_PUBLIC_ID, publicId);
-        }),
-        (kind) => ({ replayed: kind }),
-      );
-      if (found !== undefined && 'replayed' in found && !('head_id' in found)) {
-        const again = await this.findByPublicId(publicId);
-        return again === undefined ? undefined : { ...again, replayed: found.replayed as UsedValue['kind'] };
-      }
-      return found === undefined
-        ? undefined
-        : { head: readHead(found as Row), session: sessionOf(found as Row) };
+          const row = first(run, shared.FIND_BY_PUBLIC_ID, publicId);
+          // Nothing is remembered for a tenant that does not exist.
+          if (row !== undefined) use(run, used);
+          return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+        });
+      return unlessReplayed(claim(), async (replayed) => {
+        const found = await this.findByPublicId(publicId);
+        return found === undefined ? undefined : { ...found, replayed };
+      });
     },
     takeStatusRun: (listId, count) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.TAKE_STATUS_RUN, listId, count);
         return row === undefined ? undefined : Number(row['first']);
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
       sql.beat((run) => {
-        const row = first(run, SET_ISSUED, sessionId, bit, completeMask, now.getTime());
-        if (row === undefined) return undefined;
+        const issued = first(run, SET_ISSUED, sessionId, bit, now.getTime());
+        if (issued === undefined) return undefined;
+        run.change(INSERT_BATCH, tenantId, sessionId, ...batchParameters(batch));
+        const changed = issued['status'] !== 'completed' && Number(issued['issued_mask']) === completeMask;
+        const row = (changed ? first(run, COMPLETE, sessionId) : undefined) ?? issued;
         const status = row['status'] as Session['status'];
         const version = Number(row['version']);
-        run.change(
-          INSERT_BATCH,
-          tenantId,
-          sessionId,
-          batch.id,
-          batch.credentialConfigurationId,
-          batch.count,
-          batch.statusListId,
-          batch.firstCounter,
-          now.getTime(),
-        );
-        const changed = status === 'completed' && log(run, sessionId, version, status, now) > 0;
+        if (changed) log(run, sessionId, version, status, now);
         return { status, version, changed };
       }),
     issuedBatches: (sessionId) =>
-      sql.beat((run) => run.all(shared.ISSUED_BATCHES, tenantId, sessionId).map(readBatch)),
+      sql.single((run) => run.all(shared.ISSUED_BATCHES, tenantId, sessionId).map(readBatch)),
     claimResponse: (id, now) =>
-      sql.beat((run) => first(run, shared.CLAIM_RESPONSE, id, now.getTime()) !== undefined),
+      sql.single((run) => first(run, shared.CLAIM_RESPONSE, id, now.getTime()) !== undefined),
     recordOutcome: (session, event, outcome, now) =>
       sql.beat((run) => {
         const { from, to } = event === undefined ? { from: [], to: null } : transition(event);
@@ -273,24 +268,24 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         }
       }),
     findStatusList: (id) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         const row = first(run, shared.FIND_STATUS_LIST, id);
         return row === undefined ? undefined : readStatusList(cipher, row);
       }),
     statusListHeads: (ids) =>
-      sql.beat((run) =>
+      sql.single((run) =>
         run
           .all(STATUS_LIST_HEADS, tenantId, JSON.stringify(ids))
           .map((row) => ({ id: row['id'] as string, version: Number(row['version']) })),
       ),
     statusEntries: (listId, afterVersion) =>
-      sql.beat((run) =>
+      sql.single((run) =>
         run
           .all(shared.STATUS_ENTRIES, tenantId, listId, afterVersion)
           .map((row) => ({ index: Number(row['idx']), status: Number(row['status']) })),
       ),
     saveStatusToken: (listId, token, version, issuedAt, expiresAt) =>
-      sql.beat((run) => {
+      sql.single((run) => {
         run.change(
           shared.SAVE_STATUS_TOKEN,
           tenantId,
@@ -302,7 +297,7 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         );
       }),
     sessionEvents: (id, after, limit) =>
-      sql.beat((run) => run.all(shared.SESSION_EVENTS, tenantId, id, after, limit).map(readEvent)),
+      sql.single((run) => run.all(shared.SESSION_EVENTS, tenantId, id, after, limit).map(readEvent)),
   };
 }
 
@@ -335,5 +330,16 @@ function grantParameters(session: Session, grant: NewGrant): (string | number | 
     grant.txCodeHash,
     JSON.stringify(grant.credentialConfigurationIds),
     grant.expiresAt.getTime(),
+  ];
+}
+
+function batchParameters(batch: IssuedBatch): (string | number | null)[] {
+  return [
+    batch.id,
+    batch.credentialConfigurationId,
+    batch.count,
+    batch.statusListId,
+    batch.firstCounter,
+    batch.issuedAt.getTime(),
   ];
 }

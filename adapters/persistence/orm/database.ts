@@ -10,7 +10,7 @@ export type Dialect = 'postgres' | 'sqlite';
 export type DatabaseSettings = {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly url: string;
-  /** Connections per process; PostgreSQL only. */
+  /** Connections per process, at least 2; PostgreSQL only. */
   readonly poolSize: number;
 };
 
@@ -22,12 +22,36 @@ export function dialectOf(url: string): Dialect {
 export async function openDatabase(settings: DatabaseSettings): Promise<MikroORM> {
   const orm = await connect(settings);
   try {
-    await orm.migrator.up();
+    if (dialectOf(settings.url) === 'sqlite') await orm.migrator.up();
+    else await migrateAlone(orm);
   } catch (error) {
     await orm.close();
     throw error;
   }
   return orm;
+}
+
+/** `vidi` in ASCII; any number that no other user of advisory locks in this database takes. */
+const MIGRATION_LOCK = 0x76696469;
+
+type LockPool = {
+  connect(): Promise<{ query(text: string): Promise<unknown>; release(destroy?: boolean): void }>;
+};
+
+/** Several processes may start at once; one migrates, the others wait and find nothing left to do. */
+async function migrateAlone(orm: MikroORM): Promise<void> {
+  const pool = (await orm.em.getConnection().getNativeClient()) as LockPool;
+  const client = await pool.connect();
+  try {
+    await client.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
+    await orm.migrator.up();
+    await client.query(`select pg_advisory_unlock(${MIGRATION_LOCK})`);
+    client.release();
+  } catch (error) {
+    // The lock ends with its connection.
+    client.release(true);
+    throw error;
+  }
 }
 
 /** Connects without touching the schema; for the migration command. */
@@ -43,6 +67,7 @@ export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
       emit: 'ts' as const,
       tableName: 'schema_migrations',
       snapshot: true,
+      snapshotName: '.snapshot',
       snapshotOnMigrate: false,
       silent: true,
       logger: () => {},
@@ -66,7 +91,7 @@ export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
   const orm = await PostgresOrm.init({
     ...common,
     clientUrl: settings.url,
-    pool: { min: 0, max: settings.poolSize },
+    pool: { min: 0, max: Math.max(2, settings.poolSize) },
   });
   return orm as unknown as MikroORM;
 }

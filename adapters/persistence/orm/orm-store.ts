@@ -87,7 +87,7 @@ export class OrmStore extends Store {
   }
 
   override forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T> {
-    return this.#transaction((em) => work(serviceRepositories(em)));
+    return this.#transaction((em) => work(serviceRepositories(em, this.#cipher)));
   }
 
   override async ping(): Promise<void> {

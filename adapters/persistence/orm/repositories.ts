@@ -3,6 +3,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Documents, ServiceRepositories, TenantRepositories } from '../../../application/ports/store.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type {
@@ -25,6 +26,12 @@ import { StatusListRow } from './rows/status.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
 
 type AnyRow = Record<string, unknown>;
+/** Statements bypass the identity map, so it must not answer with what a row was before. */
+const FRESH = { disableIdentityMap: true } as const;
+/** By code unit: a database would order by its locale. */
+const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
+const byClientId = (a: Client, b: Client) => (a.clientId < b.clientId ? -1 : 1);
+
 /** The document tables differ by name only, so one repository serves them all. */
 const anyRow = (row: unknown) => row as EntityName<AnyRow>;
 
@@ -42,7 +49,7 @@ export function tenantRepositories(
   return {
     tenant: {
       async get() {
-        const row = await em.findOne(TenantRow, { id: tenantId });
+        const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
         if (row === null) throw new Failure('not_found', 'there is no such tenant');
         return readTenant(row);
       },
@@ -57,15 +64,15 @@ export function tenantRepositories(
     },
     clients: {
       async get(clientId) {
-        const row = await em.findOne(ClientRow, { clientId });
+        const row = await em.findOne(ClientRow, { clientId }, FRESH);
         if (row === null) throw new Failure('not_found', 'there is no such client');
         return readClient(row);
       },
       async list() {
-        return (await em.find(ClientRow, {}, { orderBy: { clientId: 'asc' } })).map(readClient);
+        return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
       },
       async add(client) {
-        await addClient(em, client);
+        await addClient(em, { ...client, tenantId });
         touched();
       },
       async save(client) {
@@ -87,49 +94,62 @@ export function tenantRepositories(
     keyChains: documents(anyRow(KeyChainRow), 'key_chains'),
     statusLists: {
       async get(id) {
-        const row = await em.findOne(StatusListRow, { id });
+        const row = await em.findOne(StatusListRow, { id }, FRESH);
         if (row === null) throw new Failure('not_found', 'there is no such status list');
         return readStatusList(cipher, snakeCase(row as unknown as AnyRow));
       },
       async list() {
-        const rows = await em.find(StatusListRow, {}, { orderBy: { createdAt: 'asc', id: 'asc' } });
+        const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
         return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
       },
       async add(list) {
         const { secret, token: _token, createdAt, ...columns } = list;
-        await em.insert(StatusListRow, {
+        const row = {
           ...columns,
           tenantId,
           secret: cipher.seal(secret, statusSecretPlace(tenantId, list.id)),
           createdAt: createdAt.getTime(),
           token: null,
-        });
+        };
+        await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
         touched();
       },
     },
   };
 }
 
-export function serviceRepositories(em: EntityManager): ServiceRepositories {
-  const unscoped = { filters: { tenant: false } } as const;
+export function serviceRepositories(em: EntityManager, cipher: Cipher): ServiceRepositories {
+  const unscoped = { filters: { tenant: false }, ...FRESH } as const;
   return {
     tenants: {
       async get(id) {
-        const row = await em.findOne(TenantRow, { id });
+        const row = await em.findOne(TenantRow, { id }, FRESH);
         if (row === null) throw new Failure('not_found', 'there is no such tenant');
         return readTenant(row);
       },
       async find(id) {
-        const row = await em.findOne(TenantRow, { id });
+        const row = await em.findOne(TenantRow, { id }, FRESH);
         return row === null ? undefined : readTenant(row);
       },
       async list() {
-        return (await em.find(TenantRow, {}, { orderBy: { id: 'asc' } })).map(readTenant);
+        return (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId);
       },
-      async add(tenant) {
+      async add(tenant, belongings) {
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, tenantColumns(tenant)),
         );
+        const chains = documentsOf<KeyChain>(
+          em,
+          cipher,
+          tenant.id,
+          anyRow(KeyChainRow),
+          'key_chains',
+          () => {},
+        );
+        for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
+        for (const client of belongings?.clients ?? []) {
+          await addClient(em, { ...client, tenantId: tenant.id });
+        }
       },
       async remove(id) {
         const removed = await em.nativeDelete(TenantRow, { id });
@@ -146,8 +166,7 @@ export function serviceRepositories(em: EntityManager): ServiceRepositories {
         return row === null ? undefined : readClient(row);
       },
       async listOf(tenantId) {
-        const rows = await em.find(ClientRow, { tenantId }, { ...unscoped, orderBy: { clientId: 'asc' } });
-        return rows.map(readClient);
+        return (await em.find(ClientRow, { tenantId }, unscoped)).map(readClient).sort(byClientId);
       },
       async add(client) {
         await addClient(em, client);
@@ -196,12 +215,12 @@ function documentsOf<T extends { readonly id: string }>(
       return found;
     },
     async find(id) {
-      const found = await em.findOne(row, { id } as AnyRow);
+      const found = await em.findOne(row, { id } as AnyRow, FRESH);
       return found === null ? undefined : read(found as AnyRow);
     },
     async list() {
-      const rows = await em.find(row, {}, { orderBy: { id: 'asc' } as never });
-      return rows.map((found) => read(found as AnyRow));
+      const rows = await em.find(row, {}, FRESH);
+      return rows.map((found) => read(found as AnyRow)).sort(byId);
     },
     async add(document) {
       await insertUnique('this id exists already', () => em.insert(row, columns(document) as AnyRow));

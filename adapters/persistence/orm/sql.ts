@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/core';
+import { Turnstile } from '../turnstile.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
 type Pool = {
@@ -38,11 +39,13 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
 
 /**
  * SQLite answers synchronously on one connection. While a unit of work holds a transaction open on it, nobody
- * else may slip a statement in, so beats wait for the turnstile first and then run without giving up the thread.
+ * else may slip a statement in, so beats wait at the turnstile and then run without giving up the thread.
  */
 export type SqliteSql = {
   /** Runs `work` synchronously in one immediate transaction. */
   beat<T>(work: (run: SqliteRun) => T): Promise<T>;
+  /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
+  single<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work` while no beat runs. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
 };
@@ -55,34 +58,36 @@ export type SqliteRun = {
 
 export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
   const database = (await orm.em.getConnection().getNativeClient()) as Database;
-  const prepared = new Map<string, Prepared>();
-  const prepare = ({ name, text }: Statement) => {
-    let statement = prepared.get(name);
+  const turnstile = new Turnstile();
+  const known = new Map<string, { prepared: Prepared; order: readonly number[] }>();
+  const bind = ({ name, text }: Statement, parameters: readonly (string | number | null)[]) => {
+    let statement = known.get(name);
     if (statement === undefined) {
-      statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'));
-      prepared.set(name, statement);
+      statement = { prepared: database.prepare(text.replaceAll(PLACE, '?')), order: placesOf(text) };
+      known.set(name, statement);
     }
-    return statement;
+    return { prepared: statement.prepared, values: statement.order.map((place) => parameters[place - 1]) };
   };
   const run: SqliteRun = {
-    all: (statement, ...parameters) => prepare(statement).all(...parameters) as Row[],
-    change: (statement, ...parameters) => prepare(statement).run(...parameters).changes,
+    all(statement, ...parameters) {
+      const { prepared, values } = bind(statement, parameters);
+      return prepared.all(...values) as Row[];
+    },
+    change(statement, ...parameters) {
+      const { prepared, values } = bind(statement, parameters);
+      return prepared.run(...values).changes;
+    },
   };
-  let queue: Promise<unknown> = Promise.resolve();
-  let open = 0;
   return {
-    async beat(work) {
-      while (open > 0) await queue;
-      return database.transaction(() => work(run)).immediate();
-    },
-    exclusively(work) {
-      open++;
-      const turn = queue.then(work);
-      queue = turn.then(
-        () => void open--,
-        () => void open--,
-      );
-      return turn;
-    },
+    beat: (work) => turnstile.pass(() => database.transaction(() => work(run)).immediate()),
+    single: (work) => turnstile.pass(() => work(run)),
+    exclusively: (work) => turnstile.exclusively(work),
   };
+}
+
+const PLACE = /\$(\d+)/g;
+
+/** The driver takes numbered parameters for named ones, so they are bound by position, repeated as they occur. */
+function placesOf(text: string): number[] {
+  return Array.from(text.matchAll(PLACE), ([, place]) => Number(place));
 }

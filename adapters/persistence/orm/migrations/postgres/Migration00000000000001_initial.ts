@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261120092428_initial extends Migration {
-  override name = 'Migration20261120092428_initial';
+export class Migration00000000000001_initial extends Migration {
+  override name = 'Migration00000000000001_initial';
 
   override up(): void | Promise<void> {
     this.addSql(

@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import type { CreateClient } from '../../../application/clients/create-client.ts';
+import type { DeleteClient } from '../../../application/clients/delete-client.ts';
+import type { GetClient } from '../../../application/clients/get-client.ts';
+import type { ListClients } from '../../../application/clients/list-clients.ts';
+import type { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
+import type { RotateSecret } from '../../../application/clients/rotate-secret.ts';
+import type { UpdateClient } from '../../../application/clients/update-client.ts';
+import { ClientCreation, ClientUpdate } from '../../../domain/clients/client.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { ClientView, SecretView, toClientView } from './client.view.ts';
+
+const params = z.object({ id: z.string().max(128).describe('Client id') });
+const common = { tag: 'Clients', surface: 'admin', access: { anyOf: ['clients:manage'] } } as const;
+const secretAccess = { either: ['clients:manage', 'tenants:manage'] } as const;
+
+type UseCases = {
+  readonly listClients: ListClients;
+  readonly getClient: GetClient;
+  readonly createClient: CreateClient;
+  readonly updateClient: UpdateClient;
+  readonly deleteClient: DeleteClient;
+  readonly pickUpSecret: PickUpSecret;
+  readonly rotateSecret: RotateSecret;
+};
+
+/** Clients of the caller's tenant. */
+export class ClientRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases), ...secretRoutes(useCases)];
+  }
+}
+
+function readRoutes({ listClients, getClient }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/client',
+      summary: 'List the clients of the tenant',
+      responses: { 200: z.array(ClientView) },
+      async handle({ caller }) {
+        const [clients, tenant] = [await listClients.execute(caller), await caller.view.tenant()];
+        return reply(
+          200,
+          clients.map((client) => toClientView(client, tenant)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/client/:id',
+      summary: 'Read a client',
+      params,
+      responses: { 200: ClientView },
+      async handle({ caller, params: { id } }) {
+        const client = await getClient.execute(caller, id);
+        return reply(200, toClientView(client, await caller.view.tenant()));
+      },
+    }),
+  ];
+}
+
+function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/client',
+      summary: 'Create a client',
+      description:
+        'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
+      body: ClientCreation,
+      example: { clientId: 'shop-backend', roles: ['presentation:request'], description: 'Web shop' },
+      responses: { 201: ClientView },
+      async handle({ caller, body }) {
+        const client = await createClient.execute(caller, body);
+        return reply(201, toClientView(client, await caller.view.tenant()));
+      },
+    }),
+    route({
+      ...common,
+      method: 'patch',
+      path: '/client/:id',
+      summary: 'Change a client',
+      description: 'Rights change at once, also those of tokens that are out already.',
+      params,
+      body: ClientUpdate,
+      example: { roles: ['presentation:request', 'issuance:offer'] },
+      responses: { 200: ClientView },
+      async handle({ caller, params: { id }, body }) {
+        const client = await updateClient.execute(caller, id, body);
+        return reply(200, toClientView(client, await caller.view.tenant()));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/client/:id',
+      summary: 'Delete a client',
+      params,
+      responses: { 200: DeletedView },
+      async handle({ caller, params: { id } }) {
+        await deleteClient.execute(caller, id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}
+
+function secretRoutes({ pickUpSecret, rotateSecret }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      access: secretAccess,
+      method: 'get',
+      path: '/client/:id/secret',
+      summary: 'Fetch a new secret, once',
+      description:
+        'Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.',
+      params,
+      responses: { 200: SecretView, 410: 'Fetched already, or too late' },
+      async handle({ caller, params: { id } }) {
+        return reply(200, { secret: await pickUpSecret.execute(caller, id) });
+      },
+    }),
+    route({
+      ...common,
+      access: secretAccess,
+      method: 'post',
+      path: '/client/:id/rotate-secret',
+      summary: 'Replace the secret',
+      description: 'The new secret is returned here, once. `tenants:manage` may do this for any client.',
+      params,
+      responses: { 201: SecretView },
+      async handle({ caller, params: { id } }) {
+        return reply(201, { secret: await rotateSecret.execute(caller, id) });
+      },
+    }),
+  ];
+}

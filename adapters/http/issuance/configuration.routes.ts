@@ -1,0 +1,222 @@
+import { z } from 'zod';
+import type {
+  ChangeCredentialConfiguration,
+  ListCredentialConfigurations,
+  ReadCredentialConfiguration,
+  RemoveCredentialConfiguration,
+  WriteCredentialConfiguration,
+} from '../../../application/issuance/configure-credentials.ts';
+import type {
+  ReadIssuanceConfiguration,
+  WriteIssuanceConfiguration,
+} from '../../../application/issuance/configure-issuance.ts';
+import type { CreateOffer } from '../../../application/issuance/create-offer.ts';
+import {
+  CredentialConfigurationBody,
+  IssuanceConfigurationBody,
+} from '../../../domain/issuance/configuration.ts';
+import { OfferRequest } from '../../../domain/issuance/offer.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import {
+  CredentialConfigurationView,
+  IssuanceConfigurationView,
+  toCredentialConfigurationView,
+  toIssuanceConfigurationView,
+} from './configuration.view.ts';
+
+type UseCases = {
+  readonly readIssuanceConfiguration: ReadIssuanceConfiguration;
+  readonly writeIssuanceConfiguration: WriteIssuanceConfiguration;
+  readonly listCredentialConfigurations: ListCredentialConfigurations;
+  readonly readCredentialConfiguration: ReadCredentialConfiguration;
+  readonly writeCredentialConfiguration: WriteCredentialConfiguration;
+  readonly changeCredentialConfiguration: ChangeCredentialConfiguration;
+  readonly removeCredentialConfiguration: RemoveCredentialConfiguration;
+  readonly createOffer: CreateOffer;
+};
+
+const tag = 'Issuer';
+const manage = { anyOf: ['issuance:manage'] } as const;
+const Id = z.object({ id: z.string().max(128) });
+/** Schemas and type metadata make configurations larger than other documents. */
+const CONFIGURATION_LIMIT = 512 * 1024;
+
+const EXAMPLE_CREDENTIAL = {
+  id: 'pid',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Person Identification Data', locale: 'en' }] },
+  vct: 'urn:eudi:pid:1',
+  claims: { given_name: 'Ada', family_name: 'Lovelace' },
+  disclosureFrame: { _sd: ['given_name', 'family_name'] },
+  keyBinding: true,
+  statusManagement: true,
+  lifeTime: 31536000,
+};
+
+/** How a tenant issues, what it issues, and offers. */
+export class IssuanceRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [
+      offerRoute(useCases),
+      ...issuanceConfiguration(useCases),
+      ...credentialConfigurations(useCases),
+    ];
+  }
+}
+
+function offerRoute({ createOffer }: UseCases): Route {
+  return route({
+    method: 'post',
+    path: '/issuer/offer',
+    summary: 'Offer credentials to a wallet',
+    tag,
+    surface: 'admin',
+    access: { anyOf: ['issuance:offer', 'issuance:manage'] },
+    body: OfferRequest,
+    bodyLimit: 1024 * 1024,
+    example: {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['pid'],
+      credentialClaims: { pid: { type: 'inline', claims: { given_name: 'Ada', family_name: 'Lovelace' } } },
+    },
+    responses: {
+      201: z
+        .object({ uri: z.string(), session: z.string(), crossDeviceUri: z.string().optional() })
+        .meta({ id: 'Offer' }),
+    },
+    async handle({ caller, body }) {
+      return reply(201, await createOffer.execute(caller, body));
+    },
+  });
+}
+
+function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfiguration }: UseCases): Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/issuer/config',
+      summary: 'Read how the tenant issues',
+      tag,
+      surface: 'admin',
+      access: manage,
+      responses: { 200: IssuanceConfigurationView },
+      async handle({ caller }) {
+        return reply(
+          200,
+          toIssuanceConfigurationView(caller.tenantId, await readIssuanceConfiguration.execute(caller)),
+        );
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/issuer/config',
+      summary: 'Set how the tenant issues',
+      tag,
+      surface: 'admin',
+      access: manage,
+      body: IssuanceConfigurationBody,
+      bodyLimit: CONFIGURATION_LIMIT,
+      example: {
+        display: [{ name: 'Ministry of Examples', locale: 'en' }],
+        batchSize: 1,
+        dPopRequired: true,
+      },
+      responses: { 201: IssuanceConfigurationView },
+      async handle({ caller, body }) {
+        const configuration = await writeIssuanceConfiguration.execute(caller, body);
+        return reply(201, toIssuanceConfigurationView(caller.tenantId, configuration));
+      },
+    }),
+  ];
+}
+
+function credentialConfigurations(useCases: UseCases): Route[] {
+  const { listCredentialConfigurations, readCredentialConfiguration, writeCredentialConfiguration } =
+    useCases;
+  const { changeCredentialConfiguration, removeCredentialConfiguration } = useCases;
+  return [
+    route({
+      method: 'get',
+      path: '/issuer/credentials',
+      summary: 'List credential configurations',
+      tag,
+      surface: 'admin',
+      access: manage,
+      responses: { 200: z.array(CredentialConfigurationView) },
+      async handle({ caller }) {
+        const all = await listCredentialConfigurations.execute(caller);
+        return reply(
+          200,
+          all.map((configuration) => toCredentialConfigurationView(caller.tenantId, configuration)),
+        );
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/issuer/credentials',
+      summary: 'Create or replace a credential configuration',
+      tag,
+      surface: 'admin',
+      access: manage,
+      body: acceptKeyReferences(CredentialConfigurationBody),
+      bodyLimit: CONFIGURATION_LIMIT,
+      example: EXAMPLE_CREDENTIAL,
+      responses: { 201: CredentialConfigurationView },
+      async handle({ caller, body }) {
+        const configuration = await writeCredentialConfiguration.execute(caller, body);
+        return reply(201, toCredentialConfigurationView(caller.tenantId, configuration));
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/issuer/credentials/:id',
+      summary: 'Read a credential configuration',
+      tag,
+      surface: 'admin',
+      access: manage,
+      params: Id,
+      responses: { 200: CredentialConfigurationView },
+      async handle({ caller, params }) {
+        const configuration = await readCredentialConfiguration.execute(caller, params.id);
+        return reply(200, toCredentialConfigurationView(caller.tenantId, configuration));
+      },
+    }),
+    route({
+      method: 'patch',
+      path: '/issuer/credentials/:id',
+      summary: 'Change a credential configuration',
+      description: 'Members that are given replace the stored ones; null resets an optional one.',
+      tag,
+      surface: 'admin',
+      access: manage,
+      params: Id,
+      body: acceptKeyReferences(z.record(z.string(), z.unknown())),
+      bodyLimit: CONFIGURATION_LIMIT,
+      example: { description: 'Issued to residents' },
+      responses: { 200: CredentialConfigurationView },
+      async handle({ caller, params, body }) {
+        const configuration = await changeCredentialConfiguration.execute(caller, params.id, body);
+        return reply(200, toCredentialConfigurationView(caller.tenantId, configuration));
+      },
+    }),
+    route({
+      method: 'delete',
+      path: '/issuer/credentials/:id',
+      summary: 'Delete a credential configuration',
+      tag,
+      surface: 'admin',
+      access: manage,
+      params: Id,
+      responses: { 200: DeletedView },
+      async handle({ caller, params }) {
+        await removeCredentialConfiguration.execute(caller, params.id);
+        return reply(200, { id: params.id });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import {
+  type CredentialConfiguration,
+  CredentialConfigurationBody,
+  type IssuanceConfiguration,
+  IssuanceConfigurationBody,
+} from '../../../domain/issuance/configuration.ts';
+import { hideSecret } from '../../../domain/webhooks/keep-secrets.ts';
+import { withKeyReferences } from '../shapes/key-reference.ts';
+
+const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
+const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });
+
+export const IssuanceConfigurationView = z
+  .object({ ...IssuanceConfigurationBody.shape, tenant: TenantReference, ...Times })
+  .meta({ id: 'IssuanceConfiguration' });
+
+export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
+  return {
+    display: configuration.display,
+    signingKeyId: configuration.signingKeyId ?? undefined,
+    authServers: [],
+    batchSize: configuration.batchSize,
+    dPopRequired: configuration.dPopRequired,
+    walletAttestationRequired: configuration.walletAttestationRequired,
+    walletProviderTrustLists: configuration.walletProviderTrustLists ?? [],
+    preferredAuthServer: configuration.preferredAuthServer ?? undefined,
+    tenant: { id: tenantId },
+    createdAt: configuration.createdAt.toISOString(),
+    updatedAt: configuration.updatedAt.toISOString(),
+  };
+}
+
+export const CredentialConfigurationView = z
+  .object({
+    ...CredentialConfigurationBody.shape,
+    certId: z.string().nullable(),
+    tenant: TenantReference,
+    ...Times,
+  })
+  .meta({ id: 'CredentialConfiguration' });
+
+export function toCredentialConfigurationView(tenantId: string, configuration: CredentialConfiguration) {
+  return withKeyReferences({
+    id: configuration.id,
+    description: configuration.description ?? null,
+    config: configuration.config,
+    vct: configuration.vct ?? null,
+    claims: configuration.claims ?? null,
+    claimsWebhook: hideSecret(configuration.claimsWebhook ?? null),
+    notificationWebhook: null,
+    iaeActions: null,
+    embeddedDisclosurePolicy: null,
+    disclosureFrame: configuration.disclosureFrame ?? null,
+    keyBinding: configuration.keyBinding,
+    keyChainId: configuration.keyChainId ?? null,
+    statusManagement: configuration.statusManagement,
+    lifeTime: configuration.lifeTime ?? null,
+    schema: configuration.schema ?? null,
+    tenant: { id: tenantId },
+    createdAt: configuration.createdAt.toISOString(),
+    updatedAt: configuration.updatedAt.toISOString(),
+  });
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { KEY_USAGES, type KeyChain, type KeyLeaf } from '../../../domain/keys/key-chain.ts';
+import type { StoredKey } from '../../../domain/keys/signing-key.ts';
+import { thumbprint } from '../../../domain/shared/jwk.ts';
+
+export const PublicKeyView = z
+  .object({
+    kty: z.string(),
+    crv: z.string(),
+    x: z.string(),
+    y: z.string().optional(),
+    kid: z.string(),
+    alg: z.string(),
+    use: z.string(),
+  })
+  .meta({ id: 'PublicKey', description: 'Public half as a JWK (RFC 7517); private keys are never shown' });
+
+const Pem = z.string().describe('PEM, leaf first');
+
+export const KeyChainView = z
+  .object({
+    id: z.string(),
+    tenantId: z.string(),
+    description: z.string().nullable(),
+    usageType: z.enum(KEY_USAGES).describe('The first of `usages`'),
+    usages: z.array(z.enum(KEY_USAGES)),
+    usage: z.literal('sign'),
+    kmsProvider: z.string(),
+    externalKeyId: z.string().nullable().describe("The provider's own name of the key; null for local keys"),
+    rootKey: PublicKeyView.nullable(),
+    rootCertificate: z.string().nullable().describe('PEM; the anchor that relying parties configure'),
+    activeKey: PublicKeyView,
+    activeCertificate: Pem,
+    activeCertificateExpiry: z.iso.datetime(),
+    rotationEnabled: z.boolean(),
+    rotationIntervalDays: z.number().int(),
+    certValidityDays: z.number().int(),
+    lastRotatedAt: z.iso.datetime().nullable(),
+    previousKey: PublicKeyView.nullable(),
+    previousCertificate: Pem.nullable(),
+    previousKeyExpiry: z.iso.datetime().nullable(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
+
+export const KeyProviderView = z
+  .object({ name: z.string(), type: z.string(), default: z.boolean() })
+  .meta({ id: 'KeyProvider', description: 'Where keys can be born' });
+
+export function toKeyChainView(chain: KeyChain): z.infer<typeof KeyChainView> {
+  const { root, active, previous } = chain;
+  return {
+    id: chain.id,
+    tenantId: chain.tenantId,
+    description: chain.description ?? null,
+    usageType: chain.usages[0] ?? 'signing',
+    usages: [...chain.usages],
+    usage: 'sign',
+    kmsProvider: active.key.handle.kms,
+    externalKeyId: active.key.sealedKey === undefined ? active.key.handle.keyId : null,
+    rootKey: root === undefined ? null : toPublicKeyView(root.key),
+    rootCertificate: root === undefined ? null : writePemCertificates([root.certificate]),
+    activeKey: toPublicKeyView(active.key),
+    activeCertificate: pemOf(active),
+    activeCertificateExpiry: active.notAfter.toISOString(),
+    rotationEnabled: chain.rotationEnabled,
+    rotationIntervalDays: chain.rotationIntervalDays,
+    certValidityDays: chain.certValidityDays,
+    lastRotatedAt: chain.lastRotatedAt?.toISOString() ?? null,
+    previousKey: previous === undefined ? null : toPublicKeyView(previous.key),
+    previousCertificate: previous === undefined ? null : pemOf(previous),
+    previousKeyExpiry: previous?.notAfter.toISOString() ?? null,
+    createdAt: chain.createdAt.toISOString(),
+    updatedAt: chain.updatedAt.toISOString(),
+  };
+}
+
+export function toPublicKeyView({ publicJwk, handle }: StoredKey): z.infer<typeof PublicKeyView> {
+  const { kty, crv, x, y } = publicJwk;
+  const kid = thumbprint(publicJwk);
+  return { kty, crv, x, ...(y !== undefined && { y }), kid, alg: handle.algorithm, use: 'sig' };
+}
+
+function pemOf(leaf: KeyLeaf): string {
+  return writePemCertificates(leaf.certificates);
+}

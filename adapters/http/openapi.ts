@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import type { Access, Route, Surface } from './route.ts';
+
+export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
+
+type Responses = ZodOpenApiOperationObject['responses'];
+
+/** RFC 9457 */
+const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.string().describe('What happened, for programs'),
+    requestId: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' });
+
+const ProtocolError = z
+  .object({ error: z.string(), error_description: z.string().optional() })
+  .meta({ id: 'ProtocolError' });
+
+const MEANINGS: Readonly<Record<number, string>> = {
+  200: 'Done',
+  201: 'Created',
+  202: 'Accepted; not ready yet',
+  204: 'Done, without content',
+  400: 'The request is not valid',
+  401: 'No valid access token',
+  403: 'The role or a restriction does not allow it',
+  404: 'Not found',
+  409: 'Conflict',
+  410: 'No longer available',
+  503: 'Temporarily unavailable',
+};
+
+/** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
+export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method]: operation(route) };
+  }
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Vidimus',
+      version: settings.version,
+      description: 'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
+    },
+    servers: [{ url: settings.publicUrl }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'From `POST /oauth2/token`',
+        },
+        wallet: { type: 'http', scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
+        streamToken: { type: 'apiKey', in: 'query', name: 'token', description: 'The same token' },
+      },
+    },
+  });
+}
+
+function operation(route: Route): ZodOpenApiOperationObject {
+  const roles = rolesOf(route.access);
+  const query = asObject(route.query);
+  const described = [
+    ...(route.description === undefined ? [] : [route.description]),
+    ...(roles.length === 0 ? [] : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
+  ];
+  return {
+    operationId: operationIdOf(route),
+    summary: route.summary,
+    ...(described.length > 0 && { description: described.join('\n\n') }),
+    tags: [route.tag],
+    security: securityOf(route.access),
+    ...(roles.length > 0 && { 'x-roles': [...roles] }),
+    requestParams: { path: pathParameters(route), ...(query !== undefined && { query }) },
+    ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
+    responses: { ...failures(route), ...answers(route) } as Responses,
+  };
+}
+
+/** `GET /client/:id/secret` becomes `getClientByIdSecret`. */
+function operationIdOf({ method, path }: Route): string {
+  const words = path.split(/[/.\-_]+/).filter((word) => word !== '');
+  const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+  const named = words.map((word) => (word.startsWith(':') ? `By${capital(word.slice(1))}` : capital(word)));
+  return method + (named.length === 0 ? 'Service' : named.join(''));
+}
+
+function rolesOf(access: Access): readonly string[] {
+  if (typeof access === 'string') return [];
+  if ('anyOf' in access) return access.anyOf;
+  if ('service' in access) return access.service;
+  return 'either' in access ? access.either : access.stream;
+}
+
+function securityOf(access: Access): Record<string, string[]>[] {
+  if (access === 'public') return [];
+  if (access === 'wallet') return [{ wallet: [] }];
+  return 'stream' in access ? [{ bearer: [] }, { streamToken: [] }] : [{ bearer: [] }];
+}
+
+function pathParameters(route: Route): z.ZodObject {
+  const described = asObject(route.params)?.shape ?? {};
+  const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name ?? '');
+  return z.object(Object.fromEntries(names.map((name) => [name, described[name] ?? z.string()])));
+}
+
+/** The object behind a schema that is refined or renamed on its way in. */
+function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema;
+  if (!(schema instanceof z.ZodPipe)) return undefined;
+  return asObject(schema.in as z.ZodType) ?? asObject(schema.out as z.ZodType);
+}
+
+function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
+  const content = { schema, ...(route.example !== undefined && { example: route.example }) };
+  const kind = route.bodyKind ?? 'json';
+  return {
+    required: true,
+    content: {
+      ...(kind !== 'form' && { 'application/json': content }),
+      ...(kind !== 'json' && { 'application/x-www-form-urlencoded': content }),
+    },
+  };
+}
+
+function answers(route: Route): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, answer]) => {
+      if (typeof answer !== 'string') {
+        const description = answer.description ?? meaning(status);
+        return [status, { description, content: { 'application/json': { schema: answer } } }];
+      }
+      // A sentence describes either a failure of the usual form or an answer that is not JSON.
+      return [status, Number(status) < 400 ? { description: answer } : failure(route.surface, answer)];
+    }),
+  );
+}
+
+/** What every route of its kind can answer, whether the table says so or not. */
+function failures(route: Route): Record<string, object> {
+  const { surface, access } = route;
+  const statuses = [
+    ...(route.body === undefined && route.query === undefined ? [] : [400]),
+    ...(access === 'public' ? [] : [401, 403]),
+    ...(route.path.includes(':') ? [404] : []),
+  ];
+  return Object.fromEntries(
+    statuses.map((status) => [String(status), failure(surface, meaning(String(status)))]),
+  );
+}
+
+function failure(surface: Surface, description: string): object {
+  const admin = surface === 'admin' || surface === 'document';
+  return {
+    description,
+    content: admin
+      ? { 'application/problem+json': { schema: Problem } }
+      : { 'application/json': { schema: ProtocolError } },
+  };
+}
+
+function meaning(status: string): string {
+  return MEANINGS[Number(status)] ?? `Status ${status}`;
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { type Reply, type Route, Routes, route } from '../route.ts';
+import { DOCUMENTATION_FILES, documentationPage, readDocumentationFile } from './documentation-page.ts';
+
+/** Everything from this service; the style sheet carries its images as data. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const CACHED = { 'Cache-Control': 'public, max-age=3600' } as const;
+const common = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
+
+type UseCases = {
+  /** The OpenAPI document; asked for at the first request, when all routes are known. */
+  readonly document: () => object;
+  readonly settings: ServiceSettings;
+};
+
+/** The description of the interface, for machines and for people. */
+export class DocumentationRoutes extends Routes {
+  readonly routes: readonly Route[];
+  #document: Buffer | undefined;
+
+  constructor({ document, settings }: UseCases) {
+    super();
+    const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+    this.routes = [
+      route({
+        ...common,
+        path: '/openapi.json',
+        summary: 'This description (OpenAPI 3.1)',
+        responses: { 200: z.record(z.string(), z.unknown()) },
+        handle: () => {
+          this.#document ??= Buffer.from(JSON.stringify(document()));
+          return { status: 200, text: this.#document, contentType: 'application/json', headers: CACHED };
+        },
+      }),
+      route({
+        ...common,
+        path: '/docs',
+        summary: 'This description as a page',
+        responses: { 200: 'An HTML page' },
+        handle: () => ({
+          status: 200,
+          text: documentationPage(base),
+          contentType: 'text/html; charset=utf-8',
+          headers: { ...CACHED, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
+        }),
+      }),
+      route({
+        ...common,
+        path: '/docs/:file',
+        summary: 'A file of the page',
+        params: z.object({ file: z.string().max(64) }),
+        responses: { 200: `One of: ${Object.keys(DOCUMENTATION_FILES).join(', ')}` },
+        handle: ({ params: { file } }): Promise<Reply> => serveFile(file),
+      }),
+    ];
+  }
+}
+
+async function serveFile(name: string): Promise<Reply> {
+  const file = await readDocumentationFile(name);
+  if (file === undefined) throw new Failure('not_found', 'unknown address');
+  return { status: 200, text: file.content, contentType: file.contentType, headers: CACHED };
+}

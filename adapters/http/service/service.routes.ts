@@ -1,0 +1,43 @@
+import type { CheckHealth } from '../../../application/health/check-health.ts';
+import { issuerIdentifier, type ServiceSettings } from '../../../application/ports/settings.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { HealthView, ServiceView, toHealthView } from './health.view.ts';
+
+const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
+
+type UseCases = { readonly checkHealth: CheckHealth; readonly settings: ServiceSettings };
+
+/** What anybody may know of the service. */
+export class ServiceRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({ checkHealth, settings }: UseCases) {
+    super();
+    this.routes = [
+      route({
+        ...common,
+        path: '/',
+        summary: 'Name and version of the service',
+        responses: { 200: ServiceView },
+        handle() {
+          return reply(200, {
+            name: 'vidimus',
+            version: settings.version,
+            documentation: `${settings.publicUrl}/docs`,
+            issuerUrlTemplate: issuerIdentifier(settings, '{tenant}'),
+          });
+        },
+      }),
+      route({
+        ...common,
+        path: '/health',
+        summary: 'Whether the service and what it depends on work',
+        responses: { 200: HealthView, 503: HealthView },
+        async handle() {
+          const health = await checkHealth.execute();
+          return reply(health.healthy ? 200 : 503, toHealthView(health));
+        },
+      }),
+    ];
+  }
+}

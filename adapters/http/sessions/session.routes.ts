@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { DeleteSession } from '../../../application/sessions/delete-session.ts';
+import type { GetSession } from '../../../application/sessions/get-session.ts';
+import { type ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
+import type { StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
+import type { SessionId } from '../../../domain/shared/ids.ts';
+import { type Route, Routes, reply, route, type StreamItem } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { nextPage } from './next-page.ts';
+import { SessionView, toSessionView } from './session.view.ts';
+
+const params = z.object({
+  id: z
+    .string()
+    .max(200)
+    .transform((id) => id as SessionId)
+    .describe('Session id'),
+});
+const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROLES } } as const;
+
+type UseCases = {
+  readonly listSessions: ListSessions;
+  readonly getSession: GetSession;
+  readonly deleteSession: DeleteSession;
+  readonly watchSession: WatchSession;
+  readonly settings: ServiceSettings;
+};
+
+/** Sessions, as far as the caller's roles and restrictions let it see them. */
+export class SessionRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...plainRoutes(useCases), streamRoute(useCases)];
+  }
+}
+
+function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/session',
+      summary: 'List sessions',
+      description: 'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page.',
+      query: SessionListQuery,
+      responses: { 200: z.array(SessionView) },
+      async handle({ caller, query }) {
+        const { sessions, next, now } = await listSessions.execute(caller, query);
+        const tenant = await caller.view.tenant();
+        const views = sessions.map((session) => toSessionView(session, tenant, now));
+        return reply(200, views, next === undefined ? {} : nextPage(settings.publicUrl, query, next));
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/session/:id',
+      summary: 'Read a session',
+      params,
+      query: z.object({
+        response_code: z
+          .string()
+          .max(500)
+          .optional()
+          .describe('What the browser brought back; another one than that of the session is refused'),
+      }),
+      responses: { 200: SessionView },
+      async handle({ caller, params: { id }, query }) {
+        const { session, now } = await getSession.execute(caller, id, query.response_code);
+        return reply(200, toSessionView(session, await caller.view.tenant(), now));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/session/:id',
+      summary: 'Delete a session',
+      params,
+      responses: { 200: DeletedView },
+      async handle({ caller, params: { id } }) {
+        await deleteSession.execute(caller, id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}
+
+function streamRoute({ watchSession }: UseCases): Route {
+  return route({
+    ...common,
+    access: { stream: SESSION_ROLES },
+    method: 'get',
+    path: '/session/:id/events',
+    summary: 'Follow the status of a session',
+    description:
+      'Server-sent events. The present status comes at once, then every change; the stream ends with the session. ' +
+      '`Last-Event-ID` brings the changes that were missed.',
+    params,
+    query: z.object({
+      token: z.string().optional().describe('Access token, for clients that cannot send headers'),
+    }),
+    responses: { 200: '`text/event-stream`; each `data` is `{id, status, updatedAt}`' },
+    async handle({ caller, params: { id }, request }) {
+      const lastSequence = readSequence(request.headers['last-event-id']);
+      const changes = await watchSession.execute(caller, id, { lastSequence, closed: request.closed });
+      return { status: 200, events: streamItems(changes) };
+    },
+  });
+}
+
+function readSequence(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
+}
+
+async function* streamItems(changes: AsyncIterable<StatusMessage | 'heartbeat'>): AsyncGenerator<StreamItem> {
+  for await (const change of changes) {
+    if (change === 'heartbeat') yield change;
+    else {
+      const { id, status, updatedAt, sequence } = change;
+      yield { id: String(sequence), data: { id, status, updatedAt: updatedAt.toISOString() } };
+    }
+  }
+}

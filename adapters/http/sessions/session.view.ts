@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import {
+  type IssuanceRequest,
+  type Session,
+  SESSION_STATUSES,
+  statusAt,
+  type VerificationRequest,
+} from '../../../domain/sessions/session.ts';
+import { TenantReference } from '../clients/client.view.ts';
+import { type MaskedWebhook, maskOfferRequest, maskWebhook } from './masked-webhook.ts';
+
+const AnyObject = z.record(z.string(), z.unknown());
+const Webhook = z
+  .object({
+    url: z.string(),
+    auth: z
+      .object({ type: z.literal('apiKey'), config: z.object({ headerName: z.string(), value: z.string() }) })
+      .optional(),
+  })
+  .meta({ id: 'MaskedWebhook', description: 'A webhook; its key is never shown' });
+
+export const SessionView = z
+  .object({
+    id: z.string(),
+    status: z.enum(SESSION_STATUSES),
+    kind: z.enum(['issuance', 'verification']),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+    useDcApi: z.boolean(),
+    tenantId: z.string(),
+    tenant: TenantReference,
+    configurationIds: z.array(z.string()),
+    request_uri: z.string().optional(),
+    offer: AnyObject.optional(),
+    offerUrl: z.string().optional(),
+    credentialPayload: AnyObject.optional().describe('The request that made the session'),
+    notifyWebhook: Webhook.optional(),
+    notifications: z.array(AnyObject),
+    requestId: z.string().optional(),
+    requestUrl: z.string().optional(),
+    requestObject: z.string().optional().describe('Signed request object, compact'),
+    credentials: z.array(AnyObject).optional().describe('Verified credentials'),
+    vp_nonce: z.string().optional(),
+    clientId: z.string().optional(),
+    responseUri: z.string().optional(),
+    redirectUri: z.string().nullable(),
+    parsedWebhook: Webhook.optional(),
+    transaction_data: z.array(AnyObject).optional(),
+    failure: z.object({ code: z.string(), message: z.string() }).optional(),
+    report: z.array(z.unknown()).optional().describe('The checks of each presentation, in their order'),
+    deliveries: z.array(AnyObject).optional().describe('Webhook calls and what came of them'),
+  })
+  .meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
+
+type TenantName = { readonly id: string; readonly name: string };
+
+/** Fields without a value are left out; JSON drops what is undefined. */
+export function toSessionView(session: Session, tenant: TenantName, now: Date) {
+  const { outcome, request } = session;
+  const status = statusAt(session, now);
+  return {
+    id: session.id,
+    status,
+    kind: session.kind,
+    createdAt: session.createdAt.toISOString(),
+    updatedAt: (status === session.status ? session.updatedAt : session.expiresAt).toISOString(),
+    expiresAt: session.expiresAt.toISOString(),
+    useDcApi: session.useDcApi,
+    tenantId: session.tenantId,
+    tenant: { id: tenant.id, name: tenant.name },
+    configurationIds: session.configurationIds,
+    ...(request?.kind === 'issuance' && issuanceFields(request)),
+    ...(request?.kind === 'verification' && verificationFields(request, session)),
+    notifications: outcome?.notifications ?? [],
+    redirectUri: outcome?.redirectUri ?? (request?.kind === 'verification' ? request.redirectUri : null) ?? null,
+    credentials: outcome?.credentials,
+    failure: outcome?.failure,
+    report: outcome?.report,
+    deliveries: outcome?.deliveries,
+  };
+}
+
+function issuanceFields(request: IssuanceRequest) {
+  return {
+    offer: request.offer,
+    offerUrl: request.offerUrl,
+    credentialPayload: maskOfferRequest(request.offerRequest),
+    notifyWebhook: request.notifyWebhook && maskWebhook(request.notifyWebhook),
+    parsedWebhook: claimsWebhookOf(request),
+  };
+}
+
+function claimsWebhookOf({ credentialClaims }: IssuanceRequest): MaskedWebhook | undefined {
+  for (const source of Object.values(credentialClaims)) {
+    if (source.type === 'webhook') return maskWebhook(source.webhook);
+  }
+  return undefined;
+}
+
+function verificationFields(request: VerificationRequest, session: Session) {
+  return {
+    request_uri: request.requestUrl,
+    offer: { dcql_query: request.dcqlQuery },
+    credentialPayload: maskOfferRequest(request.offerRequest),
+    requestId: session.configurationIds[0],
+    requestUrl: request.requestUrl,
+    requestObject: request.requestObject,
+    vp_nonce: request.nonce,
+    clientId: request.clientId,
+    responseUri: request.responseUri,
+    parsedWebhook: request.webhook && maskWebhook(request.webhook),
+    transaction_data: request.transactionDataObjects,
+  };
+}

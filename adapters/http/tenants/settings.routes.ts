@@ -1,0 +1,103 @@
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { ChangeOwnSettings } from '../../../application/tenants/change-own-settings.ts';
+import type { GetOwnSettings } from '../../../application/tenants/get-own-settings.ts';
+import { SessionStorageConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import {
+  EffectiveSessionConfig,
+  EffectiveStatusListConfig,
+  toSessionConfigView,
+  toStatusListConfigView,
+} from './tenant.view.ts';
+
+const sessions = {
+  path: '/session-config',
+  tag: 'Sessions',
+  surface: 'admin',
+  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
+  responses: { 200: EffectiveSessionConfig },
+} as const;
+const statusLists = {
+  path: '/status-list-config',
+  tag: 'Status lists',
+  surface: 'admin',
+  access: { anyOf: ['issuance:manage'] },
+  responses: { 200: EffectiveStatusListConfig },
+} as const;
+
+type UseCases = {
+  readonly getOwnSettings: GetOwnSettings;
+  readonly changeOwnSettings: ChangeOwnSettings;
+  readonly settings: ServiceSettings;
+};
+
+/** A tenant's own settings. Answers show what holds, the global defaults included. */
+export class SettingsRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...sessionRoutes(useCases), ...statusListRoutes(useCases)];
+  }
+}
+
+function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases): Route[] {
+  return [
+    route({
+      ...sessions,
+      method: 'get',
+      summary: 'Read how long sessions are kept',
+      async handle({ caller }) {
+        return reply(200, toSessionConfigView(await getOwnSettings.execute(caller), settings));
+      },
+    }),
+    route({
+      ...sessions,
+      method: 'put',
+      summary: 'Set how long sessions are kept',
+      description: 'A field that is left out stays; `ttlSeconds: null` brings the global default back.',
+      body: SessionStorageConfig,
+      example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
+      async handle({ caller, body }) {
+        const tenant = await changeOwnSettings.execute(caller, { sessionConfig: body });
+        return reply(200, toSessionConfigView(tenant, settings));
+      },
+    }),
+    route({
+      ...sessions,
+      method: 'delete',
+      summary: 'Go back to the global defaults',
+      async handle({ caller }) {
+        const tenant = await changeOwnSettings.execute(caller, { sessionConfig: null });
+        return reply(200, toSessionConfigView(tenant, settings));
+      },
+    }),
+  ];
+}
+
+function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases): Route[] {
+  return [
+    route({
+      ...statusLists,
+      method: 'get',
+      summary: 'Read the shape of new status lists',
+      async handle({ caller }) {
+        const tenant = await getOwnSettings.execute(caller);
+        return reply(200, toStatusListConfigView(tenant, settings.statusDefaults));
+      },
+    }),
+    route({
+      ...statusLists,
+      method: 'put',
+      summary: 'Set the shape of new status lists',
+      description:
+        'A field that is left out stays; null brings the global default back. Existing lists keep their shape.',
+      body: StatusListConfig,
+      example: { bits: 2, ttl: 900, immediateUpdate: true },
+      async handle({ caller, body }) {
+        const tenant = await changeOwnSettings.execute(caller, { statusListConfig: body });
+        return reply(200, toStatusListConfigView(tenant, settings.statusDefaults));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { CreateTenant } from '../../../application/tenants/create-tenant.ts';
+import type { DeleteTenant } from '../../../application/tenants/delete-tenant.ts';
+import type { GetTenant } from '../../../application/tenants/get-tenant.ts';
+import type { ListTenants } from '../../../application/tenants/list-tenants.ts';
+import type { UpdateTenant } from '../../../application/tenants/update-tenant.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { TenantView, toTenantView, WrittenTenantView } from './tenant.view.ts';
+
+const params = z.object({
+  id: z
+    .string()
+    .max(63)
+    .transform((id) => id as TenantId)
+    .describe('Tenant id'),
+});
+const common = { tag: 'Tenants', surface: 'admin', access: { service: ['tenants:manage'] } } as const;
+
+type UseCases = {
+  readonly listTenants: ListTenants;
+  readonly getTenant: GetTenant;
+  readonly createTenant: CreateTenant;
+  readonly updateTenant: UpdateTenant;
+  readonly deleteTenant: DeleteTenant;
+};
+
+/** Tenants, for accounts that manage the service. */
+export class TenantRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
+  }
+}
+
+function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/tenant',
+      summary: 'List all tenants',
+      responses: { 200: z.array(TenantView) },
+      async handle() {
+        return reply(200, (await listTenants.execute()).map(toTenantView));
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/tenant/:id',
+      summary: 'Read a tenant',
+      params,
+      responses: { 200: TenantView },
+      async handle({ params: { id } }) {
+        return reply(200, toTenantView(await getTenant.execute(id)));
+      },
+    }),
+  ];
+}
+
+function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/tenant',
+      summary: 'Create a tenant with its keys',
+      description:
+        'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
+        'returned once here and can be fetched once within ten minutes.',
+      body: TenantCreation,
+      example: { id: 'acme', name: 'Acme', roles: ['clients:manage', 'issuance:manage', 'issuance:offer'] },
+      responses: { 201: WrittenTenantView },
+      async handle({ body }) {
+        return reply(201, toTenantView(await createTenant.execute(body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'patch',
+      path: '/tenant/:id',
+      summary: 'Change a tenant',
+      description:
+        'What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings ' +
+        'the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant ' +
+        'answers neither clients nor wallets; its status lists stay published.',
+      params,
+      body: TenantUpdate,
+      example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
+      responses: { 200: WrittenTenantView },
+      async handle({ params: { id }, body }) {
+        return reply(200, toTenantView(await updateTenant.execute(id, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/tenant/:id',
+      summary: 'Delete a tenant and everything that is its own',
+      params,
+      responses: { 200: DeletedView },
+      async handle({ params: { id } }) {
+        await deleteTenant.execute(id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
+import type { SessionStorageConfig, Tenant } from '../../../domain/tenants/tenant.ts';
+import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
+import { ClientView, toClientView } from '../clients/client.view.ts';
+
+const SessionSettings = z.object({
+  ttlSeconds: z.number().int().nullable().describe('Null: the global default'),
+  cleanupMode: z.enum(['full', 'anonymize']),
+});
+
+const fields = {
+  id: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  status: z.enum(['active', 'suspended']),
+  sessionConfig: SessionSettings.nullable().describe('Null: the global defaults'),
+  statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+};
+
+export const TenantView = z
+  .object({ ...fields, clients: z.array(ClientView) })
+  .meta({ id: 'Tenant', description: 'A tenant with its clients' });
+
+export const WrittenTenantView = z
+  .object({
+    ...fields,
+    clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, when new') })),
+  })
+  .meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
+
+export const EffectiveSessionConfig = z
+  .object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) })
+  .meta({ id: 'EffectiveSessionStorageConfig', description: 'What holds for new sessions of the tenant' });
+
+export const EffectiveStatusListConfig = z
+  .object({
+    capacity: z.number().int(),
+    bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
+    ttl: z.number().int(),
+    immediateUpdate: z.boolean(),
+    enableAggregation: z.boolean(),
+  })
+  .meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
+
+export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
+  return {
+    id: tenant.id,
+    name: tenant.name,
+    description: tenant.description,
+    status: tenant.status,
+    clients: clients.map((client) => ({
+      ...toClientView(client, tenant),
+      ...(client.clientId === newSecret?.clientId && { secret: newSecret.secret }),
+    })),
+    sessionConfig: tenant.sessionConfig && toSessionSettings(tenant.sessionConfig),
+    statusListConfig: tenant.statusListConfig && { ...tenant.statusListConfig },
+    createdAt: tenant.createdAt.toISOString(),
+    updatedAt: tenant.updatedAt.toISOString(),
+  };
+}
+
+function toSessionSettings(config: SessionStorageConfig): z.infer<typeof SessionSettings> {
+  return { ttlSeconds: config.ttlSeconds ?? null, cleanupMode: config.cleanupMode ?? 'full' };
+}
+
+export function toSessionConfigView(
+  { sessionConfig }: Tenant,
+  defaults: { readonly sessionTtlSeconds: number },
+): z.infer<typeof EffectiveSessionConfig> {
+  return {
+    ttlSeconds: sessionConfig?.ttlSeconds ?? defaults.sessionTtlSeconds,
+    cleanupMode: sessionConfig?.cleanupMode ?? 'full',
+  };
+}
+
+export function toStatusListConfigView(
+  { statusListConfig }: Tenant,
+  defaults: Parameters<typeof effectiveStatusListConfig>[1],
+): z.infer<typeof EffectiveStatusListConfig> {
+  return effectiveStatusListConfig(statusListConfig, defaults);
+}

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
+import type {
+  GetPresentationConfiguration,
+  ListPresentationConfigurations,
+} from '../../../application/verification/read-presentation-configurations.ts';
+import type {
+  RemovePresentationConfiguration,
+  SavePresentationConfiguration,
+  UpdatePresentationConfiguration,
+} from '../../../application/verification/write-presentation-configurations.ts';
+import {
+  type PresentationConfiguration,
+  PresentationConfigurationBody,
+  PresentationConfigurationUpdate,
+} from '../../../domain/verification/configuration.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
+
+const common = { tag: 'Verifier', surface: 'admin' } as const;
+const reads = { anyOf: ['presentation:manage', 'presentation:request'] } as const;
+const writes = { anyOf: ['presentation:manage'] } as const;
+/** A query with its attachments; certificates of anchors weigh most. */
+const BODY_LIMIT = 1024 * 1024;
+const params = z.object({ id: z.string().max(128) });
+
+type UseCases = {
+  readonly listPresentationConfigurations: ListPresentationConfigurations;
+  readonly getPresentationConfiguration: GetPresentationConfiguration;
+  readonly savePresentationConfiguration: SavePresentationConfiguration;
+  readonly updatePresentationConfiguration: UpdatePresentationConfiguration;
+  readonly removePresentationConfiguration: RemovePresentationConfiguration;
+};
+
+const EXAMPLE = {
+  id: 'age-check',
+  description: 'Is the visitor of age?',
+  dcql_query: {
+    credentials: [
+      {
+        id: 'pid',
+        format: 'dc+sd-jwt',
+        meta: { vct_values: ['urn:eudi:pid:1'] },
+        claims: [{ path: ['age_equal_or_over', '18'] }],
+      },
+    ],
+  },
+  lifeTime: 300,
+  redirectUri: 'https://shop.example/done?session={sessionId}',
+};
+
+async function shown(caller: TenantCaller, configuration: PresentationConfiguration) {
+  return toConfigurationView(configuration, await caller.view.tenant());
+}
+
+export class PresentationConfigurationRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
+  }
+}
+
+function readRoutes(useCases: UseCases): readonly Route[] {
+  const { listPresentationConfigurations, getPresentationConfiguration } = useCases;
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/verifier/config',
+      summary: 'List the presentation configurations',
+      description: 'A restricted client sees those that it may use.',
+      access: reads,
+      responses: { 200: z.array(PresentationConfigurationView) },
+      async handle({ caller }) {
+        const [configurations, tenant] = await Promise.all([
+          listPresentationConfigurations.execute(caller),
+          caller.view.tenant(),
+        ]);
+        return reply(
+          200,
+          configurations.map((configuration) => toConfigurationView(configuration, tenant)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/verifier/config/:id',
+      summary: 'Read a presentation configuration',
+      access: reads,
+      params,
+      responses: { 200: PresentationConfigurationView },
+      async handle({ caller, params: { id } }) {
+        return reply(200, await shown(caller, await getPresentationConfiguration.execute(caller, id)));
+      },
+    }),
+  ];
+}
+
+function writeRoutes(useCases: UseCases): readonly Route[] {
+  const { savePresentationConfiguration, updatePresentationConfiguration, removePresentationConfiguration } =
+    useCases;
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/verifier/config',
+      summary: 'Create or replace a presentation configuration',
+      description:
+        'A webhook key given as `***` stays the stored one while address and header are unchanged.',
+      access: writes,
+      body: acceptKeyReferences(PresentationConfigurationBody),
+      bodyLimit: BODY_LIMIT,
+      example: EXAMPLE,
+      responses: { 201: PresentationConfigurationView },
+      async handle({ caller, body }) {
+        return reply(201, await shown(caller, await savePresentationConfiguration.execute(caller, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'patch',
+      path: '/verifier/config/:id',
+      summary: 'Change members of a presentation configuration',
+      description: 'Members are replaced whole; null resets one to its default.',
+      access: writes,
+      params,
+      body: acceptKeyReferences(PresentationConfigurationUpdate),
+      bodyLimit: BODY_LIMIT,
+      example: { lifeTime: 600, redirectUri: null },
+      responses: { 200: PresentationConfigurationView },
+      async handle({ caller, params: { id }, body }) {
+        const changed = await updatePresentationConfiguration.execute(caller, id, body);
+        return reply(200, await shown(caller, changed));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/verifier/config/:id',
+      summary: 'Remove a presentation configuration',
+      access: writes,
+      params,
+      responses: { 200: DeletedView },
+      async handle({ caller, params: { id } }) {
+        await removePresentationConfiguration.execute(caller, id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}

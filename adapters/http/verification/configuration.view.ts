@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import {
+  type PresentationConfiguration,
+  TransactionData,
+  TrustAnchorConfig,
+} from '../../../domain/verification/configuration.ts';
+import { maskWebhook } from '../../../domain/verification/webhook-secret.ts';
+import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
+import { withKeyReferences } from '../shapes/key-reference.ts';
+
+const KeyReference = z.string().nullable();
+
+export const PresentationConfigurationView = z
+  .object({
+    id: z.string(),
+    tenant: z.object({ id: z.string(), name: z.string(), status: z.string() }),
+    description: z.string().nullable(),
+    dcql_query: z.looseObject({ credentials: z.array(z.unknown()) }),
+    lifeTime: z.number().int().describe('Seconds for which a request can be answered'),
+    responseMode: z.enum(['direct_post.jwt', 'direct_post']),
+    transaction_data: z.array(TransactionData).nullable(),
+    registrationCert: z.null(),
+    webhook: WebhookConfig.nullable().describe('The key is shown as ***'),
+    attached: z.array(z.looseObject({ format: z.string() })).nullable(),
+    redirectUri: z.string().nullable(),
+    accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
+    accessCertId: KeyReference.describe('The same, by its older name'),
+    trustAnchors: z.array(TrustAnchorConfig).describe('Without any, every credential is refused'),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'PresentationConfiguration' });
+
+export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
+  return withKeyReferences({
+    id: configuration.id,
+    tenant: { id: tenant.id, name: tenant.name, status: tenant.status },
+    description: configuration.description ?? null,
+    dcql_query: configuration.dcql_query,
+    lifeTime: configuration.lifeTime,
+    responseMode: configuration.responseMode,
+    transaction_data: configuration.transaction_data ?? null,
+    registrationCert: null,
+    webhook: configuration.webhook ? maskWebhook(configuration.webhook) : null,
+    attached: configuration.attached ?? null,
+    redirectUri: configuration.redirectUri ?? null,
+    accessKeyChainId: configuration.accessKeyChainId ?? null,
+    trustAnchors: (configuration.trustAnchors ?? []).map(withKeyReferences),
+    createdAt: configuration.createdAt.toISOString(),
+    updatedAt: configuration.updatedAt.toISOString(),
+  });
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import {
+  type CreatePresentationRequest,
+  PresentationRequestBody,
+} from '../../../application/verification/create-presentation-request.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+
+const OfferView = z
+  .object({
+    uri: z.string().describe('Starts the wallet, as a link or a QR code'),
+    session: z.string().describe('For polling and events; never shown to a wallet'),
+    crossDeviceUri: z.string().optional().describe('For a QR code; absent when a redirect follows'),
+  })
+  .meta({ id: 'PresentationOffer' });
+
+export class PresentationOfferRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({
+    createPresentationRequest,
+  }: {
+    readonly createPresentationRequest: CreatePresentationRequest;
+  }) {
+    super();
+    this.routes = [
+      route({
+        method: 'post',
+        path: '/verifier/offer',
+        summary: 'Ask a wallet for a presentation',
+        tag: 'Verifier',
+        surface: 'admin',
+        access: { anyOf: ['presentation:request'] },
+        body: PresentationRequestBody,
+        example: { response_type: 'uri', requestId: 'age-check' },
+        responses: { 201: OfferView },
+        async handle({ caller, body }) {
+          const { uri, session, crossDeviceUri } = await createPresentationRequest.execute(caller, body);
+          return reply(201, { uri, session, ...(crossDeviceUri !== undefined && { crossDeviceUri }) });
+        },
+      }),
+    ];
+  }
+}

@@ -1,0 +1,133 @@
+import type { Beats, SessionQuery } from '../../../application/ports/store.ts';
+import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
+import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
+import type { Pass } from './memory-store.ts';
+import type { State } from './state.ts';
+
+type SessionBeats = Pick<
+  Beats,
+  | 'head'
+  | 'openSession'
+  | 'findSession'
+  | 'listSessions'
+  | 'sessionVersions'
+  | 'removeSession'
+  | 'findByPublicId'
+  | 'fetchSession'
+  | 'claimResponse'
+  | 'recordOutcome'
+  | 'sessionEvents'
+>;
+
+export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): SessionBeats {
+  const { sessions, grants, events } = state;
+  const isOpen = (session: Session, now: Date) =>
+    OPEN_STATUSES.includes(session.status) && session.expiresAt > now;
+
+  return {
+    head: () => pass(() => state.head(tenantId)),
+    openSession: (session, grant) =>
+      pass(() => {
+        assertNew(state, tenantId, session);
+        sessions.put(tenantId, session.id, { ...session, tenantId });
+        if (grant !== undefined) {
+          grants.put(tenantId, grant.id, { ...grant, attempts: 0, consumedAt: null });
+        }
+        state.log({ ...session, tenantId }, session.createdAt);
+      }),
+    findSession: (id) => pass(() => sessions.find(tenantId, id)),
+    listSessions: (query) =>
+      pass(() => {
+        const direction = query.ascending ? 1 : -1;
+        return sessions
+          .list(tenantId, (session) => isWanted(query, session))
+          .sort((a, b) => direction * compare(a, b))
+          .slice(0, query.limit);
+      }),
+    sessionVersions: (ids) =>
+      pass(() =>
+        sessions.list(tenantId, ({ id }) => ids.includes(id)).map(({ id, version }) => ({ id, version })),
+      ),
+    removeSession: (id) =>
+      pass(() => {
+        for (const grant of grants.list(tenantId, ({ sessionId }) => sessionId === id)) {
+          grants.remove(tenantId, grant.id);
+        }
+        for (const { version } of events.list(tenantId, ({ sessionId }) => sessionId === id)) {
+          events.remove(tenantId, `${id} ${version}`);
+        }
+        return sessions.remove(tenantId, id);
+      }),
+    findByPublicId: (publicId) => pass(() => withHead(state, tenantId, publicId)),
+    fetchSession: (publicId, now) =>
+      pass(() => {
+        const found = withHead(state, tenantId, publicId);
+        if (found?.session === undefined) return found && { ...found, changed: false };
+        const { head, session } = found;
+        const changed = head.status === 'active' && session.status === 'active' && isOpen(session, now);
+        if (!changed) return { head, session, changed };
+        const fetched: Session = {
+          ...session,
+          status: 'fetched',
+          version: session.version + 1,
+          updatedAt: now,
+        };
+        state.saveSession(fetched);
+        state.log(fetched, now);
+        return { head, session: fetched, changed };
+      }),
+    claimResponse: (id, now) =>
+      pass(() => {
+        const session = sessions.find(tenantId, id);
+        if (session === undefined || session.claimedAt !== null || !isOpen(session, now)) return false;
+        state.saveSession({ ...session, claimedAt: now });
+        return true;
+      }),
+    recordOutcome: ({ id, version }, event, outcome, now) =>
+      pass(() => {
+        const session = sessions.find(tenantId, id);
+        const change = event === undefined ? undefined : transition(event);
+        if (session === undefined || session.version !== version) return undefined;
+        if (change !== undefined && !change.from.includes(session.status)) return undefined;
+        const status = change?.to ?? session.status;
+        const next = { ...session, status, outcome, version: version + 1, updatedAt: now };
+        state.saveSession(next);
+        if (change !== undefined) state.log(next, now);
+        return next.version;
+      }),
+    sessionEvents: (id, after, limit) =>
+      pass(() =>
+        events
+          .list(tenantId, (event) => event.sessionId === id && event.version > after)
+          .sort((a, b) => a.version - b.version)
+          .slice(0, limit)
+          .map(({ sessionId: _sessionId, ...entry }) => entry),
+      ),
+  };
+}
+
+export function withHead(state: State, tenantId: TenantId, publicId: PublicId) {
+  const head = state.head(tenantId);
+  if (head === undefined) return undefined;
+  const [session] = state.sessions.list(tenantId, (candidate) => candidate.publicId === publicId);
+  return { head, session };
+}
+
+function assertNew({ sessions }: State, tenantId: TenantId, { id, publicId }: Session): void {
+  const same = sessions.list(tenantId, (other) => other.id === id || other.publicId === publicId);
+  if (same.length > 0) throw new Error('A session of this id exists already.');
+}
+
+function isWanted(query: SessionQuery, session: Session): boolean {
+  const { kinds, status, since, after, ascending } = query;
+  if (kinds.length > 0 && !kinds.includes(session.kind)) return false;
+  if (status !== undefined && session.status !== status) return false;
+  if (since !== undefined && session.createdAt < since) return false;
+  return after === undefined || (ascending ? compare(session, after) > 0 : compare(session, after) < 0);
+}
+
+function compare(a: { createdAt: Date; id: string }, b: { createdAt: Date; id: string }): number {
+  const apart = a.createdAt.getTime() - b.createdAt.getTime();
+  if (apart !== 0) return apart;
+  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
+}

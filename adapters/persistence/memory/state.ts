@@ -1,0 +1,89 @@
+import type { SessionLogEntry, TenantHead, UsedValue } from '../../../application/ports/store.ts';
+import type { Client } from '../../../domain/clients/client.ts';
+import type {
+  CredentialConfiguration,
+  IssuanceConfiguration,
+} from '../../../domain/issuance/configuration.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { Grant } from '../../../domain/oauth/grant.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import type { PresentationConfiguration } from '../../../domain/verification/configuration.ts';
+import { EVERYWHERE, Table } from './table.ts';
+
+export type StatusEntry = {
+  readonly listId: string;
+  readonly index: number;
+  readonly status: number;
+  readonly changedVersion: number;
+};
+export type LoggedEvent = SessionLogEntry & { readonly sessionId: string };
+
+/** Everything that the store keeps. Tables are scoped by tenant unless their comment says otherwise. */
+export class State {
+  /** Everywhere, by id. */
+  readonly tenants = new Table<Tenant>();
+  /** Everywhere, by client id. */
+  readonly clients = new Table<Client>();
+  readonly issuanceConfigurations = new Table<IssuanceConfiguration>();
+  readonly credentialConfigurations = new Table<CredentialConfiguration>();
+  readonly presentationConfigurations = new Table<PresentationConfiguration>();
+  readonly keyChains = new Table<KeyChain>();
+  readonly sessions = new Table<Session>();
+  /** By session and version. */
+  readonly events = new Table<LoggedEvent>();
+  readonly grants = new Table<Grant>();
+  /** By kind and hash. */
+  readonly usedValues = new Table<UsedValue>();
+  /** By session and id. */
+  readonly batches = new Table<IssuedBatch>();
+  readonly statusLists = new Table<StatusList>();
+  /** By list and index. */
+  readonly statusEntries = new Table<StatusEntry>();
+  /** Everywhere, by name. */
+  readonly leases = new Table<{ readonly holder: string; readonly expiresAt: Date }>();
+
+  head(tenantId: string): TenantHead | undefined {
+    const tenant = this.tenants.find(EVERYWHERE, tenantId);
+    return tenant === undefined
+      ? undefined
+      : { id: tenant.id, status: tenant.status, revision: tenant.revision };
+  }
+
+  raiseRevision(tenantId: string): void {
+    const tenant = this.tenants.find(EVERYWHERE, tenantId);
+    if (tenant === undefined) return;
+    this.tenants.put(EVERYWHERE, tenantId, { ...tenant, revision: tenant.revision + 1 });
+  }
+
+  /** Removes what is the tenant's own, the tenant itself apart. */
+  removeTenantRows(tenantId: string): void {
+    for (const table of this.#tables()) table.removeScope(tenantId);
+    for (const { clientId } of this.clients.list(EVERYWHERE, (client) => client.tenantId === tenantId)) {
+      this.clients.remove(EVERYWHERE, clientId);
+    }
+  }
+
+  saveSession(session: Session): void {
+    this.sessions.put(session.tenantId, session.id, session);
+  }
+
+  /** Logs the status that the session has come to. */
+  log({ tenantId, id, version, status }: Session, at: Date): void {
+    const event = { sessionId: id, sequence: version, version, status, at };
+    this.events.put(tenantId, `${id} ${version}`, event);
+  }
+
+  /** @returns what brings all tables back to how they are now. */
+  mark(): () => void {
+    const undo = this.#tables().map((table) => table.mark());
+    return () => {
+      for (const step of undo) step();
+    };
+  }
+
+  #tables(): readonly Pick<Table<unknown>, 'removeScope' | 'mark'>[] {
+    return Object.values(this).filter((member) => member instanceof Table);
+  }
+}

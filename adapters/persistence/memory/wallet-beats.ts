@@ -1,0 +1,90 @@
+import type { Beats, UsedValue } from '../../../application/ports/store.ts';
+import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { Pass } from './memory-store.ts';
+import { withHead } from './session-beats.ts';
+import type { State } from './state.ts';
+
+type WalletBeats = Pick<
+  Beats,
+  | 'findGrant'
+  | 'consumeGrant'
+  | 'countFailedAttempt'
+  | 'remember'
+  | 'claimCredentialRequest'
+  | 'recordIssuance'
+  | 'issuedBatches'
+>;
+
+export function walletBeats(state: State, pass: Pass, tenantId: TenantId): WalletBeats {
+  const { batches, grants, sessions, usedValues } = state;
+  const placeOf = ({ kind, hash }: UsedValue) => `${kind} ${hash}`;
+  /** @returns the kind that was known already; then nothing is remembered. */
+  const use = (used: readonly UsedValue[]) => {
+    const places = used.map(placeOf);
+    const known = used.find((value, index) => {
+      const place = placeOf(value);
+      return usedValues.has(tenantId, place) || places.indexOf(place) !== index;
+    });
+    if (known === undefined) for (const value of used) usedValues.put(tenantId, placeOf(value), value);
+    return known?.kind;
+  };
+
+  return {
+    findGrant: (codeHash) =>
+      pass(() => {
+        const head = state.head(tenantId);
+        if (head === undefined) return undefined;
+        const [grant] = grants.list(tenantId, (candidate) => candidate.codeHash === codeHash);
+        return { head, grant };
+      }),
+    consumeGrant: (grantId, used, now) =>
+      pass(() => {
+        if (use(used) !== undefined) return 'replayed';
+        const grant = grants.find(tenantId, grantId);
+        if (grant === undefined || grant.consumedAt !== null || grant.expiresAt <= now) return 'spent';
+        const session = sessions.find(tenantId, grant.sessionId);
+        const open = session !== undefined && OPEN_STATUSES.includes(session.status);
+        if (!open || session.expiresAt <= now) return 'spent';
+        grants.put(tenantId, grantId, { ...grant, consumedAt: now });
+        return 'consumed';
+      }),
+    countFailedAttempt: (grantId, maximum, now) =>
+      pass(() => {
+        const grant = grants.find(tenantId, grantId);
+        if (grant === undefined || grant.consumedAt !== null) return;
+        const attempts = grant.attempts + 1;
+        grants.put(tenantId, grantId, { ...grant, attempts, consumedAt: attempts >= maximum ? now : null });
+      }),
+    remember: (used) => pass(() => use(used) === undefined),
+    claimCredentialRequest: (publicId, used) =>
+      pass(() => {
+        const found = withHead(state, tenantId, publicId);
+        const replayed = found === undefined ? undefined : use(used);
+        return found === undefined || replayed === undefined ? found : { ...found, replayed };
+      }),
+    recordIssuance: (sessionId, batch, bit, completeMask, now) =>
+      pass(() => {
+        const session = sessions.find(tenantId, sessionId);
+        if (session === undefined || session.status === 'expired' || session.status === 'failed') {
+          return undefined;
+        }
+        const issuedMask = session.issuedMask | bit;
+        const changed = session.status !== 'completed' && issuedMask === completeMask;
+        const issued: Session = { ...session, issuedMask, updatedAt: now };
+        const next: Session = changed
+          ? { ...issued, status: 'completed', version: session.version + 1 }
+          : issued;
+        state.saveSession(next);
+        batches.put(tenantId, `${sessionId} ${batch.id}`, { ...batch, sessionId });
+        if (changed) state.log(next, now);
+        return { status: next.status, version: next.version, changed };
+      }),
+    issuedBatches: (sessionId) =>
+      pass(() =>
+        batches
+          .list(tenantId, (batch) => batch.sessionId === sessionId)
+          .sort((a, b) => a.issuedAt.getTime() - b.issuedAt.getTime() || (a.id < b.id ? -1 : 1)),
+      ),
+  };
+}

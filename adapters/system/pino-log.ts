@@ -1,0 +1,50 @@
+import { type Logger, pino } from 'pino';
+import { Log, type LogFields } from '../../application/ports/log.ts';
+
+/** Structured log lines as JSON on standard output. */
+export class PinoLog extends Log {
+  readonly #logger: Logger;
+
+  constructor(settings: { readonly level: string; readonly version: string }) {
+    super();
+    this.#logger = pino({
+      level: settings.level,
+      base: { service: 'vidimus', version: settings.version },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    });
+  }
+
+  override info(message: string, fields: LogFields = {}): void {
+    this.#logger.info(fields, message);
+  }
+
+  override warn(message: string, fields: LogFields = {}): void {
+    this.#logger.warn(fields, message);
+  }
+
+  override error(message: string, fields: LogFields = {}, cause?: unknown): void {
+    this.#logger.error({ ...fields, ...describe(cause) }, message);
+  }
+}
+
+/** Name, message and stack of our own errors; a driver's error can quote values, so only its code is kept. */
+function describe(cause: unknown): LogFields {
+  if (!(cause instanceof Error)) return {};
+  const { code } = cause as { code?: unknown };
+  if (typeof code === 'string' && cause.name !== 'Error')
+    return { error: cause.name, errorCode: code, stack: frames(cause) };
+  return { error: cause.name, errorMessage: firstLine(cause.message), stack: frames(cause) };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]?.slice(0, 300) ?? '';
+}
+
+function frames(error: Error): string {
+  return (error.stack ?? '')
+    .split('\n')
+    .filter((line) => line.trimStart().startsWith('at '))
+    .slice(0, 12)
+    .join('\n');
+}

@@ -1,0 +1,34 @@
+import type { Caller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import type { Store } from '../ports/store.ts';
+import { readClientFor, saveClientFor } from './own-client.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secrets: Secrets;
+};
+
+/** Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased. */
+export class RotateSecret {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @returns the new secret, 256 bits in base64url. @throws Failure `not_found`. */
+  async execute(caller: Caller, clientId: string): Promise<string> {
+    const { store, clock, random, secrets } = this.#ports;
+    await readClientFor(store, caller, clientId);
+    const secret = random.token(256);
+    const secretHash = await secrets.hash(secret);
+    // Read again: hashing takes long enough for somebody else to change the client.
+    const client = await readClientFor(store, caller, clientId);
+    await saveClientFor(store, caller, { ...client, secretHash, pickUp: null, updatedAt: clock.now() });
+    return secret;
+  }
+}

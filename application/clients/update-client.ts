@@ -1,0 +1,51 @@
+import { assertMayGrant, type Client, type ClientUpdate } from '../../domain/clients/client.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import { assertWithinOwnRestrictions } from './restrictions.ts';
+
+type Ports = { readonly store: Store; readonly clock: Clock };
+
+/** Changes roles, description and restrictions. What is left out stays; the client's rights change at once. */
+export class UpdateClient {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, or `forbidden` for new roles that the caller lacks. */
+  async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
+    const { store, clock } = this.#ports;
+    assertWithinOwnRestrictions(caller, {
+      ...(wanted.allowedPresentationConfigs !== undefined && {
+        allowedPresentationConfigs: wanted.allowedPresentationConfigs,
+      }),
+      ...(wanted.allowedIssuanceConfigs !== undefined && {
+        allowedIssuanceConfigs: wanted.allowedIssuanceConfigs,
+      }),
+    });
+    return store.forTenant(caller.tenantId, async ({ clients }) => {
+      const client = await clients.get(clientId);
+      // Roles that the client has already are not granted anew.
+      assertMayGrant(
+        wanted.roles.filter((role) => !client.roles.includes(role)),
+        caller.roles,
+      );
+      return clients.save({
+        ...client,
+        roles: [...new Set(wanted.roles)],
+        description: wanted.description === undefined ? client.description : wanted.description,
+        allowedPresentationConfigs:
+          wanted.allowedPresentationConfigs === undefined
+            ? client.allowedPresentationConfigs
+            : wanted.allowedPresentationConfigs,
+        allowedIssuanceConfigs:
+          wanted.allowedIssuanceConfigs === undefined
+            ? client.allowedIssuanceConfigs
+            : wanted.allowedIssuanceConfigs,
+        updatedAt: clock.now(),
+      });
+    });
+  }
+}

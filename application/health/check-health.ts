@@ -1,0 +1,50 @@
+import type { Log } from '../ports/log.ts';
+import type { Probe } from '../ports/probe.ts';
+
+const TIMEOUT_MS = 2_000;
+
+type Ports = { readonly probes: readonly Probe[]; readonly log: Log };
+
+export type Health = {
+  readonly healthy: boolean;
+  readonly probes: readonly { readonly name: string; readonly up: boolean }[];
+};
+
+/** Runs all probes. Questions that come at once share one run, so that nobody can load the dependencies with it. */
+export class CheckHealth {
+  readonly #ports: Ports;
+  #running: Promise<Health> | undefined;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  async execute(): Promise<Health> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run(): Promise<Health> {
+    const probes = await Promise.all(this.#ports.probes.map((probe) => this.#check(probe)));
+    return { healthy: probes.every(({ up }) => up), probes };
+  }
+
+  async #check(probe: Probe): Promise<{ name: string; up: boolean }> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
+    });
+    try {
+      await Promise.race([probe.check(), late]);
+      return { name: probe.name, up: true };
+    } catch (error) {
+      // Why it is down is for the log: the answer is public.
+      this.#ports.log.error('a dependency is down', { dependency: probe.name }, error);
+      return { name: probe.name, up: false };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

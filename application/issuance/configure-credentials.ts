@@ -1,0 +1,131 @@
+import { assertMayUse } from '../../domain/clients/client.ts';
+import { readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
+import {
+  type CredentialConfiguration,
+  CredentialConfigurationBody,
+} from '../../domain/issuance/configuration.ts';
+import { assertFreeClaims } from '../../domain/issuance/offer.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { SchemaValidator } from '../ports/schema-validator.ts';
+import type { Store } from '../ports/store.ts';
+import { requireKeyChain } from '../steps/require-key-chain.ts';
+
+type Ports = { readonly store: Store; readonly clock: Clock; readonly schemaValidator: SchemaValidator };
+
+const unknown = () => new Failure('not_found', 'there is no such credential configuration');
+
+/** The credential configurations that a caller may see; a restricted client sees its own only. */
+export class ListCredentialConfigurations {
+  async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
+    const all = await caller.view.credentialConfigurations();
+    const allowed = caller.allowedIssuanceConfigs;
+    return allowed === null || allowed.length === 0 ? all : all.filter(({ id }) => allowed.includes(id));
+  }
+}
+
+export class ReadCredentialConfiguration {
+  /** @throws Failure `not_found`, also for one that the client may not use. */
+  async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
+    const [configuration] = (await new ListCredentialConfigurations().execute(caller)).filter(
+      (entry) => entry.id === id,
+    );
+    if (configuration === undefined) throw unknown();
+    return configuration;
+  }
+}
+
+/** Creates a credential configuration, or replaces the one of the same id. */
+export class WriteCredentialConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
+  async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<CredentialConfiguration> {
+    assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
+    return store(this.#ports, caller, body.id, () => body);
+  }
+}
+
+/** Changes single members; null resets an optional one. */
+export class ChangeCredentialConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, `invalid_input`. */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    change: Readonly<Record<string, unknown>>,
+  ): Promise<CredentialConfiguration> {
+    if (change['id'] !== undefined && change['id'] !== id)
+      throw invalidInput('id', 'the id cannot be changed');
+    await new ReadCredentialConfiguration().execute(caller, id);
+    return store(this.#ports, caller, id, (before) => {
+      if (before === undefined) throw unknown();
+      const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
+      const parsed = CredentialConfigurationBody.safeParse({ ...body, ...change });
+      if (parsed.success) return parsed.data;
+      const errors = parsed.error.issues.map((issue) => ({
+        path: issue.path.map(String).join('.'),
+        message: issue.message,
+      }));
+      throw new Failure('invalid_input', {
+        message: errors[0] === undefined ? 'invalid' : `${errors[0].path}: ${errors[0].message}`,
+        errors,
+      });
+    });
+  }
+}
+
+export class RemoveCredentialConfiguration {
+  readonly #ports: Pick<Ports, 'store'>;
+
+  constructor(ports: Pick<Ports, 'store'>) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    await new ReadCredentialConfiguration().execute(caller, id);
+    await this.#ports.store.forTenant(caller.tenantId, ({ credentialConfigurations }) =>
+      credentialConfigurations.remove(id),
+    );
+  }
+}
+
+async function store(
+  { store, clock, schemaValidator }: Ports,
+  { tenantId }: TenantCaller,
+  id: string,
+  next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
+): Promise<CredentialConfiguration> {
+  const now = clock.now();
+  return store.forTenant(tenantId, async ({ credentialConfigurations, keyChains }) => {
+    const before = await credentialConfigurations.find(id);
+    const body = next(before);
+    requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
+    if (body.disclosureFrame !== null && body.disclosureFrame !== undefined) {
+      readDisclosureFrame(body.disclosureFrame);
+    }
+    if (body.claims !== null && body.claims !== undefined) assertFreeClaims(body.claims, 'claims');
+    if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+    const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
+    const configuration: CredentialConfiguration = {
+      ...body,
+      ...(claimsWebhook === undefined ? {} : { claimsWebhook }),
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+    };
+    await credentialConfigurations.put(configuration);
+    return configuration;
+  });
+}

@@ -1,0 +1,90 @@
+import { commonNames, leafValidity } from '../../domain/keys/certificate-profile.ts';
+import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { CertificateCreation } from './key-chain-input.ts';
+import { readCertificates } from './read-certificates.ts';
+import { chainsOfKey } from './shared-key.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/**
+ * Gives a key another certificate: one that was obtained elsewhere, or a leaf of the key's internal CA. It becomes a
+ * key chain of its own over the same key.
+ */
+export class CreateCertificate {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found` for an unknown key, `invalid_input` for a chain that is not for it. */
+  async execute(
+    caller: TenantCaller,
+    wanted: CertificateCreation,
+  ): Promise<{ readonly chain: KeyChain; readonly all: readonly KeyChain[] }> {
+    const { store, random, clock } = this.#ports;
+    const all = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
+    const holders = chainsOfKey(wanted.keyId, all);
+    const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
+    if (holder === undefined) throw new Failure('not_found', 'there is no key of this id');
+
+    const { crt } = wanted;
+    const active =
+      crt === undefined
+        ? await this.#certify(caller, holder, wanted.subjectName)
+        : { key: holder.active.key, ...readCertificates(crt, holder.active.key.publicJwk, clock.now()) };
+    const now = clock.now();
+    const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
+    const chain: KeyChain = {
+      id: wanted.id ?? random.token(),
+      tenantId: caller.tenantId,
+      ...(wanted.description !== undefined &&
+        wanted.description !== null && { description: wanted.description }),
+      usages: [...new Set(wanted.certUsageTypes)],
+      kmsProvider,
+      ...(crt === undefined && root !== undefined && { root }),
+      active,
+      rotationEnabled: false,
+      rotationIntervalDays,
+      certValidityDays,
+      createdAt: now,
+      updatedAt: now,
+    };
+    await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain));
+    return { chain, all: [...all, chain] };
+  }
+
+  async #certify(caller: TenantCaller, holder: KeyChain, subjectName?: string): Promise<KeyLeaf> {
+    const { certificateAuthority, clock, settings } = this.#ports;
+    const { root, certValidityDays } = holder;
+    const { key } = holder.active;
+    if (root === undefined)
+      throw invalidInput('crt', 'this key has no internal authority; give its certificates');
+    const validity = leafValidity(clock.now(), certValidityDays, root.notAfter);
+    const certificate = await certificateAuthority.issue(
+      {
+        kind: 'leaf',
+        subject: { commonName: commonNames(subjectName ?? (await caller.view.tenant()).name).leaf },
+        publicJwk: key.publicJwk,
+        dnsNames: [new URL(settings.publicUrl).hostname],
+        ...validity,
+      },
+      { key: signingKey(caller.tenantId, root.key), certificate: root.certificate },
+    );
+    return { key, certificates: [certificate], notAfter: validity.notAfter };
+  }
+}

@@ -1,0 +1,54 @@
+import type { KeyUsage } from '../../domain/keys/key-chain.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantRepositories } from '../ports/store.ts';
+
+/** A place that names a key chain. Without a usage it only needs the chain to be there. */
+type Reference = { readonly place: string; readonly usage?: KeyUsage };
+
+/** Everything of the tenant that names this key chain by its id. */
+async function referencesTo(repositories: TenantRepositories, id: string): Promise<Reference[]> {
+  const { credentialConfigurations, presentationConfigurations, issuanceConfiguration, statusLists } =
+    repositories;
+  const found: Reference[] = [];
+  for (const configuration of await credentialConfigurations.list()) {
+    if (configuration.keyChainId !== id) continue;
+    found.push({ place: `credential configuration ${configuration.id}`, usage: 'signing' });
+  }
+  for (const configuration of await presentationConfigurations.list()) {
+    const place = `presentation configuration ${configuration.id}`;
+    if (configuration.accessKeyChainId === id) found.push({ place, usage: 'access' });
+    const anchors = configuration.trustAnchors ?? [];
+    if (anchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id)) found.push({ place });
+  }
+  const issuance = await issuanceConfiguration.find('default');
+  if (issuance?.signingKeyId === id) found.push({ place: 'issuance configuration', usage: 'signing' });
+  for (const list of await statusLists.list()) {
+    if (list.keyChainId === id) found.push({ place: `status list ${list.id}`, usage: 'statusList' });
+  }
+  return found;
+}
+
+/** @throws Failure `conflict` when anything names the key chain. */
+export async function assertUnused(repositories: TenantRepositories, id: string): Promise<void> {
+  refuse(id, await referencesTo(repositories, id));
+}
+
+/** @throws Failure `conflict` when something needs the key chain for one of these usages. */
+export async function assertUnusedFor(
+  repositories: TenantRepositories,
+  id: string,
+  usages: readonly KeyUsage[],
+): Promise<void> {
+  if (usages.length === 0) return;
+  const references = await referencesTo(repositories, id);
+  refuse(
+    id,
+    references.filter(({ usage }) => usage !== undefined && usages.includes(usage)),
+  );
+}
+
+function refuse(id: string, references: readonly Reference[]): void {
+  if (references.length === 0) return;
+  const places = references.slice(0, 5).map(({ place }) => place);
+  throw new Failure('conflict', `the key chain ${id} is in use by: ${places.join(', ')}`);
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { SessionQuery, Store } from '../ports/store.ts';
+import { isRestricted, isVisible, visibleKinds } from './visibility.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
+/** Reads that one page may cost; a caller who may see little gets a short page and goes on from there. */
+const MAX_READS = 5;
+/** Rows per read while most of them may have to be left out. */
+const SIFTED_READ = 500;
+
+export const SessionListQuery = z.object({
+  status: z.enum(SESSION_STATUSES).optional(),
+  since: z.iso
+    .datetime({ offset: true })
+    .transform((text) => new Date(text))
+    .optional()
+    .describe('Only sessions created at this time or later'),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+  cursor: z.string().max(500).optional().describe('From the `next` link of the page before'),
+  sort: z.enum(['asc', 'desc']).default('desc').describe('By time of creation'),
+});
+export type SessionListQuery = z.infer<typeof SessionListQuery>;
+
+export type SessionPage = {
+  readonly sessions: readonly Session[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+  readonly now: Date;
+};
+
+type Ports = { readonly store: Store; readonly clock: Clock };
+type Place = NonNullable<SessionQuery['after']>;
+
+/** The sessions that the caller may know of, page by page. */
+export class ListSessions {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_input` for a cursor that is not ours. */
+  async execute(caller: TenantCaller, wanted: SessionListQuery): Promise<SessionPage> {
+    const { store, clock } = this.#ports;
+    const now = clock.now();
+    const beats = store.beats(caller.tenantId);
+    const read = isRestricted(caller) ? SIFTED_READ : wanted.limit + 1;
+    const query: SessionQuery = {
+      kinds: visibleKinds(caller),
+      ...(wanted.status !== undefined && { status: wanted.status }),
+      ...(wanted.since !== undefined && { since: wanted.since }),
+      ascending: wanted.sort === 'asc',
+      limit: read,
+    };
+    const found: Session[] = [];
+    let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      const rows = await beats.listSessions(after === undefined ? query : { ...query, after });
+      for (const row of rows) {
+        if (!isVisible(caller, row) || !isStill(row, wanted.status, now)) continue;
+        if (found.length === wanted.limit) return { sessions: found, next: cursorAfter(found.at(-1)), now };
+        found.push(row);
+      }
+      const last = rows.at(-1);
+      if (rows.length < read || last === undefined) return { sessions: found, now };
+      after = { createdAt: last.createdAt, id: last.id };
+    }
+    return { sessions: found, next: cursorAfter(after), now };
+  }
+}
+
+/** A stored status can be older than the clock: what is expired by now is not listed as open. */
+function isStill(session: Session, status: SessionListQuery['status'], now: Date): boolean {
+  return status === undefined || isTerminal(status) || statusAt(session, now) === status;
+}
+
+function cursorAfter(place: Place | undefined): string {
+  if (place === undefined) throw new Error('A full page has a last session.');
+  return Buffer.from(`${place.createdAt.getTime()}.${place.id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): Place {
+  const [, time, id] =
+    /^(\d{1,15})\.(.{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? [];
+  if (time === undefined || id === undefined) {
+    throw invalidInput('cursor', 'take the cursor from the link of the page before');
+  }
+  return { createdAt: new Date(Number(time)), id };
+}

@@ -1,0 +1,148 @@
+import { Failure } from '../../domain/shared/failure.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+
+const MAX_WATCHES = 2_000;
+const POLL_MS = 2_000;
+/** Ids per query of the poll. */
+const POLL_PORTION = 500;
+
+type Ports = { readonly store: Store; readonly eventBus: EventBus; readonly log: Log };
+
+/** One stream's ear. It hears that something may have changed; the row tells what. */
+export class Watch {
+  /** The version that the stream has read; the poll looks for another one. */
+  version = 0;
+  #rung = false;
+  #closed = false;
+  #wake: (() => void) | undefined;
+  readonly #release: (watch: Watch) => void;
+
+  constructor(release: (watch: Watch) => void) {
+    this.#release = release;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  /** Waits for a change, but not longer than `milliseconds`. @returns whether there may be one. */
+  async next(milliseconds: number): Promise<boolean> {
+    if (!this.#rung && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, milliseconds);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#wake = undefined;
+    }
+    const rung = this.#rung;
+    this.#rung = false;
+    return rung;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#release(this);
+    this.#wake?.();
+  }
+}
+
+/**
+ * Tells streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll
+ * for all streams of this process, because a change can happen at another instance and a message can be lost.
+ */
+export class SessionWatcher {
+  readonly #ports: Ports;
+  readonly #watches = new Map<TenantId, Map<SessionId, Set<Watch>>>();
+  #count = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** Streams that are open now. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @throws Failure `unavailable` when this process has all the streams that it can bear. */
+  open(tenantId: TenantId, id: SessionId): Watch {
+    if (this.#count >= MAX_WATCHES) {
+      const message = 'too many event streams are open; poll the session, or try again later';
+      throw new Failure('unavailable', { message, retryAfterSeconds: 30 });
+    }
+    const watch = new Watch((closed) => this.#remove(tenantId, id, closed));
+    const ofTenant = this.#watches.get(tenantId) ?? new Map<SessionId, Set<Watch>>();
+    const ofSession = ofTenant.get(id) ?? new Set<Watch>();
+    this.#watches.set(tenantId, ofTenant.set(id, ofSession.add(watch)));
+    this.#count++;
+    this.#unsubscribe ??= this.#ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'session') this.#ring(wakeUp.tenantId, wakeUp.sessionId);
+    });
+    this.#schedule();
+    return watch;
+  }
+
+  #remove(tenantId: TenantId, id: SessionId, watch: Watch): void {
+    const ofTenant = this.#watches.get(tenantId);
+    const ofSession = ofTenant?.get(id);
+    if (ofTenant === undefined || ofSession === undefined || !ofSession.delete(watch)) return;
+    this.#count--;
+    if (ofSession.size === 0) ofTenant.delete(id);
+    if (ofTenant.size === 0) this.#watches.delete(tenantId);
+    if (this.#count > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+  }
+
+  #ring(tenantId: TenantId, id: SessionId): void {
+    for (const watch of this.#watches.get(tenantId)?.get(id) ?? []) watch.ring();
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#count === 0) return;
+    this.#timer = setTimeout(() => void this.#poll(), POLL_MS);
+    this.#timer.unref();
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      for (const [tenantId, sessions] of [...this.#watches]) {
+        const ids = [...sessions.keys()];
+        for (let from = 0; from < ids.length; from += POLL_PORTION) {
+          await this.#compare(tenantId, ids.slice(from, from + POLL_PORTION));
+        }
+      }
+    } catch (error) {
+      this.#ports.log.error('watched sessions could not be read', {}, error);
+    }
+    this.#timer = undefined;
+    this.#schedule();
+  }
+
+  async #compare(tenantId: TenantId, ids: readonly SessionId[]): Promise<void> {
+    const stored = await this.#ports.store.beats(tenantId).sessionVersions(ids);
+    const versions = new Map(stored.map(({ id, version }) => [id, version]));
+    for (const id of ids) {
+      for (const watch of this.#watches.get(tenantId)?.get(id) ?? []) {
+        // A session that is gone has no version, which is a change too.
+        if (watch.version !== versions.get(id)) watch.ring();
+      }
+    }
+  }
+}

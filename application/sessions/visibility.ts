@@ -1,0 +1,55 @@
+import type { Role } from '../../domain/clients/role.ts';
+import type { Session, SessionKind } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Store } from '../ports/store.ts';
+
+const KIND_OF_ROLE: Readonly<Partial<Record<Role, SessionKind>>> = {
+  'issuance:manage': 'issuance',
+  'issuance:offer': 'issuance',
+  'presentation:manage': 'verification',
+  'presentation:request': 'verification',
+};
+
+/** Roles that see sessions of either kind. */
+export const SESSION_ROLES = [
+  'issuance:manage',
+  'issuance:offer',
+  'presentation:manage',
+  'presentation:request',
+] as const satisfies readonly Role[];
+
+/** The kinds of sessions that the caller's roles are about. */
+export function visibleKinds(caller: TenantCaller): SessionKind[] {
+  const kinds = caller.roles.flatMap((role) => KIND_OF_ROLE[role] ?? []);
+  return [...new Set(kinds)];
+}
+
+export function isRestricted(caller: TenantCaller): boolean {
+  const lists = [caller.allowedIssuanceConfigs, caller.allowedPresentationConfigs];
+  return lists.some((allowed) => allowed !== null && allowed.length > 0);
+}
+
+/** Whether the caller's roles and restrictions let it know of this session. */
+export function isVisible(caller: TenantCaller, session: Session): boolean {
+  if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;
+  const allowed =
+    session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;
+  // Empty or null means all.
+  if (allowed === null || allowed.length === 0) return true;
+  return session.configurationIds.every((id) => allowed.includes(id));
+}
+
+/** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
+export async function readVisibleSession(
+  store: Store,
+  caller: TenantCaller,
+  id: SessionId,
+): Promise<Session> {
+  const session = await store.beats(caller.tenantId).findSession(id);
+  if (session === undefined || !isVisible(caller, session)) {
+    throw new Failure('not_found', 'there is no such session');
+  }
+  return session;
+}

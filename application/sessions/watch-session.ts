@@ -1,0 +1,118 @@
+import { isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+import type { SessionWatcher, Watch } from './session-watcher.ts';
+import { readVisibleSession } from './visibility.ts';
+
+const HEARTBEAT_MS = 15_000;
+/** Changes that one reading replays; a session has no more than a handful. */
+const MAX_REPLAY = 100;
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sessionWatcher: SessionWatcher;
+  readonly log: Log;
+};
+
+export type StatusMessage = {
+  /** The session's version at this change; `Last-Event-ID` brings it back. */
+  readonly sequence: number;
+  readonly id: SessionId;
+  readonly status: SessionStatus;
+  readonly updatedAt: Date;
+};
+
+type Options = {
+  /** The sequence of the last message that the client has. */
+  readonly lastSequence?: number | undefined;
+  readonly closed: AbortSignal;
+};
+
+/** Follows the status of a session until it ends or the listener leaves. */
+export class WatchSession {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
+   *   terminal status, when the session is removed and when the listener left. Never throws once it has begun.
+   * @throws Failure `not_found`, or `unavailable` when too many streams are open.
+   */
+  async execute(
+    caller: TenantCaller,
+    id: SessionId,
+    { lastSequence, closed }: Options,
+  ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
+    const { store, sessionWatcher } = this.#ports;
+    const session = await readVisibleSession(store, caller, id);
+    const watch = sessionWatcher.open(caller.tenantId, id);
+    // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
+    if (closed.aborted) watch.close();
+    closed.addEventListener('abort', () => watch.close(), { once: true });
+    // A sequence that the session has not reached yet is none of ours.
+    const after = lastSequence !== undefined && lastSequence <= session.version ? lastSequence : undefined;
+    return this.#follow(session, watch, after);
+  }
+
+  async *#follow(
+    first: Session,
+    watch: Watch,
+    lastSequence: number | undefined,
+  ): AsyncGenerator<StatusMessage | 'heartbeat'> {
+    const { store, clock, log } = this.#ports;
+    try {
+      let session: Session | undefined = first;
+      let after = lastSequence;
+      let told: SessionStatus | undefined;
+      while (session !== undefined && !watch.closed) {
+        for (const message of await this.#news(session, after, told)) {
+          yield message;
+          told = message.status;
+        }
+        if (told !== undefined && isTerminal(told)) return;
+        after = session.version;
+        watch.version = session.version;
+        while (!(await watch.next(patience(session, clock.now()))) && !watch.closed) {
+          if (isTerminal(statusAt(session, clock.now()))) break;
+          yield 'heartbeat';
+        }
+        session = watch.closed ? undefined : await store.beats(first.tenantId).findSession(first.id);
+      }
+    } catch (error) {
+      log.error('an event stream ended early', {}, error);
+    } finally {
+      watch.close();
+    }
+  }
+
+  /** What to say: the changes after `after`, then the present where they do not say it already. */
+  async #news(
+    session: Session,
+    after: number | undefined,
+    told: SessionStatus | undefined,
+  ): Promise<StatusMessage[]> {
+    const { store, clock } = this.#ports;
+    const { id, tenantId, version } = session;
+    const missed =
+      after === undefined || after >= version
+        ? []
+        : await store.beats(tenantId).sessionEvents(id, after, MAX_REPLAY);
+    const news = missed.map(({ sequence, status, at }) => ({ sequence, id, status, updatedAt: at }));
+    const status = statusAt(session, clock.now());
+    if ((news.at(-1)?.status ?? told) === status) return news;
+    const updatedAt = status === session.status ? session.updatedAt : session.expiresAt;
+    return [...news, { sequence: version, id, status, updatedAt }];
+  }
+}
+
+/** Until the next heartbeat, or the end of the session if that comes first. In milliseconds. */
+function patience(session: Session, now: Date): number {
+  return Math.max(1, Math.min(HEARTBEAT_MS, session.expiresAt.getTime() - now.getTime()));
+}

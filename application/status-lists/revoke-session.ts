@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { assertMayUse } from '../../domain/clients/client.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import { entryFault } from '../../domain/status-lists/bits.ts';
+import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { StatusChange, Store } from '../ports/store.ts';
+import type { StatusAllocator } from './status-allocator.ts';
+
+export const Revocation = z
+  .object({
+    sessionId: z.string().min(1).max(128),
+    status: z.union([z.literal(0), z.literal(1), z.literal(2)], '0 valid, 1 revoked or 2 suspended'),
+    credentialConfigurationId: z.string().min(1).max(128).optional(),
+  })
+  .meta({ id: 'Revocation' });
+export type Revocation = z.infer<typeof Revocation>;
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly eventBus: EventBus;
+  readonly statusAllocator: StatusAllocator;
+};
+
+/** Changes the status of all credentials of a session, or of those of one configuration, in one transaction. */
+export class RevokeSession {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @returns how many credentials have the new status.
+   * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status,
+   *   `invalid_input` when a list cannot express the status.
+   */
+  async execute(caller: TenantCaller, revocation: Revocation): Promise<number> {
+    const { store, clock, eventBus } = this.#ports;
+    const beats = store.beats(caller.tenantId);
+    const session = await beats.findSession(revocation.sessionId as SessionId);
+    if (session === undefined || session.kind !== 'issuance')
+      throw new Failure('not_found', 'there is no such session');
+    try {
+      assertMayUse(caller.allowedIssuanceConfigs, session.configurationIds);
+    } catch (error) {
+      throw new Failure('not_found', 'there is no such session', { cause: error });
+    }
+    const wanted = revocation.credentialConfigurationId;
+    const batches = (await beats.issuedBatches(session.id)).filter(
+      (batch) => wanted === undefined || batch.credentialConfigurationId === wanted,
+    );
+    const changes: StatusChange[] = [];
+    for (const { statusListId, firstCounter, count } of batches) {
+      if (statusListId === null || firstCounter === null) continue;
+      const list = await this.#list(caller, statusListId);
+      // Token Status List section 7.1: one bit knows valid and invalid only.
+      if (entryFault(list.bits, list.capacity, { index: 0, status: revocation.status }) !== undefined) {
+        throw invalidInput('status', `a status list of ${list.bits} bit cannot express this status`);
+      }
+      for (const index of this.#ports.statusAllocator.indicesOf(caller.tenantId, list, firstCounter, count)) {
+        changes.push({ listId: list.id, index, status: revocation.status });
+      }
+    }
+    if (changes.length === 0)
+      throw new Failure('conflict', 'this session issued no credential that has a status');
+    await beats.changeStatuses(changes, clock.now());
+    for (const listId of new Set(changes.map((change) => change.listId))) {
+      eventBus.publish({ type: 'status-list', tenantId: caller.tenantId, listId });
+    }
+    return changes.length;
+  }
+
+  async #list(caller: TenantCaller, id: string): Promise<StatusList> {
+    const list = (await caller.view.statusLists()).find((candidate) => candidate.id === id);
+    if (list === undefined)
+      throw new Failure('conflict', 'the status list of this credential does not exist any more');
+    return list;
+  }
+}

@@ -1,0 +1,151 @@
+import { LRUCache } from 'lru-cache';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { type Allocation, allocateFrom, prepareAllocation } from '../../domain/status-lists/allocation.ts';
+import { roundCapacity } from '../../domain/status-lists/bits.ts';
+import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantView } from '../steps/tenant-views.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+export type AllocatedEntries = {
+  readonly listId: string;
+  readonly uri: string;
+  readonly firstCounter: number;
+  readonly indices: readonly number[];
+};
+
+/** Counters that one process takes at once; what it does not use when it ends is wasted, never used twice. */
+const RUN_LENGTH = 128;
+const MAX_LISTS = 5_000;
+
+type Run = { next: number; end: number };
+
+/** Hands out status list entries. Two credentials never share one, whichever process issues them. */
+export class StatusAllocator {
+  readonly #ports: Ports;
+  readonly #runs = new LRUCache<string, Run>({ max: MAX_LISTS });
+  readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
+  readonly #creating = new Map<string, Promise<StatusList>>();
+  /** The list made last by this process: requests that began before it do not have it in their view. */
+  readonly #created = new LRUCache<string, StatusList>({ max: MAX_LISTS });
+  /** Lists that this process knows to be full. */
+  readonly #full = new LRUCache<string, true>({ max: MAX_LISTS });
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
+  async allocate(view: TenantView, configurationId: string, count: number): Promise<AllocatedEntries> {
+    for (const list of await this.#candidates(view, configurationId)) {
+      const firstCounter = await this.#take(view.tenantId, list, count);
+      if (firstCounter !== undefined) return this.#entries(view.tenantId, list, firstCounter, count);
+      this.#full.set(`${view.tenantId} ${list.id}`, true);
+    }
+    const list = await this.#createOnce(view, count);
+    const firstCounter = await this.#take(view.tenantId, list, count);
+    if (firstCounter === undefined) return this.allocate(view, configurationId, count);
+    return this.#entries(view.tenantId, list, firstCounter, count);
+  }
+
+  /** The indices of a run that was recorded earlier. */
+  indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
+    const key = `${tenantId} ${list.id}`;
+    let allocation = this.#allocations.get(key);
+    if (allocation === undefined) {
+      allocation = prepareAllocation(list.secret, list.capacity);
+      this.#allocations.set(key, allocation);
+    }
+    return allocateFrom(allocation, firstCounter, count);
+  }
+
+  /** The configuration's own lists first, then the shared ones, newest first. */
+  async #candidates(view: TenantView, configurationId: string): Promise<readonly StatusList[]> {
+    const known = await view.statusLists();
+    const created = this.#created.get(view.tenantId);
+    const lists =
+      created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
+    const usable = lists.filter(
+      (list) => list.usedEntries < list.capacity && !this.#full.has(`${view.tenantId} ${list.id}`),
+    );
+    return [
+      ...usable.filter((list) => list.credentialConfigurationId === configurationId),
+      ...usable.filter((list) => list.credentialConfigurationId === null),
+    ];
+  }
+
+  async #take(tenantId: TenantId, list: StatusList, count: number): Promise<number | undefined> {
+    const key = `${tenantId} ${list.id}`;
+    const run = this.#runs.get(key);
+    if (run !== undefined && run.end - run.next >= count) {
+      const first = run.next;
+      run.next += count;
+      return first;
+    }
+    const beats = this.#ports.store.beats(tenantId);
+    // Small lists are not drained by one process's reserve.
+    const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
+    const first = await beats.takeStatusRun(list.id, length);
+    if (first === undefined) return length === count ? undefined : beats.takeStatusRun(list.id, count);
+    const other = this.#runs.get(key);
+    const rest = { next: first + count, end: first + length };
+    // Several requests may have fetched a run at once; the longer rest stays.
+    if (other === undefined || other.end - other.next < rest.end - rest.next) this.#runs.set(key, rest);
+    return first;
+  }
+
+  #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
+    return {
+      listId: list.id,
+      uri: statusListUri(this.#ports.settings, tenantId, list.id),
+      firstCounter,
+      indices: this.indicesOf(tenantId, list, firstCounter, count),
+    };
+  }
+
+  #createOnce(view: TenantView, atLeast: number): Promise<StatusList> {
+    const underWay = this.#creating.get(view.tenantId);
+    if (underWay !== undefined) return underWay;
+    const creating = this.#create(view, atLeast).finally(() => this.#creating.delete(view.tenantId));
+    this.#creating.set(view.tenantId, creating);
+    return creating;
+  }
+
+  async #create(view: TenantView, atLeast: number): Promise<StatusList> {
+    const { store, clock, random, settings } = this.#ports;
+    const shape = effectiveStatusListConfig((await view.tenant()).statusListConfig, settings.statusDefaults);
+    const list: StatusList = {
+      id: random.token(),
+      credentialConfigurationId: null,
+      keyChainId: null,
+      bits: shape.bits,
+      capacity: roundCapacity(shape.bits, Math.max(shape.capacity, atLeast)),
+      ttlSeconds: shape.ttl,
+      immediateUpdate: shape.immediateUpdate,
+      enableAggregation: shape.enableAggregation,
+      secret: random.bytes(32),
+      usedEntries: 0,
+      version: 1,
+      createdAt: clock.now(),
+      token: null,
+    };
+    await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list));
+    this.#created.set(view.tenantId, list);
+    return list;
+  }
+}
+
+/** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */
+export function statusListUri(settings: ServiceSettings, tenantId: string, listId: string): string {
+  return `${issuerIdentifier(settings, tenantId)}/status-list/${listId}`;
+}

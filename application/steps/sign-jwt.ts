@@ -1,0 +1,59 @@
+import { joinCompact } from '../../domain/formats/jose/compact.ts';
+import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import { encodeBase64url } from '../../domain/shared/base64url.ts';
+import type { Kms } from '../ports/kms.ts';
+
+export type JwtToSign = {
+  /** Signs with its active key; its certificates become `x5c`, without the trust anchor. */
+  readonly chain: KeyChain;
+  readonly typ: string;
+  readonly payload: object;
+  /** Further header parameters. They never replace `alg`, `typ`, `x5c` or `jwk`. */
+  readonly header?: Readonly<Record<string, unknown>>;
+  /** Whether the public key stands in the header as well (RFC 7515 section 4.1.3). */
+  readonly withJwk?: boolean;
+};
+
+/** Encoded headers by key chain; the chains of a tenant's view live as long as the view does. */
+const encodedHeaders = new WeakMap<KeyChain, Map<string, string>>();
+
+/**
+ * A compact JWS (RFC 7515 section 7.1) by a key chain. The algorithm follows from the key.
+ * @throws Failure `unavailable` when the provider of the key does not answer.
+ */
+export async function signJwt(kms: Kms, request: JwtToSign): Promise<string> {
+  const { chain, payload } = request;
+  const signingInput = `${encodedHeader(request)}.${encodeBase64url(JSON.stringify(payload))}`;
+  const signature = kms.sign(signingKey(chain.tenantId, chain.active.key), signingInput);
+  // Local keys answer at once; waiting for them would cost a turn of the event loop.
+  return joinCompact(signingInput, signature instanceof Promise ? await signature : signature);
+}
+
+function encodedHeader(request: JwtToSign): string {
+  const { chain, typ, header, withJwk = false } = request;
+  if (header !== undefined) return encodeBase64url(JSON.stringify({ ...header, ...ownHeader(request) }));
+
+  let known = encodedHeaders.get(chain);
+  if (known === undefined) {
+    known = new Map();
+    encodedHeaders.set(chain, known);
+  }
+  const name = `${typ} ${withJwk}`;
+  let encoded = known.get(name);
+  if (encoded === undefined) {
+    encoded = encodeBase64url(JSON.stringify(ownHeader(request)));
+    known.set(name, encoded);
+  }
+  return encoded;
+}
+
+function ownHeader({ chain, typ, withJwk = false }: JwtToSign): object {
+  const { handle, publicJwk } = chain.active.key;
+  return {
+    alg: handle.algorithm,
+    typ,
+    x5c: signingChain(chain),
+    ...(withJwk && { jwk: publicJwk }),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { Role } from '../../domain/clients/role.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
+import { makeSecret } from '../clients/client-secret.ts';
+import { assertFreeName } from '../clients/create-client.ts';
+import type { Cipher } from '../ports/cipher.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+
+export type TenantWithClients = {
+  readonly tenant: Tenant;
+  readonly clients: readonly Client[];
+  /** Present only where a secret was made just now. */
+  readonly newSecret?: { readonly clientId: string; readonly secret: string };
+};
+
+type Ports = {
+  readonly secrets: Secrets;
+  readonly random: Random;
+  readonly cipher: Cipher;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/** The client through which a tenant administers itself. Its secret can be picked up once, too. */
+export async function makeAdministrator(
+  ports: Ports,
+  tenantId: TenantId,
+  roles: readonly Role[],
+): Promise<{ client: Client; secret: string }> {
+  assertTenantRoles(roles);
+  const clientId = administratorOf(tenantId);
+  assertFreeName(ports.settings, clientId);
+  const { secret, secretHash, pickUp } = await makeSecret(ports, clientId, 'tenants:manage');
+  const now = ports.clock.now();
+  const client: Client = {
+    clientId,
+    tenantId,
+    roles: [...new Set(roles)],
+    description: 'Administrator of the tenant',
+    allowedPresentationConfigs: null,
+    allowedIssuanceConfigs: null,
+    secretHash,
+    pickUp,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+  return { client, secret };
+}
+
+/** @throws Failure `invalid_input` for no role at all, and for `tenants:manage`. */
+export function assertTenantRoles(roles: readonly Role[]): void {
+  if (roles.length === 0) throw invalidInput('roles', 'a client has at least one role');
+  if (roles.includes('tenants:manage')) {
+    throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
+  }
+}

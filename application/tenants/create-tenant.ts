@@ -1,0 +1,105 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { Cipher } from '../ports/cipher.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { Random } from '../ports/random.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { createKeyChain } from '../steps/create-key-chain.ts';
+import { makeAdministrator, type TenantWithClients } from './administrator.ts';
+import { mergeSettings } from './merge-settings.ts';
+
+/** The key chains that every tenant starts with, one internal CA and leaf per usage. */
+const FIRST_KEY_CHAINS: readonly { readonly id: string; readonly usage: KeyUsage }[] = [
+  { id: 'access', usage: 'access' },
+  { id: 'signing', usage: 'signing' },
+  { id: 'status-list', usage: 'statusList' },
+  { id: 'trust-list', usage: 'trustList' },
+];
+
+const EPOCH_SECONDS = Date.UTC(2025, 0, 1) / 1000;
+
+type Ports = {
+  readonly store: Store;
+  readonly kms: Kms;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly secrets: Secrets;
+  readonly cipher: Cipher;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/** Makes a tenant that can work at once: with its keys and, if roles are given, its administrator. */
+export class CreateTenant {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @returns the tenant and its clients; `secret` of the new administrator is told here once.
+   * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
+   */
+  async execute(wanted: TenantCreation): Promise<TenantWithClients> {
+    const { store, clock } = this.#ports;
+    // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
+    const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
+    if (known !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
+
+    const now = clock.now();
+    const tenant = newTenant(wanted, now);
+    const roles = wanted.roles ?? [];
+    const administrator =
+      roles.length === 0 ? undefined : await makeAdministrator(this.#ports, tenant.id, roles);
+    const keyChains = await this.#makeKeyChains(tenant);
+    const clients: Client[] = administrator === undefined ? [] : [administrator.client];
+    await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }));
+    return {
+      tenant,
+      clients,
+      ...(administrator !== undefined && {
+        newSecret: { clientId: administrator.client.clientId, secret: administrator.secret },
+      }),
+    };
+  }
+
+  async #makeKeyChains(tenant: Tenant): Promise<KeyChain[]> {
+    const dnsName = new URL(this.#ports.settings.publicUrl).hostname;
+    const chains: KeyChain[] = [];
+    for (const { id, usage } of FIRST_KEY_CHAINS) {
+      chains.push(
+        await createKeyChain(this.#ports, {
+          tenantId: tenant.id,
+          id,
+          usages: [usage],
+          subjectName: tenant.name,
+          dnsName,
+        }),
+      );
+    }
+    return chains;
+  }
+}
+
+function newTenant(wanted: TenantCreation, now: Date): Tenant {
+  return {
+    id: wanted.id,
+    name: wanted.name,
+    description: wanted.description ?? null,
+    status: 'active',
+    sessionConfig: mergeSettings(null, wanted.sessionConfig),
+    statusListConfig: mergeSettings(null, wanted.statusListConfig),
+    // From the clock: a tenant made anew under an old id must not find what was cached for the old one.
+    revision: Math.floor(now.getTime() / 1000 - EPOCH_SECONDS),
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+}

@@ -1,0 +1,66 @@
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { x509HashClientId } from '../../domain/verification/request-object.ts';
+
+export type AccessIdentity = { readonly chain: KeyChain; readonly clientId: string };
+
+/** Client identifiers by key chain; the chains of a tenant's view live as long as the view does. */
+const clientIds = new WeakMap<KeyChain, string>();
+
+/**
+ * Who signs requests to wallets: the wanted key chain, else the tenant's first usable one for `access`.
+ * @throws Failure `invalid_input` when there is none, it cannot be used, or no wallet would accept it.
+ */
+export function accessIdentity(
+  chains: readonly KeyChain[],
+  now: Date,
+  wantedId: string | null | undefined,
+): AccessIdentity {
+  const chain = pick(chains, now, wantedId ?? undefined);
+  let clientId = clientIds.get(chain);
+  if (clientId === undefined) {
+    clientId = clientIdOf(chain);
+    clientIds.set(chain, clientId);
+  }
+  return { chain, clientId };
+}
+
+function pick(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): KeyChain {
+  try {
+    return pickKeyChain(chains, 'access', now, wantedId);
+  } catch (error) {
+    if (error instanceof Failure) throw invalidInput('accessKeyChainId', error.message);
+    throw error;
+  }
+}
+
+/** @throws Failure `invalid_input` for a self-signed certificate. */
+function clientIdOf(chain: KeyChain): string {
+  const [leaf = ''] = signingChain(chain);
+  const certificate = readCertificate(Buffer.from(leaf, 'base64'));
+  // HAIP 1.0 section 5: wallets refuse a request that is signed under a self-signed certificate.
+  if (certificate === undefined || certificate.subject === certificate.issuer) {
+    throw invalidInput(
+      'accessKeyChainId',
+      `The certificate of the key chain "${chain.id}" is self-signed. Wallets want one that a CA issued.`,
+    );
+  }
+  return x509HashClientId(leaf);
+}
+
+/**
+ * The key that a client identifier stands for, also when the chain was rotated meanwhile.
+ * @returns undefined when no key chain has that certificate any more.
+ */
+export function chainOfClientId(chains: readonly KeyChain[], clientId: string): KeyChain | undefined {
+  for (const chain of chains) {
+    for (const leaf of [chain.active, chain.previous]) {
+      const certificate = leaf?.certificates[0];
+      if (leaf === undefined || certificate === undefined || x509HashClientId(certificate) !== clientId)
+        continue;
+      return leaf === chain.active ? chain : { ...chain, active: leaf };
+    }
+  }
+  return undefined;
+}

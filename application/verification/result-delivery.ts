@@ -1,0 +1,69 @@
+import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import { isJsonObject, type Json } from '../../domain/shared/json.ts';
+import { RedirectUri } from '../../domain/verification/configuration.ts';
+import type { CredentialResult } from '../../domain/verification/verdict.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
+import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
+
+type Ports = {
+  readonly webhooks: Webhooks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+export type Delivered = {
+  readonly delivery: Delivery;
+  /** What the backend wants instead of the configured address. */
+  readonly redirectUri?: string;
+};
+
+/** Hands the result of a presentation to the customer's backend: one attempt. */
+export class ResultDelivery {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** What is stored before the call is made. */
+  intend(): Delivery {
+    const { random, clock } = this.#ports;
+    return { id: random.token(), webhook: 'presentation', at: clock.now().toISOString(), result: 'pending' };
+  }
+
+  /** Never throws for what the backend does: the delivery then says `failed` and why. */
+  async call(
+    webhook: WebhookConfigValue,
+    delivery: Delivery,
+    session: SessionId,
+    credentials: readonly CredentialResult[],
+  ): Promise<Delivered> {
+    const { webhooks, log } = this.#ports;
+    try {
+      const answer = await webhooks.post(webhook, { session, credentials }, { deliveryId: delivery.id });
+      const redirectUri = this.#redirectOf(answer.body, session);
+      return {
+        delivery: { ...delivery, result: 'delivered' },
+        ...(redirectUri !== undefined && { redirectUri }),
+      };
+    } catch (error) {
+      if (!(error instanceof WebhookError)) throw error;
+      log.warn('presentation webhook failed', { session, delivery: delivery.id, reason: error.reason });
+      return { delivery: { ...delivery, result: 'failed', detail: error.message } };
+    }
+  }
+
+  /** An address that we would not have taken in a configuration is not taken from a backend either. */
+  #redirectOf(body: Json | undefined, session: SessionId): string | undefined {
+    const wanted = isJsonObject(body) ? body['redirectUri'] : undefined;
+    if (wanted === undefined || wanted === null) return undefined;
+    const read = RedirectUri.safeParse(wanted);
+    if (read.success) return read.data;
+    this.#ports.log.warn('the redirectUri in the webhook answer is not an address', { session });
+    return undefined;
+  }
+}

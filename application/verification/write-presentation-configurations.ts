@@ -1,0 +1,117 @@
+import { assertMayUse } from '../../domain/clients/client.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import {
+  type PresentationConfiguration,
+  PresentationConfigurationBody,
+  type PresentationConfigurationUpdate,
+} from '../../domain/verification/configuration.ts';
+import { unmaskWebhook } from '../../domain/verification/webhook-secret.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store, TenantRepositories } from '../ports/store.ts';
+import { checkReferences } from './configuration-references.ts';
+import { assertMaySee } from './read-presentation-configurations.ts';
+
+type Ports = { readonly store: Store; readonly clock: Clock };
+
+/** Creates a presentation configuration, or replaces the one of that id. */
+export class SavePresentationConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
+   *   lead nowhere.
+   */
+  async execute(
+    caller: TenantCaller,
+    body: PresentationConfigurationBody,
+  ): Promise<PresentationConfiguration> {
+    const { store, clock } = this.#ports;
+    assertMayUse(caller.allowedPresentationConfigs, [body.id]);
+    return store.forTenant(caller.tenantId, async (repositories) => {
+      const known = await repositories.presentationConfigurations.find(body.id);
+      return put(repositories, known, body, clock.now());
+    });
+  }
+}
+
+/** Changes members of a presentation configuration; null resets one to its default. */
+export class UpdatePresentationConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, or `invalid_input` when the result is not a valid configuration. */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    changes: PresentationConfigurationUpdate,
+  ): Promise<PresentationConfiguration> {
+    const { store, clock } = this.#ports;
+    assertMaySee(caller, id);
+    if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
+    return store.forTenant(caller.tenantId, async (repositories) => {
+      const known = await repositories.presentationConfigurations.get(id);
+      return put(repositories, known, merge(known, changes), clock.now());
+    });
+  }
+}
+
+/** Removes a presentation configuration. Requests that are under way then trust nobody and fail. */
+export class RemovePresentationConfiguration {
+  readonly #ports: { readonly store: Store };
+
+  constructor(ports: { readonly store: Store }) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    assertMaySee(caller, id);
+    await this.#ports.store.forTenant(caller.tenantId, ({ presentationConfigurations }) =>
+      presentationConfigurations.remove(id),
+    );
+  }
+}
+
+async function put(
+  { keyChains, presentationConfigurations }: TenantRepositories,
+  known: PresentationConfiguration | undefined,
+  body: PresentationConfigurationBody,
+  now: Date,
+): Promise<PresentationConfiguration> {
+  checkReferences(body, await keyChains.list(), now);
+  const webhook = unmaskWebhook(body.webhook, known?.webhook);
+  const configuration: PresentationConfiguration = {
+    ...body,
+    ...(webhook !== undefined && { webhook }),
+    createdAt: known?.createdAt ?? now,
+    updatedAt: now,
+  };
+  await presentationConfigurations.put(configuration);
+  return configuration;
+}
+
+/** Members are replaced whole; the result is judged like a new document. */
+function merge(
+  { createdAt: _created, updatedAt: _updated, ...known }: PresentationConfiguration,
+  changes: PresentationConfigurationUpdate,
+): PresentationConfigurationBody {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const members = Object.entries({ ...known, ...Object.fromEntries(given) });
+  const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
+  const read = PresentationConfigurationBody.safeParse(merged);
+  if (read.success) return read.data;
+  const errors = read.error.issues.map(({ path, message }) => ({
+    path: path.map(String).join('.'),
+    message,
+  }));
+  const [first] = errors;
+  throw new Failure('invalid_input', { message: `${first?.path}: ${first?.message}`, errors });
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { GENERATED } from '../config/settings.ts';
+
+export type FirstStart = {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What was generated just now and is shown once; undefined at later starts. */
+  readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
+};
+
+/**
+ * Zero configuration: what is missing is generated once into `DATA_FOLDER/secrets.env` (mode 0600). In production
+ * nothing is generated, and a missing secret stops the start.
+ */
+export function prepareFirstStart(environment: Readonly<Record<string, string | undefined>>): FirstStart {
+  if (environment['NODE_ENV'] === 'production') return { environment };
+  const folder = environment['DATA_FOLDER'] || './data';
+  const file = join(folder, 'secrets.env');
+  const known = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+  const merged: Record<string, string | undefined> = { ...known, ...present(environment) };
+  if (merged['JWT_SECRET'] !== undefined && environment['MASTER_SECRET'] === undefined)
+    delete merged['MASTER_SECRET'];
+  const missing = GENERATED.filter(
+    (name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined),
+  );
+  if (missing.length === 0) return { environment: merged };
+  const values: Record<(typeof GENERATED)[number], string> = {
+    MASTER_SECRET: randomBytes(48).toString('base64url'),
+    AUTH_CLIENT_ID: 'root',
+    AUTH_CLIENT_SECRET: randomBytes(24).toString('base64url'),
+  };
+  for (const name of missing) merged[name] = values[name];
+  const lines = { ...known, ...Object.fromEntries(missing.map((name) => [name, values[name]])) };
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const text = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(file, text.join(''), { mode: 0o600 });
+  if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged };
+  return {
+    environment: merged,
+    generated: {
+      file,
+      clientId: merged['AUTH_CLIENT_ID'] ?? '',
+      clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '',
+    },
+  };
+}
+
+function present(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''),
+  );
+}

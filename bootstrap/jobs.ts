@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import type { Container } from 'inversify';
+import { Clock } from '../application/ports/clock.ts';
+import { EventBus } from '../application/ports/event-bus.ts';
+import { Log } from '../application/ports/log.ts';
+import { Store } from '../application/ports/store.ts';
+
+type Job = {
+  readonly name: string;
+  readonly everySeconds: number;
+  readonly run: (now: Date) => Promise<void>;
+};
+
+/** Rows that one portion of a job touches. */
+const PORTION = 500;
+const MAX_PORTIONS = 20;
+
+/** Chores that one instance at a time runs; each works in bounded portions and may run twice. */
+export function startJobs(container: Container): () => Promise<void> {
+  const store = container.get(Store);
+  const clock = container.get(Clock);
+  const log = container.get(Log);
+  const eventBus = container.get(EventBus);
+  const jobs: Job[] = [
+    {
+      name: 'expire-sessions',
+      everySeconds: 30,
+      async run(now) {
+        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+          const expired = await store.chores.expireSessions(now, PORTION);
+          for (const { tenantId, id } of expired)
+            eventBus.publish({ type: 'session', tenantId, sessionId: id });
+          if (expired.length > 0) log.info('sessions expired', { count: expired.length });
+          if (expired.length < PORTION) return;
+        }
+      },
+    },
+    {
+      name: 'forget-expired',
+      everySeconds: 60,
+      async run(now) {
+        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+          if ((await store.chores.forgetExpired(now, PORTION)) < PORTION) return;
+        }
+      },
+    },
+  ];
+  const holder = randomUUID();
+  const running = new Set<Promise<void>>();
+  const timers = jobs.map((job) =>
+    setInterval(() => {
+      const run = runLeased(job).finally(() => running.delete(run));
+      running.add(run);
+    }, job.everySeconds * 1000),
+  );
+  for (const timer of timers) timer.unref();
+
+  async function runLeased(job: Job): Promise<void> {
+    try {
+      const now = clock.now();
+      if (await store.chores.tryLease(job.name, holder, now, job.everySeconds)) await job.run(now);
+    } catch (error) {
+      log.error('a job failed and will run again', { job: job.name }, error);
+    }
+  }
+
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    await Promise.all(running);
+  };
+}

@@ -1,0 +1,26 @@
+import { ContainerModule } from 'inversify';
+import { AuthenticateClient } from '../../application/access/authenticate-client.ts';
+import { IssueAccessToken } from '../../application/access/issue-access-token.ts';
+import { AccessTokens } from '../../application/ports/access-tokens.ts';
+import { Secrets } from '../../application/ports/secrets.ts';
+import { ServiceSettings } from '../../application/ports/settings.ts';
+import { Store } from '../../application/ports/store.ts';
+import { TenantViews } from '../../application/steps/tenant-views.ts';
+import { wire } from '../wire.ts';
+
+/** Who may call: access tokens and the view of a tenant that every request needs. */
+export const access = new ContainerModule((options) => {
+  wire(options, TenantViews, { store: Store });
+  wire(options, AuthenticateClient, {
+    accessTokens: AccessTokens,
+    store: Store,
+    tenantViews: TenantViews,
+    settings: ServiceSettings,
+  });
+  wire(options, IssueAccessToken, {
+    accessTokens: AccessTokens,
+    secrets: Secrets,
+    store: Store,
+    settings: ServiceSettings,
+  });
+});

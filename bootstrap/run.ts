@@ -1,0 +1,47 @@
+import 'reflect-metadata';
+import { readSettings, SettingsError } from '../config/settings.ts';
+import { prepareFirstStart } from './first-start.ts';
+import { startService } from './service.ts';
+
+/** Milliseconds that running requests get to finish after a signal. */
+const GRACE_MS = 10_000;
+
+/** Reads the configuration, starts the service and stops it on SIGTERM or SIGINT. */
+export async function run(): Promise<void> {
+  try {
+    const { environment, generated } = prepareFirstStart(process.env);
+    const settings = readSettings(environment);
+    const service = await startService(settings);
+    if (generated !== undefined) {
+      process.stderr.write(
+        `\nFirst start: secrets were generated and kept in ${generated.file}.\n` +
+          `  AUTH_CLIENT_ID=${generated.clientId}\n  AUTH_CLIENT_SECRET=${generated.clientSecret}\n` +
+          `This is shown once. The client manages tenants: POST ${settings.PUBLIC_URL}/oauth2/token\n\n`,
+      );
+    }
+    let stopping = false;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (stopping) process.exit(1);
+        stopping = true;
+        service.close(GRACE_MS).then(
+          () => process.exit(0),
+          () => process.exit(1),
+        );
+      });
+    }
+  } catch (error) {
+    const message =
+      error instanceof SettingsError ? error.message : `Vidimus could not start: ${explain(error)}`;
+    console.error(message);
+    process.exit(1);
+  }
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as { code?: unknown };
+  if (code === 'EADDRINUSE') return 'the port is taken; set PORT to another one';
+  if (code === 'ECONNREFUSED') return 'the database does not answer; check DATABASE_URL';
+  return error.message;
+}

@@ -1,0 +1,71 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Container } from 'inversify';
+import { buildRouter } from '../adapters/http/router.ts';
+import { AuthenticateClient } from '../application/access/authenticate-client.ts';
+import { Log } from '../application/ports/log.ts';
+import type { Settings } from '../config/settings.ts';
+import { startJobs } from './jobs.ts';
+import { modules } from './modules/all.ts';
+import { Closers, openAdapters } from './modules/platform.ts';
+import { collectRoutes } from './routes.ts';
+
+export type RunningService = {
+  readonly port: number;
+  readonly container: Container;
+  /** Finishes running requests, at most for `graceMs`, then lets go of everything. */
+  close(graceMs?: number): Promise<void>;
+};
+
+/** Wires and starts the service; throws, with everything released, when something is missing. */
+export async function startService(settings: Settings): Promise<RunningService> {
+  const container = new Container();
+  const closers = new Closers();
+  try {
+    container.load(await openAdapters(settings, closers), ...modules);
+    const log = container.get(Log);
+    const authenticateClient = container.get(AuthenticateClient);
+    const app = buildRouter(
+      collectRoutes(container),
+      { authenticateClient, log },
+      {
+        trustProxy: settings.TRUST_PROXY,
+        publicUrl: settings.PUBLIC_URL,
+      },
+    );
+    const server = createServer(
+      { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000, maxHeaderSize: 32_768 },
+      app,
+    );
+    await listen(server, settings);
+    const stopJobs = startJobs(container);
+    const { port } = server.address() as AddressInfo;
+    log.info('started', { port, publicUrl: settings.PUBLIC_URL });
+    return {
+      port,
+      container,
+      async close(graceMs = 5_000) {
+        log.info('stopping');
+        const closed = new Promise((resolve) => server.close(resolve));
+        closers.beforeRequestsEnd();
+        server.closeIdleConnections();
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        await closed;
+        clearTimeout(timer);
+        await stopJobs();
+        await closers.closeAll();
+        log.info('stopped');
+      },
+    };
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+function listen(server: Server, settings: Settings): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(settings.PORT, settings.HOST, () => resolve());
+  });
+}

@@ -1,0 +1,199 @@
+import { z } from 'zod';
+
+/**
+ * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
+ * the README's table is made of them.
+ */
+const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1');
+const wholeNumber = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'a whole number')
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, `between ${minimum} and ${maximum}`);
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const duration = z
+  .string()
+  .regex(/^\d+[smhd]?$/, 'seconds, or a number with s, m, h or d, such as 24h')
+  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.at(-1) ?? ''] ?? 1))
+  .refine((seconds) => seconds >= 60 && seconds <= 31_536_000, 'between one minute and one year');
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+const publicUrl = z
+  .url({ protocol: /^https?$/ })
+  .transform((text) => text.replace(/\/+$/, ''))
+  .refine((text) => {
+    const url = new URL(text);
+    return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  }, 'without query, fragment or credentials')
+  .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path');
+
+const databaseUrl = z
+  .string()
+  .regex(
+    /^(sqlite:.+|postgres(ql)?:\/\/.+)$/,
+    'sqlite:<file> or postgres://user:password@host:port/database',
+  );
+
+const masterSecret = list
+  .refine((secrets) => secrets.length > 0, 'at least one secret')
+  .refine(
+    (secrets) => secrets.every((secret) => secret.length >= 32),
+    'each secret has at least 32 characters',
+  )
+  .refine(
+    (secrets) => secrets.every((secret) => new Set(secret).size >= 8),
+    'a random secret, not a repeated character',
+  );
+
+/** Settings that belong to parts which a later release brings: set, they stop the start instead of being ignored. */
+const later = (what: string) =>
+  z.undefined({ error: `${what} is not supported by this release; remove it` }).optional();
+
+export const SettingsSchema = z.object({
+  NODE_ENV: z
+    .string()
+    .optional()
+    .describe('`production`: nothing is generated at the start, and PUBLIC_URL must be https'),
+  HOST: z.string().min(1).default('0.0.0.0').describe('Address to listen on'),
+  PORT: wholeNumber(0, 65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
+  PUBLIC_URL: publicUrl
+    .optional()
+    .describe(
+      'Public address of the service; every published address begins with it. Default `http://localhost:<PORT>`',
+    ),
+  TRUST_PROXY: z
+    .union([flag, wholeNumber(0, 16)])
+    .or(z.string().regex(/^[0-9a-fA-F.:/, ]+$/, 'true, a number of proxies or a list of networks'))
+    .default(false)
+    .describe('Proxies in front that may name the client address: a number of hops or networks'),
+  DATA_FOLDER: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('Where the SQLite file and generated secrets are kept'),
+  DATABASE_URL: databaseUrl
+    .optional()
+    .describe('`postgres://…` or `sqlite:<file>`. Default: SQLite in DATA_FOLDER'),
+  DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections per process'),
+  MASTER_SECRET: masterSecret
+    .optional()
+    .describe(
+      'Seals data at rest and signs access tokens; 32 characters or more. Several, separated by commas: the first seals, all open',
+    ),
+  JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
+  JWT_ISSUER: z
+    .string()
+    .min(1)
+    .max(500)
+    .default('platform-service')
+    .describe('Issuer of administrative access tokens'),
+  JWT_EXPIRES_IN: duration
+    .default(86_400)
+    .describe('Lifetime of administrative access tokens, such as `24h`'),
+  AUTH_CLIENT_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits and . _ -')
+    .optional()
+    .describe('Id of the built-in client that manages tenants'),
+  AUTH_CLIENT_SECRET: z
+    .string()
+    .min(16, 'at least 16 characters')
+    .max(256)
+    .optional()
+    .describe('Secret of the built-in client'),
+  SESSION_TTL: wholeNumber(60, 315_360_000)
+    .default(86_400)
+    .describe('Seconds that a session lives unless the tenant says otherwise'),
+  STATUS_CAPACITY: wholeNumber(100, 10_000_000).default(100_000).describe('Entries of a new status list'),
+  STATUS_BITS: z
+    .enum(['1', '2', '4', '8'])
+    .transform((bits) => Number(bits) as 1 | 2 | 4 | 8)
+    .default(1)
+    .describe('Bits per status list entry'),
+  STATUS_TTL: wholeNumber(60, 31_536_000).default(3600).describe('Seconds that a status list token is valid'),
+  OUTBOUND_ALLOW: list
+    .default([])
+    .describe(
+      'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `10.0.0.0/8`, `127.0.0.1:8080`',
+    ),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severe log line that is written'),
+  KMS_CONFIG: later('KMS_CONFIG'),
+  AMQP_URL: later('AMQP_URL'),
+  CONFIG_FOLDER: later('CONFIG_FOLDER'),
+  OIDC: later('external OIDC mode (OIDC)'),
+});
+
+type Parsed = z.output<typeof SettingsSchema>;
+
+export type Settings = Readonly<
+  Omit<
+    Parsed,
+    'PUBLIC_URL' | 'DATABASE_URL' | 'MASTER_SECRET' | 'JWT_SECRET' | 'AUTH_CLIENT_ID' | 'AUTH_CLIENT_SECRET'
+  > & {
+    PUBLIC_URL: string;
+    DATABASE_URL: string;
+    MASTER_SECRET: readonly string[];
+    AUTH_CLIENT_ID: string;
+    AUTH_CLIENT_SECRET: string;
+  }
+>;
+
+/** Everything that is wrong with the configuration, in one message. */
+export class SettingsError extends Error {
+  constructor(faults: readonly string[]) {
+    super(`The configuration is not valid:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'SettingsError';
+  }
+}
+
+/** Names that the service reads, and which of them may be generated at the first start. */
+export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
+
+/**
+ * @param environment variables; an empty one counts as absent.
+ * @throws SettingsError listing every fault.
+ */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const given = Object.fromEntries(
+    Object.keys(SettingsSchema.shape).flatMap((name) => {
+      const value = environment[name];
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  );
+  const faults: string[] = [];
+  const parsed = SettingsSchema.safeParse(given);
+  if (!parsed.success)
+    faults.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
+  const production = given['NODE_ENV'] === 'production';
+  const address = given['PUBLIC_URL'];
+  if (production && (typeof address !== 'string' || !address.startsWith('https://'))) {
+    faults.push('PUBLIC_URL: must be set and begin with https:// in production');
+  }
+  if (given['MASTER_SECRET'] !== undefined && given['JWT_SECRET'] !== undefined) {
+    faults.push('JWT_SECRET: is the older name of MASTER_SECRET; set only one of them');
+  }
+  const secret = given['MASTER_SECRET'] ?? given['JWT_SECRET'];
+  if (secret === undefined) faults.push('MASTER_SECRET: is missing');
+  for (const name of ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) {
+    if (given[name] === undefined) faults.push(`${name}: is missing`);
+  }
+  if (faults.length > 0 || !parsed.success) throw new SettingsError(faults);
+  const { JWT_SECRET, MASTER_SECRET, ...rest } = parsed.data;
+  return Object.freeze({
+    ...rest,
+    PUBLIC_URL: rest.PUBLIC_URL ?? `http://localhost:${rest.PORT}`,
+    DATABASE_URL: rest.DATABASE_URL ?? `sqlite:${rest.DATA_FOLDER}/vidimus.sqlite`,
+    MASTER_SECRET: MASTER_SECRET ?? JWT_SECRET ?? [],
+    AUTH_CLIENT_ID: rest.AUTH_CLIENT_ID ?? '',
+    AUTH_CLIENT_SECRET: rest.AUTH_CLIENT_SECRET ?? '',
+  });
+}

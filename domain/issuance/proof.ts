@@ -1,0 +1,69 @@
+import { parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { Failure } from '../shared/failure.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+
+/** Algorithms that a wallet may prove its key with; published in the metadata. */
+export const PROOF_ALGORITHMS = SIGNING_ALGORITHMS;
+
+export type OpenedProof = {
+  readonly key: PublicJwk;
+  readonly payload: JsonObject;
+  readonly signingInput: string;
+  readonly signature: Buffer;
+};
+
+const PAST_SECONDS = 300;
+const FUTURE_SECONDS = 60;
+const MAX_PROOF_LENGTH = 16_384;
+
+const refused = (message: string) => new Failure('invalid_proof', message);
+
+/**
+ * Takes a `jwt` proof apart (OpenID4VCI 1.0 appendix F.1); its signature is checked with `key` afterwards.
+ * @throws Failure `invalid_proof`.
+ */
+export function openJwtProof(text: string): OpenedProof {
+  const jws = text.length > MAX_PROOF_LENGTH ? undefined : parseCompactJws(text);
+  if (jws === undefined) throw refused('the proof is not a JWT');
+  const { header, payload, signingInput, signature } = jws;
+  // OpenID4VCI 1.0 appendix F.1
+  if (header['typ'] !== 'openid4vci-proof+jwt')
+    throw refused('the typ of the proof must be openid4vci-proof+jwt');
+  // OpenID4VCI 1.0 appendix F.1: one way to name the key, and `jwk` is the one we take
+  for (const other of ['kid', 'x5c', 'trust_chain', 'key_attestation']) {
+    if (Object.hasOwn(header, other))
+      throw refused(`the header ${other} is not supported; put the key into jwk`);
+  }
+  const key = readPublicJwk(header['jwk']);
+  if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
+  const verdict = readAlgorithm(header, PROOF_ALGORITHMS);
+  if (!('algorithm' in verdict) || verdict.algorithm !== algorithmOf(key)) {
+    throw refused('the alg of the proof is not supported or does not fit its key');
+  }
+  return { key, payload, signingInput, signature };
+}
+
+/**
+ * Judges what the signature covers, except whether the nonce is fresh.
+ * @returns the nonce that the proof carries.
+ * @throws Failure `invalid_proof`.
+ */
+export function acceptJwtProof(
+  proof: OpenedProof,
+  expected: { readonly audience: string; readonly clientId: string | undefined; readonly now: Date },
+): string {
+  const { aud, iat, nonce, iss } = proof.payload;
+  // OpenID4VCI 1.0 appendix F.1: the Credential Issuer Identifier itself
+  if (aud !== expected.audience) throw refused('aud is not the credential issuer identifier');
+  const now = expected.now.getTime() / 1000;
+  if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + FUTURE_SECONDS) {
+    throw refused('iat is missing or outside the accepted window; check the clock');
+  }
+  // OpenID4VCI 1.0 appendix F.1: the client id, and absent for anonymous access
+  if (iss !== undefined && iss !== expected.clientId)
+    throw refused('iss is not the client of this access token');
+  if (typeof nonce !== 'string' || nonce === '')
+    throw refused('nonce is missing; get one from the nonce endpoint');
+  return nonce;
+}

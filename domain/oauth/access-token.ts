@@ -1,0 +1,93 @@
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
+
+/** Media type of a wallet's access token (RFC 9068 section 2.1). */
+export const ACCESS_TOKEN_TYPE = 'at+jwt';
+
+/** OpenID4VCI 1.0 section 13.10: a token that is not bound to a key lives five minutes at most. */
+export const BEARER_LIFETIME_SECONDS = 300;
+export const BOUND_LIFETIME_SECONDS = 1800;
+
+export type WalletTokenClaims = {
+  readonly issuer: string;
+  /** The session's public id: what the token is a right to. */
+  readonly subject: string;
+  /** Absent for an anonymous wallet. */
+  readonly clientId?: string;
+  readonly tokenId: string;
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+  readonly credentialConfigurationIds: readonly string[];
+  /** Set when the wallet asked with `authorization_details`: it must then name identifiers. */
+  readonly identifiers: boolean;
+  /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
+  readonly keyThumbprint?: string;
+};
+
+/** RFC 9068 section 2.2, RFC 9396 section 9.1, RFC 9449 section 6.1. */
+export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
+  return {
+    iss: claims.issuer,
+    aud: claims.issuer,
+    sub: claims.subject,
+    jti: claims.tokenId,
+    iat: claims.issuedAtSeconds,
+    exp: claims.expiresAtSeconds,
+    ...(claims.clientId === undefined ? {} : { client_id: claims.clientId }),
+    ...(claims.identifiers
+      ? { authorization_details: authorizationDetails(claims.credentialConfigurationIds) }
+      : { credential_configuration_ids: claims.credentialConfigurationIds }),
+    ...(claims.keyThumbprint === undefined ? {} : { cnf: { jkt: claims.keyThumbprint } }),
+  };
+}
+
+/** OpenID4VCI 1.0 section 6.2. One dataset per configuration, so the identifier is the configuration's own. */
+export function authorizationDetails(configurationIds: readonly string[]): readonly JsonObject[] {
+  return configurationIds.map((id) => ({
+    type: 'openid_credential',
+    credential_configuration_id: id,
+    credential_identifiers: [id],
+  }));
+}
+
+/** @returns undefined unless the payload is one of ours for this issuer and has not expired. */
+export function readAccessTokenPayload(
+  payload: JsonObject,
+  issuer: string,
+  now: Date,
+): WalletTokenClaims | undefined {
+  const {
+    iss,
+    aud,
+    sub,
+    jti,
+    iat,
+    exp,
+    client_id,
+    credential_configuration_ids,
+    authorization_details,
+    cnf,
+  } = payload;
+  if (iss !== issuer || aud !== issuer) return undefined;
+  if (typeof sub !== 'string' || typeof jti !== 'string' || typeof iat !== 'number') return undefined;
+  if (typeof exp !== 'number' || exp * 1000 <= now.getTime()) return undefined;
+  const identifiers = Array.isArray(authorization_details);
+  const ids = identifiers
+    ? authorization_details.map((entry) =>
+        isJsonObject(entry) ? entry['credential_configuration_id'] : undefined,
+      )
+    : credential_configuration_ids;
+  if (!Array.isArray(ids) || !ids.every((id): id is string => typeof id === 'string')) return undefined;
+  const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
+  if (cnf !== undefined && typeof jkt !== 'string') return undefined;
+  return {
+    issuer,
+    subject: sub,
+    tokenId: jti,
+    issuedAtSeconds: iat,
+    expiresAtSeconds: exp,
+    credentialConfigurationIds: ids,
+    identifiers,
+    ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
+    ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
+  };
+}

@@ -1,0 +1,58 @@
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { decodeBase64url } from '../shared/base64url.ts';
+
+/**
+ * A challenge is an authenticated token of time and randomness: handing one out writes nothing, so nobody can fill
+ * the database from outside. Its use is remembered until it would have expired anyway.
+ *
+ * Form: base64url(issue time in ms, 6 bytes | random, 10 bytes | HMAC-SHA-256 truncated to 16 bytes).
+ */
+const TIME_BYTES = 6;
+const RANDOM_BYTES = 10;
+const MAC_BYTES = 16;
+
+/** Seconds for which a `c_nonce` can be used (OpenID4VCI 1.0 section 13.8 leaves it to the issuer). */
+export const NONCE_LIFETIME_SECONDS = 300;
+
+/** @param purpose what the challenge is for, for example `c_nonce`; one of another purpose does not verify. */
+export function makeChallenge(
+  key: KeyObject,
+  tenantId: string,
+  purpose: string,
+  now: Date,
+  random: Buffer,
+): string {
+  const body = Buffer.allocUnsafe(TIME_BYTES + RANDOM_BYTES);
+  body.writeUIntBE(now.getTime(), 0, TIME_BYTES);
+  random.copy(body, TIME_BYTES, 0, RANDOM_BYTES);
+  return Buffer.concat([body, mac(key, tenantId, purpose, body)]).toString('base64url');
+}
+
+/**
+ * @returns the value to remember and its end, or `undefined` for a challenge that we did not make for this tenant and
+ *   purpose, or that is too old.
+ */
+export function readChallenge(
+  keys: readonly KeyObject[],
+  tenantId: string,
+  purpose: string,
+  now: Date,
+  challenge: string,
+): { readonly hash: string; readonly expiresAt: Date } | undefined {
+  const bytes = challenge.length > 100 ? undefined : decodeBase64url(challenge);
+  if (bytes?.length !== TIME_BYTES + RANDOM_BYTES + MAC_BYTES) return undefined;
+  const body = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES);
+  const received = bytes.subarray(TIME_BYTES + RANDOM_BYTES);
+  if (!keys.some((key) => timingSafeEqual(mac(key, tenantId, purpose, body), received))) return undefined;
+  const expiresAt = new Date(body.readUIntBE(0, TIME_BYTES) + NONCE_LIFETIME_SECONDS * 1000);
+  if (expiresAt <= now) return undefined;
+  return { hash: createHash('sha256').update(challenge).digest('base64url'), expiresAt };
+}
+
+function mac(key: KeyObject, tenantId: string, purpose: string, body: Buffer): Buffer {
+  return createHmac('sha256', key)
+    .update(`${purpose} ${tenantId} `)
+    .update(body)
+    .digest()
+    .subarray(0, MAC_BYTES);
+}

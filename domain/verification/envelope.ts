@@ -1,0 +1,107 @@
+import type { VerificationRequest } from '../sessions/session.ts';
+import { Failure } from '../shared/failure.ts';
+import { type Json, type JsonObject, parseJson, parseJsonObject } from '../shared/json.ts';
+
+/** Form fields of a response (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5); others are ignored. */
+export type ResponseForm = {
+  readonly vp_token?: string | undefined;
+  readonly response?: string | undefined;
+  readonly state?: string | undefined;
+  readonly error?: string | undefined;
+  readonly error_description?: string | undefined;
+};
+
+export type WalletError = { readonly code: string; readonly message: string };
+
+/**
+ * What a wallet's post amounts to. `refused` ends the session; what may not end it (nothing to answer, a `state`
+ * that is not ours) never becomes a value of this type.
+ */
+export type Envelope =
+  | { readonly kind: 'presentations'; readonly vpToken: Json }
+  | { readonly kind: 'wallet_error'; readonly error: WalletError }
+  | { readonly kind: 'refused'; readonly code: string; readonly detail: string };
+
+type Mode = Pick<VerificationRequest, 'state' | 'responseMode'>;
+
+/** Plain parameters, or the one parameter that still has to be decrypted. */
+export type OpenedForm = Envelope | { readonly kind: 'encrypted'; readonly jwe: string };
+
+/**
+ * Sorts the fields of a post before anything is decrypted.
+ * @throws Failure `invalid_request` when the session must stay as it is.
+ */
+export function openForm(form: ResponseForm, request: Mode): OpenedForm {
+  const { vp_token, response, error } = form;
+  if (vp_token === undefined && response === undefined && error === undefined) throw nothingToAnswer();
+  if (response !== undefined) {
+    // OpenID4VP 1.0 section 8.3: the state is inside; one that stands outside as well must not contradict.
+    if (form.state !== undefined && form.state !== request.state) throw foreignState();
+    // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
+    if (vp_token !== undefined || error !== undefined) return refused('response_mode', 'response and more');
+    // OpenID4VP 1.0 section 8.2
+    if (request.responseMode === 'direct_post')
+      return refused('response_mode', 'encrypted, though not asked');
+    return { kind: 'encrypted', jwe: response };
+  }
+  // OpenID4VP 1.0 section 14.2: who does not know the state cannot touch the session.
+  if (form.state !== request.state) throw foreignState();
+  if (vp_token !== undefined && error !== undefined) return refused('response_mode', 'vp_token and error');
+  // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
+  if (error !== undefined) return walletError(error, form.error_description);
+  // OpenID4VP 1.0 section 8.3: never plain when encryption was asked for.
+  if (request.responseMode !== 'direct_post') return refused('response_mode', 'not encrypted');
+  const vpToken = parseJson(vp_token ?? '');
+  return vpToken === undefined
+    ? refused('malformed', 'vp_token is not JSON')
+    : { kind: 'presentations', vpToken };
+}
+
+/**
+ * Sorts the members of a decrypted response. @param plaintext undefined when it could not be decrypted.
+ * @throws Failure `invalid_request` when the session must stay as it is.
+ */
+export function openPlaintext(plaintext: string | undefined, request: Mode): Envelope {
+  if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
+  const payload = parseJsonObject(plaintext);
+  // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
+  if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
+  // OpenID4VP 1.0 section 14.2
+  if (payload['state'] !== request.state) throw foreignState();
+  return openPayload(payload);
+}
+
+function openPayload(payload: JsonObject): Envelope {
+  const { vp_token, error, error_description } = payload;
+  if (vp_token === undefined && error === undefined) throw nothingToAnswer();
+  if (vp_token !== undefined && error !== undefined) return refused('response_mode', 'vp_token and error');
+  return vp_token === undefined
+    ? walletError(error, error_description)
+    : { kind: 'presentations', vpToken: vp_token };
+}
+
+function refused(code: string, detail: string): Envelope & { kind: 'refused' } {
+  return { kind: 'refused', code, detail };
+}
+
+function nothingToAnswer(): Failure {
+  return new Failure('invalid_request', 'send vp_token, response or error');
+}
+
+function foreignState(): Failure {
+  return new Failure('invalid_request', 'state does not belong to this request');
+}
+
+const ERROR_CODE = /^[a-z_]{1,64}$/;
+const MAX_DESCRIPTION = 300;
+const MARKUP: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** The wallet's words are a stranger's: cut, without control characters and without markup. */
+function walletError(error: Json | undefined, description: Json | undefined): Envelope {
+  const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : 'wallet_error';
+  const text = typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION) : '';
+  const message = text
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
+    .replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
+  return { kind: 'wallet_error', error: { code, message: message === '' ? 'the wallet refused' : message } };
+}

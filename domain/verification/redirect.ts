@@ -1,0 +1,14 @@
+/**
+ * Where the user agent goes after the response (OpenID4VP 1.0 section 8.2). The fragment, if any, stays the
+ * frontend's own.
+ */
+export function returnAddress(template: string, sessionId: string): string {
+  return new URL(template.replaceAll('{sessionId}', encodeURIComponent(sessionId))).href;
+}
+
+/** OpenID4VP 1.0 section 13.3: proves that the browser comes from this very response. */
+export function withResponseCode(address: string, responseCode: string): string {
+  const url = new URL(address);
+  url.searchParams.set('response_code', responseCode);
+  return url.href;
+}

@@ -1,0 +1,87 @@
+import { hash } from 'node:crypto';
+import { encodeBase64url } from '../shared/base64url.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+
+export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
+
+/** OpenID4VP 1.0 section 5.8: the audience of a request to a wallet whose own metadata is not known. */
+const SELF_ISSUED = 'https://self-issued.me/v2';
+
+/** Accepted from issuers and holders; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm. */
+export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
+
+/** OpenID4VP 1.0 appendix B.3.4. */
+const VP_FORMATS = {
+  'dc+sd-jwt': {
+    'sd-jwt_alg_values': PRESENTATION_ALGORITHMS,
+    'kb-jwt_alg_values': PRESENTATION_ALGORITHMS,
+  },
+} as const;
+
+/** HAIP 1.0 section 5 wants both. */
+const ENCRYPTION_METHODS = ['A128GCM', 'A256GCM'] as const;
+
+export type RequestToMake = {
+  readonly clientId: string;
+  readonly responseMode: 'direct_post' | 'direct_post.jwt';
+  readonly responseUri: string;
+  readonly nonce: string;
+  readonly state: string;
+  readonly dcqlQuery: JsonObject;
+  /** Public half of this request's own key; in encrypted mode only. */
+  readonly encryptionJwk?: JsonObject;
+  /** Encoded entries, see `encodeTransactionData`. */
+  readonly transactionData?: readonly string[];
+  readonly verifierInfo?: readonly JsonObject[];
+  readonly issuedAt: Date;
+  readonly expiresAt: Date;
+};
+
+/** Claims of a request object (OpenID4VP 1.0 sections 5.1 to 5.8). Members without a value are left out. */
+export function requestObjectClaims(request: RequestToMake): JsonObject {
+  const { transactionData = [], verifierInfo = [], encryptionJwk } = request;
+  return {
+    response_type: 'vp_token',
+    response_mode: request.responseMode,
+    client_id: request.clientId,
+    response_uri: request.responseUri,
+    aud: SELF_ISSUED,
+    nonce: request.nonce,
+    state: request.state,
+    dcql_query: request.dcqlQuery,
+    client_metadata: clientMetadata(encryptionJwk),
+    ...(transactionData.length > 0 && { transaction_data: transactionData }),
+    ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
+    iat: seconds(request.issuedAt),
+    exp: seconds(request.expiresAt),
+  };
+}
+
+/** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
+function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObject {
+  if (encryptionJwk === undefined) return { vp_formats_supported: VP_FORMATS };
+  return {
+    vp_formats_supported: VP_FORMATS,
+    jwks: { keys: [encryptionJwk] },
+    encrypted_response_enc_values_supported: ENCRYPTION_METHODS,
+  };
+}
+
+function seconds(time: Date): number {
+  return Math.floor(time.getTime() / 1000);
+}
+
+/** OpenID4VP 1.0 section 5.9.3: `x509_hash` over the leaf certificate. @param leaf DER in standard base64. */
+export function x509HashClientId(leaf: string): string {
+  return `x509_hash:${hash('sha256', Buffer.from(leaf, 'base64'), 'base64url')}`;
+}
+
+/** OpenID4VP 1.0 section 5.1: hashes cover these very characters, so they are made once and stored. */
+export function encodeTransactionData(entries: readonly Json[]): readonly string[] {
+  return entries.map((entry) => encodeBase64url(JSON.stringify(entry)));
+}
+
+/** What starts the wallet (OpenID4VP 1.0 section 5.10.1): as a link on the same device, or as a QR code. */
+export function invocationUri(clientId: string, requestUri: string): string {
+  return `openid4vp://?client_id=${encodeURIComponent(clientId)}&request_uri=${encodeURIComponent(requestUri)}`;
+}

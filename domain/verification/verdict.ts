@@ -1,0 +1,115 @@
+import type { JsonObject } from '../shared/json.ts';
+import type { RefusalReason } from '../shared/refusal.ts';
+import type { CompiledQuery } from './dcql/compile.ts';
+import { complete } from './dcql/vp-token.ts';
+import { reportOf, responseFault } from './report.ts';
+
+/** One presentation after all checks. */
+export type CheckedPresentation = {
+  readonly queryId: string;
+  readonly index: number;
+} & (
+  | {
+      readonly accepted: true;
+      readonly values: JsonObject;
+      /** Entries of `transaction_data` that it confirms. */
+      readonly confirmed: readonly string[];
+    }
+  | {
+      readonly accepted: false;
+      readonly reason: RefusalReason;
+      readonly detail: string;
+      /** The nonce was not ours, so nothing of the whole response may be used. */
+      readonly poisons: boolean;
+    }
+);
+
+/** One entry of the presentation webhook and of the session's `credentials`. */
+export type CredentialResult = JsonObject & { readonly id: string };
+
+export type Verdict = {
+  readonly good: boolean;
+  /** Per query id: `values`, or `error`. Without any `values` when the verdict is not good. */
+  readonly credentials: readonly CredentialResult[];
+  readonly report: readonly JsonObject[];
+  /** Why it is not good, for the operator. */
+  readonly reasons: readonly string[];
+};
+
+/**
+ * Judges a response by its checked presentations (OpenID4VP 1.0 sections 6.4, 8.6 and 14.1).
+ * @param transactionData the entries of the request as they were sent; each wants one confirmation.
+ */
+export function judge(
+  query: CompiledQuery,
+  presentations: readonly CheckedPresentation[],
+  transactionData: readonly string[],
+): Verdict {
+  const report = presentations.flatMap((one) =>
+    one.accepted ? reportOf(one.queryId, one.index) : reportOf(one.queryId, one.index, one),
+  );
+  const faults = faultsOf(query, presentations, transactionData);
+  if (faults.length === 0) {
+    return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };
+  }
+  const refusals = presentations.flatMap((one) => (one.accepted ? [] : [`${one.queryId}: ${one.reason}`]));
+  return {
+    good: false,
+    credentials: badResults(query, presentations),
+    report: [...report, ...faults.map(({ reason, section }) => responseFault('response', reason, section))],
+    reasons: [...new Set([...refusals, ...faults.map(({ reason }) => reason)])],
+  };
+}
+
+type Fault = { readonly reason: string; readonly section: string };
+
+function faultsOf(
+  query: CompiledQuery,
+  presentations: readonly CheckedPresentation[],
+  transactionData: readonly string[],
+): readonly Fault[] {
+  // OpenID4VP 1.0 section 14.1: a foreign nonce refuses everything.
+  if (presentations.some((one) => !one.accepted && one.poisons)) {
+    return [{ reason: 'nonce_mismatch', section: 'OpenID4VP 1.0 section 14.1' }];
+  }
+  const accepted = presentations.filter((one) => one.accepted);
+  // OpenID4VP 1.0 section 6.4.2
+  const missing = complete(query, new Set(accepted.map(({ queryId }) => queryId))).map((what) => ({
+    reason: what.kind === 'credential' ? `missing ${what.id}` : `missing credential_sets[${what.index}]`,
+    section: 'OpenID4VP 1.0 section 6.4.2',
+  }));
+  const confirmed = new Set(accepted.flatMap((one) => one.confirmed));
+  // OpenID4VP 1.0 section 8.4: one of the credentials that an entry names confirms it.
+  const isConfirmed = transactionData.every((entry) => confirmed.has(entry));
+  if (isConfirmed) return missing;
+  return [...missing, { reason: 'transaction_data_missing', section: 'OpenID4VP 1.0 section 8.4' }];
+}
+
+/** OpenID4VP 1.0 section 6.4.2: what stands in no set was not requested; an optional answer may be absent. */
+function goodResults(
+  query: CompiledQuery,
+  presentations: readonly CheckedPresentation[],
+): CredentialResult[] {
+  return resultsOf(query, presentations).flatMap(({ id, own }): CredentialResult[] => {
+    if (own.length === 0) return [];
+    const values = own.flatMap((one) => (one.accepted ? [one.values] : []));
+    const [first] = values;
+    if (first === undefined) return [{ id, error: errorOf(own) }];
+    return [{ id, values: query.credentials.get(id)?.multiple === true ? values : first }];
+  });
+}
+
+/** What was verified of a refused response leaves no trace. */
+function badResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
+  return resultsOf(query, presentations).map(({ id, own }) => ({ id, error: errorOf(own) }));
+}
+
+function resultsOf({ requested }: CompiledQuery, presentations: readonly CheckedPresentation[]) {
+  return [...requested].map((id) => ({ id, own: presentations.filter(({ queryId }) => queryId === id) }));
+}
+
+function errorOf(own: readonly CheckedPresentation[]): string {
+  const refused = own.find((one) => !one.accepted);
+  if (refused !== undefined && !refused.accepted) return refused.reason;
+  return own.length === 0 ? 'missing' : 'response_refused';
+}

@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import type { Store } from '../../application/ports/store.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import type { Assignment } from '../support/race-child.ts';
+import { type Result, race, type Track } from '../support/races.ts';
+import { aBatch, addList, addTenant, aUse, NOW, openOffer } from './store/builders.ts';
+
+const MASTER_SECRET = 'a master secret of decent length';
+const CHILD = fileURLToPath(new URL('../support/race-child.ts', import.meta.url));
+const run = promisify(execFile);
+
+async function prepare(store: Store): Promise<Track> {
+  const tenantId = await addTenant(store);
+  const { grant } = await openOffer(store, tenantId);
+  const claimed = await openOffer(store, tenantId);
+  const issued = await openOffer(store, tenantId);
+  const list = await addList(store, tenantId, { capacity: 100_000 });
+  return {
+    tenantId,
+    grantId: grant.id,
+    hash: randomUUID(),
+    claimedSessionId: claimed.session.id,
+    issuedSessionId: issued.session.id,
+    listId: list.id,
+  };
+}
+
+/** What must be true however many took part. */
+async function expectOneWinner(store: Store, track: Track, results: readonly Result[], callers: number) {
+  const sum = (member: 'consumed' | 'remembered' | 'claimed' | 'completed' | 'issued') =>
+    results.reduce((total, result) => total + result[member], 0);
+  expect(sum('consumed'), 'grants consumed').to.equal(1);
+  expect(sum('remembered'), 'values used').to.equal(1);
+  expect(sum('claimed'), 'responses claimed').to.equal(1);
+  expect(sum('completed'), 'sessions completed').to.equal(1);
+  expect(sum('issued'), 'batches recorded').to.equal(callers);
+
+  const beats = store.beats(track.tenantId);
+  const counters = results.flatMap((result) => result.counters);
+  expect(new Set(counters)).to.deep.equal(new Set(Array.from({ length: callers }, (_, index) => index)));
+  expect(await beats.findStatusList(track.listId)).to.include({ usedEntries: callers, version: 1 + callers });
+  const entries = await beats.statusEntries(track.listId, 0);
+  expect(new Set(entries.map(({ index }) => index)).size).to.equal(callers);
+  expect(await beats.issuedBatches(track.issuedSessionId)).to.have.length(callers);
+  expect(await beats.findSession(track.issuedSessionId)).to.include({ status: 'completed', version: 2 });
+  expect(await beats.sessionEvents(track.issuedSessionId, 0, 10)).to.have.length(2);
+}
+
+for (const kind of databases()) {
+  describe(`Races on ${kind.name}`, function () {
+    this.timeout(60_000);
+    let database: TestDatabase | undefined;
+    let store: OrmStore;
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      const cipher = new MasterCipher({ masterSecrets: [MASTER_SECRET] });
+      store = await OrmStore.open({ url: database.url, poolSize: 20 }, cipher);
+    });
+    after(async () => {
+      await store?.close();
+      await database?.drop();
+    });
+
+    it('have one winner among 50 callers', async () => {
+      for (let round = 0; round < 5; round++) {
+        const track = await prepare(store);
+        await expectOneWinner(store, track, [await race(store, track, 50)], 50);
+      }
+    });
+
+    it('give 200 callers 200 counters', async () => {
+      const tenantId = await addTenant(store);
+      const { id } = await addList(store, tenantId, { capacity: 200 });
+      const beats = store.beats(tenantId);
+      const counters = await Promise.all(Array.from({ length: 210 }, () => beats.takeStatusRun(id, 1)));
+      expect(new Set(counters.filter((counter) => counter !== undefined)).size).to.equal(200);
+      expect(counters.filter((counter) => counter === undefined)).to.have.length(10);
+    });
+
+    it('show a reader every status change, whenever it reads', async () => {
+      const tenantId = await addTenant(store);
+      const { id: listId } = await addList(store, tenantId);
+      const beats = store.beats(tenantId);
+      const seen = new Set<number>();
+      let version = 0;
+      let writing = true;
+      const read = async () => {
+        const [head] = await beats.statusListHeads([listId]);
+        for (const { index } of await beats.statusEntries(listId, version)) seen.add(index);
+        version = head?.version ?? version;
+      };
+      const reader = (async () => {
+        while (writing) await read();
+      })();
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) => beats.changeStatuses([{ listId, index, status: 1 }], NOW)),
+      );
+      writing = false;
+      await reader;
+      await read();
+      expect(seen.size).to.equal(100);
+      expect(version).to.equal(101);
+    });
+
+    it('over the same entries of the same lists do not block each other for good', async () => {
+      const tenantId = await addTenant(store);
+      const lists = [await addList(store, tenantId), await addList(store, tenantId)];
+      const beats = store.beats(tenantId);
+      await Promise.all(
+        Array.from({ length: 60 }, (_, caller) => {
+          const changes = lists.flatMap(({ id: listId }) =>
+            [1, 2].map((index) => ({ listId, index, status: caller % 2 })),
+          );
+          return beats.changeStatuses(caller % 2 === 0 ? changes : changes.toReversed(), NOW);
+        }),
+      );
+      const heads = await beats.statusListHeads(lists.map(({ id }) => id));
+      expect(heads.map(({ version }) => version)).to.deep.equal([61, 61]);
+    });
+
+    it('over several values in different order remember each set once or not at all', async () => {
+      const tenantId = await addTenant(store);
+      const beats = store.beats(tenantId);
+      const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('c_nonce')];
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, caller) =>
+          beats.remember(caller % 2 === 0 ? values : values.toReversed()),
+        ),
+      );
+      expect(results.filter(Boolean)).to.have.length(1);
+      for (const value of values) expect(await beats.remember([value])).to.equal(false);
+    });
+
+    it('with one value among many spend a credential request once', async () => {
+      const tenantId = await addTenant(store);
+      const { session } = await openOffer(store, tenantId);
+      const beats = store.beats(tenantId);
+      const [jti, ...nonces] = [aUse('dpop_jti'), ...Array.from({ length: 50 }, () => aUse('c_nonce'))];
+      const claims = await Promise.all(
+        nonces.map((nonce) => beats.claimCredentialRequest(session.publicId, [jti, nonce])),
+      );
+      expect(claims.filter((claim) => claim?.replayed === undefined)).to.have.length(1);
+      // The nonces of the refused requests are still good.
+      const again = await Promise.all(nonces.map((nonce) => beats.remember([nonce])));
+      expect(again.filter(Boolean)).to.have.length(49);
+    });
+
+    it('of wallets that fetch change the session once, and all see it fetched', async () => {
+      const tenantId = await addTenant(store);
+      const { session } = await openOffer(store, tenantId);
+      const beats = store.beats(tenantId);
+      const fetches = await Promise.all(
+        Array.from({ length: 50 }, () => beats.fetchSession(session.publicId, NOW)),
+      );
+      expect(fetches.filter((fetch) => fetch?.changed)).to.have.length(1);
+      expect(fetches.every((fetch) => fetch?.session?.status === 'fetched')).to.equal(true);
+    });
+
+    it('of an outcome against an issuance end the session once', async () => {
+      const tenantId = await addTenant(store);
+      const { session } = await openOffer(store, tenantId);
+      const beats = store.beats(tenantId);
+      const outcomes = Array.from({ length: 25 }, () => beats.recordOutcome(session, 'fail', {}, NOW));
+      const issuances = Array.from({ length: 25 }, () =>
+        beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW),
+      );
+      const failed = (await Promise.all(outcomes)).filter((version) => version !== undefined).length;
+      const completed = (await Promise.all(issuances)).filter((result) => result?.changed).length;
+      expect(failed + completed).to.equal(1);
+      const events = await beats.sessionEvents(session.id, 0, 10);
+      expect(events.map(({ status }) => status)).to.deep.equal([
+        'active',
+        failed === 1 ? 'failed' : 'completed',
+      ]);
+    });
+
+    it('of instances for one lease have one winner', async () => {
+      const name = randomUUID();
+      const leases = await Promise.all(
+        Array.from({ length: 50 }, (_, holder) => store.chores.tryLease(name, `${holder}`, NOW, 60)),
+      );
+      expect(leases.filter(Boolean)).to.have.length(1);
+    });
+
+    it('of two processes have one winner', async function () {
+      // SQLite belongs to one process.
+      if (kind.name === 'sqlite' || database === undefined) return this.skip();
+      const track = await prepare(store);
+      const { url } = database;
+      const startsAt = Date.now() + 2500;
+      const results = await Promise.all(
+        [0, 1].map(async (runner): Promise<Result> => {
+          const assignment: Assignment = {
+            url,
+            masterSecret: MASTER_SECRET,
+            track,
+            count: 100,
+            runner,
+            startsAt,
+          };
+          const { stdout } = await run(process.execPath, [CHILD, JSON.stringify(assignment)]);
+          return JSON.parse(stdout);
+        }),
+      );
+      await expectOneWinner(store, track, results, 200);
+    });
+  });
+}

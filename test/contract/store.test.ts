@@ -1,0 +1,57 @@
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { MemoryStore } from '../../adapters/persistence/memory/memory-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import type { Store } from '../../application/ports/store.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { describeAdministration } from './store/administration.suite.ts';
+import { describeChores } from './store/chores.suite.ts';
+import { describeConcurrency } from './store/concurrency.suite.ts';
+import { describeDatabase } from './store/database.suite.ts';
+import { describeIsolation } from './store/isolation.suite.ts';
+import { describeOutcomes } from './store/outcomes.suite.ts';
+import { describeSessions } from './store/sessions.suite.ts';
+import { describeStatusLists } from './store/status.suite.ts';
+import { describeTenants } from './store/tenants.suite.ts';
+import { describeWalletSteps } from './store/wallet.suite.ts';
+
+/** What holds for every store. */
+function describeStore(open: () => Store): void {
+  describeAdministration(open);
+  describeTenants(open);
+  describeSessions(open);
+  describeOutcomes(open);
+  describeWalletSteps(open);
+  describeStatusLists(open);
+  describeChores(open);
+  describeIsolation(open);
+  describeConcurrency(open);
+}
+
+describe('MemoryStore', () => {
+  const store = new MemoryStore();
+  describeStore(() => store);
+});
+
+for (const kind of databases()) {
+  describe(`OrmStore on ${kind.name}`, () => {
+    const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+    let database: TestDatabase | undefined;
+    let store: OrmStore | undefined;
+    const known = <T>(value: T | undefined): T => {
+      if (value === undefined) throw new Error('The database is not open.');
+      return value;
+    };
+    before(async function () {
+      this.timeout(60_000);
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      store = await OrmStore.open({ url: database.url, poolSize: 8 }, cipher);
+    });
+    after(async () => {
+      await store?.close();
+      await database?.drop();
+    });
+    describeStore(() => known(store));
+    describeDatabase(kind, () => ({ store: known(store), url: known(database).url, cipher }));
+  });
+}

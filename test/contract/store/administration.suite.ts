@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { aClient, aConfiguration, addTenant, aKeyChain, aList, aTenant, failureOf, NOW } from './builders.ts';
+
+export function describeAdministration(open: () => Store): void {
+  describe('administration', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let other: TenantId;
+    const revision = async () => (await store.beats(tenantId).head())?.revision ?? Number.NaN;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      other = await addTenant(store);
+    });
+
+    describe('documents', () => {
+      it('come back as they were put, dates included', async () => {
+        const chain = aKeyChain(tenantId, 'one');
+        const configuration = aConfiguration('diploma', { claims: { '': [null, { a: 1 }], date: 'x' } });
+        await store.forTenant(tenantId, async ({ keyChains, credentialConfigurations }) => {
+          await keyChains.add(chain);
+          await credentialConfigurations.put(configuration);
+        });
+        await store.forTenant(tenantId, async ({ keyChains, credentialConfigurations }) => {
+          expect(await keyChains.get('one')).to.deep.equal(chain);
+          expect(await credentialConfigurations.find('diploma')).to.deep.equal(configuration);
+        });
+      });
+
+      it('are listed in the order of their ids, by code unit', async () => {
+        await store.forTenant(tenantId, async ({ credentialConfigurations: documents }) => {
+          for (const id of ['b', 'a-1', 'C', 'a', 'aa', 'a_1']) await documents.add(aConfiguration(id));
+        });
+        const listed = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+        expect(listed.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
+      });
+
+      it('are read as they were written within the same transaction', async () => {
+        await store.forTenant(tenantId, async ({ credentialConfigurations: documents }) => {
+          await documents.add(aConfiguration('one'));
+          expect((await documents.get('one')).keyBinding).to.equal(true);
+          await documents.put(aConfiguration('one', { keyBinding: false }));
+          expect((await documents.get('one')).keyBinding).to.equal(false);
+          expect(await documents.list()).to.have.length(1);
+          await documents.remove('one');
+          expect(await documents.find('one')).to.equal(undefined);
+        });
+      });
+
+      it('conflict when the id is taken, and the first stays', async () => {
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
+        const again = store.forTenant(tenantId, (own) =>
+          own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })),
+        );
+        expect(await failureOf(again)).to.equal('conflict');
+        const kept = await store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
+        expect(kept.keyBinding).to.equal(true);
+      });
+
+      it('that do not exist are not found', async () => {
+        const missing = (work: Parameters<typeof store.forTenant<unknown>>[1]) =>
+          failureOf(store.forTenant(tenantId, work));
+        expect(await missing((own) => own.keyChains.get('none'))).to.equal('not_found');
+        expect(await missing((own) => own.presentationConfigurations.remove('none'))).to.equal('not_found');
+        expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(
+          undefined,
+        );
+      });
+
+      it('keep the tables of their kinds apart', async () => {
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
+        await store.forTenant(tenantId, async (own) => {
+          expect(await own.presentationConfigurations.list()).to.deep.equal([]);
+          expect(await own.keyChains.find('one')).to.equal(undefined);
+        });
+      });
+
+      it('do not change when the caller changes what it gave or got', async () => {
+        const given = aConfiguration('one', { claims: { name: 'first' } });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(given));
+        (given.claims as Record<string, string>)['name'] = 'second';
+        const read = () => store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
+        const got = await read();
+        (got.claims as Record<string, string>)['name'] = 'third';
+        got.createdAt.setTime(0);
+        expect(await read()).to.deep.include({ claims: { name: 'first' }, createdAt: NOW });
+      });
+    });
+
+    describe('the revision', () => {
+      it('grows once per transaction that wrote', async () => {
+        const before = await revision();
+        await store.forTenant(tenantId, async (own) => {
+          await own.credentialConfigurations.add(aConfiguration('one'));
+          await own.credentialConfigurations.put(aConfiguration('two'));
+        });
+        expect(await revision()).to.equal(before + 1);
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'));
+        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()));
+        await store.forTenant(tenantId, (own) => own.statusLists.add(aList()));
+        const client = aClient(tenantId);
+        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        await store.forTenant(tenantId, (own) => own.clients.save(client));
+        await store.forTenant(tenantId, (own) => own.clients.remove(client.clientId));
+        expect(await revision()).to.equal(before + 7);
+      });
+
+      it('stays when a transaction only read, or failed', async () => {
+        const before = await revision();
+        await store.forTenant(tenantId, async (own) => {
+          await own.tenant.get();
+          await own.credentialConfigurations.list();
+        });
+        await failureOf(store.forTenant(tenantId, (own) => own.keyChains.remove('none')));
+        expect(await revision()).to.equal(before);
+      });
+
+      it('of another tenant stays', async () => {
+        const before = (await store.beats(other).head())?.revision;
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
+        expect((await store.beats(other).head())?.revision).to.equal(before);
+      });
+
+      it('grows when the service changes a client of the tenant', async () => {
+        const before = await revision();
+        const client = aClient(tenantId);
+        await store.forService((service) => service.clients.add(client));
+        await store.forService((service) => service.clients.save(client));
+        expect(await revision()).to.equal(before + 2);
+      });
+    });
+
+    describe('a transaction', () => {
+      it('leaves nothing behind when it throws', async () => {
+        const client = aClient(tenantId);
+        const before = await revision();
+        const broken = store.forTenant(tenantId, async (own) => {
+          await own.credentialConfigurations.add(aConfiguration('one'));
+          await own.clients.add(client);
+          await own.statusLists.add(aList());
+          await own.tenant.save({ ...(await own.tenant.get()), name: 'Changed' });
+          throw new Error('broken');
+        });
+        expect(String(await failureOf(broken))).to.contain('broken');
+        await store.forTenant(tenantId, async (own) => {
+          expect(await own.credentialConfigurations.list()).to.deep.equal([]);
+          expect(await own.clients.list()).to.deep.equal([]);
+          expect(await own.statusLists.list()).to.deep.equal([]);
+          expect((await own.tenant.get()).name).to.equal('Acme');
+        });
+        expect(await revision()).to.equal(before);
+      });
+
+      it('over the service leaves nothing behind when it throws', async () => {
+        const tenant = aTenant();
+        const broken = store.forService(async ({ tenants, clients }) => {
+          await tenants.add(tenant);
+          await clients.add(aClient(tenant.id));
+          await tenants.remove(other);
+          throw new Error('broken');
+        });
+        await failureOf(broken);
+        await store.forService(async ({ tenants, clients }) => {
+          expect(await tenants.find(tenant.id)).to.equal(undefined);
+          expect(await clients.listOf(tenant.id)).to.deep.equal([]);
+          expect(await tenants.find(other)).to.not.equal(undefined);
+        });
+      });
+
+      it('gives back what its work returns', async () => {
+        expect(await store.forTenant(tenantId, async () => 7)).to.equal(7);
+        expect(await store.forService(async () => 'done')).to.equal('done');
+      });
+    });
+  });
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { aConfiguration, addList, addTenant, aSession, failureOf } from './builders.ts';
+
+export function describeConcurrency(open: () => Store): void {
+  describe('at the same time', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+
+    it('a step survives a transaction that was open around it and rolled back', async () => {
+      const session = aSession(tenantId);
+      let step: Promise<void> = Promise.resolve();
+      let inside = () => {};
+      const entered = new Promise<void>((resolve) => {
+        inside = resolve;
+      });
+      const broken = store.forTenant(tenantId, async (own) => {
+        await own.credentialConfigurations.add(aConfiguration('one'));
+        inside();
+        await sleep(50);
+        throw new Error('broken');
+      });
+      const failure = failureOf(broken);
+      await entered;
+      step = store.beats(tenantId).openSession(session);
+      expect(String(await failure)).to.contain('broken');
+      await step;
+      expect(await store.beats(tenantId).findSession(session.id)).to.deep.equal(session);
+      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      expect(documents).to.deep.equal([]);
+    });
+
+    it('many steps and transactions, some of which fail, all come to their end', async () => {
+      const { id } = await addList(store, tenantId);
+      const work = Array.from({ length: 150 }, async (_, index) => {
+        if (index % 3 === 0) {
+          const failing = index % 2 === 0;
+          const transaction = store.forTenant(tenantId, async (own) => {
+            await own.credentialConfigurations.put(aConfiguration(`id-${index}`));
+            await sleep(1);
+            if (failing) throw new Error('broken');
+          });
+          return failing ? failureOf(transaction) : transaction;
+        }
+        return store.beats(tenantId).takeStatusRun(id, 1);
+      });
+      await Promise.all(work);
+      expect((await store.beats(tenantId).findStatusList(id))?.usedEntries).to.equal(100);
+      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      expect(documents).to.have.length(25);
+    });
+
+    it('two transactions that read the same version do not both save', async () => {
+      const save = (name: string) =>
+        failureOf(
+          store.forTenant(tenantId, async (own) => {
+            const tenant = await own.tenant.get();
+            await sleep(5);
+            await own.tenant.save({ ...tenant, name });
+          }),
+        );
+      const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
+      const stale = (name: string) =>
+        failureOf(store.forTenant(tenantId, (own) => own.tenant.save({ ...tenant, name })));
+      const results = await Promise.all([stale('a'), stale('b'), stale('c')]);
+      expect(results.filter((result) => result === 'conflict')).to.have.length(2);
+      expect(await save('last')).to.equal('nothing failed');
+    });
+  });
+}

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../../adapters/persistence/orm/orm-store.ts';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { type DatabaseKind, rawSql } from '../../support/databases.ts';
+import { aConfiguration, addList, addTenant, aKeyChain, aSession, failureOf, NOW } from './builders.ts';
+
+const SECRET = 'Xenophilius-Lovegood';
+const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_lists'];
+
+/** What only a real database can show. */
+export function describeDatabase(
+  kind: DatabaseKind,
+  open: () => { store: Store; url: string; cipher: MasterCipher },
+): void {
+  describe('at rest', () => {
+    let store: Store;
+    let url: string;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      ({ store, url } = open());
+      tenantId = await addTenant(store);
+    });
+    const failed = (work: Promise<unknown>) =>
+      work.then(
+        () => false,
+        () => true,
+      );
+
+    it('claims, outcomes, configurations and keys cannot be read', async () => {
+      const secret = Buffer.from(SECRET.padEnd(32, '!'));
+      await store.beats(tenantId).openSession(
+        aSession(tenantId, {
+          request: {
+            kind: 'issuance',
+            offerRequest: { family_name: SECRET },
+            offer: {},
+            offerUrl: SECRET,
+            credentialClaims: { diploma: { type: 'inline', claims: { family_name: SECRET } } },
+          },
+        }),
+      );
+      const answered = aSession(tenantId, { request: null });
+      await store.beats(tenantId).openSession(answered);
+      await store.beats(tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
+      await addList(store, tenantId, { secret });
+      await store.forTenant(tenantId, async (own) => {
+        await own.credentialConfigurations.put(aConfiguration('one', { claims: { family_name: SECRET } }));
+        await own.keyChains.add({ ...aKeyChain(tenantId, 'one'), description: SECRET });
+      });
+      const needles = [
+        SECRET,
+        secret.toString('base64'),
+        secret.toString('base64url'),
+        secret.toString('hex'),
+      ];
+      for (const stored of await everythingStored(kind, url)) {
+        for (const needle of needles) expect(stored.includes(needle)).to.equal(false);
+      }
+    });
+
+    it('a session moved to another place does not open', async () => {
+      const beats = store.beats(tenantId);
+      const [one, two] = [aSession(tenantId), aSession(tenantId)];
+      await beats.openSession(one);
+      await beats.openSession(two);
+      await beats.recordOutcome(two, 'complete', { redirectUri: SECRET }, NOW);
+      await rawSql(url, async (run) => {
+        const own = `tenant_id = '${tenantId}'`;
+        const other = `(select request from sessions where ${own} and id = '${two.id}')`;
+        await run(`update sessions set request = ${other} where ${own} and id = '${one.id}'`);
+        await run(`update sessions set outcome = request where ${own} and id = '${two.id}'`);
+      });
+      expect(await failed(beats.findSession(one.id))).to.equal(true);
+      expect(await failed(beats.findSession(two.id))).to.equal(true);
+    });
+
+    it('a document moved to another id, table or tenant does not open', async () => {
+      const other = await addTenant(store);
+      for (const owner of [tenantId, other]) {
+        await store.forTenant(owner, async (own) => {
+          await own.credentialConfigurations.put(aConfiguration('one'));
+          await own.credentialConfigurations.put(aConfiguration('two'));
+          await own.keyChains.add(aKeyChain(owner, 'one'));
+        });
+      }
+      const body = (table: string, owner: string, id: string) =>
+        `(select body from ${table} where tenant_id = '${owner}' and id = '${id}')`;
+      await rawSql(url, async (run) => {
+        const set = (table: string, id: string, source: string) =>
+          run(`update ${table} set body = ${source} where tenant_id = '${tenantId}' and id = '${id}'`);
+        await set('credential_configurations', 'two', body('credential_configurations', tenantId, 'one'));
+        await set('key_chains', 'one', body('credential_configurations', tenantId, 'one'));
+        await set('credential_configurations', 'one', body('credential_configurations', other, 'one'));
+      });
+      for (const id of ['one', 'two']) {
+        const read = store.forTenant(tenantId, (own) => own.credentialConfigurations.get(id));
+        expect(await failed(read)).to.equal(true);
+      }
+      expect(await failed(store.forTenant(tenantId, (own) => own.keyChains.get('one')))).to.equal(true);
+    });
+
+    it('a tenant leaves no row in any table', async () => {
+      await store.beats(tenantId).openSession(aSession(tenantId));
+      await addList(store, tenantId);
+      await store.forService(({ tenants }) => tenants.remove(tenantId));
+      await rawSql(url, async (run) => {
+        for (const table of [...TABLES, 'session_events', 'grants', 'used_values', 'issued_batches']) {
+          const rows = await run(`select 1 from ${table} where tenant_id = '${tenantId}'`);
+          expect(rows, table).to.have.length(0);
+        }
+      });
+    });
+  });
+
+  describe('opening', () => {
+    it('an up-to-date database again keeps its rows', async () => {
+      const { store, url, cipher } = open();
+      const tenantId = await addTenant(store);
+      const second = await OrmStore.open({ url, poolSize: 2 }, cipher);
+      expect((await second.beats(tenantId).head())?.id).to.equal(tenantId);
+      await second.close();
+    });
+
+    it('an empty database several times at once migrates it once', async function () {
+      // SQLite belongs to one process.
+      if (kind.name === 'sqlite') return this.skip();
+      const database = await kind.open();
+      if (database === undefined) return this.skip();
+      const { cipher } = open();
+      try {
+        const opened = await Promise.all(
+          [1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)),
+        );
+        for (const store of opened) await store.ping();
+        for (const store of opened) await store.close();
+        const migrations = await rawSql(database.url, (run) => run('select name from schema_migrations'));
+        expect(new Set(migrations.map(({ name }) => name)).size).to.equal(migrations.length);
+      } finally {
+        await database.drop();
+      }
+    });
+
+    it('a database that cannot be reached fails', async () => {
+      const { cipher } = open();
+      const url = kind.name === 'sqlite' ? 'sqlite:/dev/null/x' : 'postgres://postgres@127.0.0.1:1/none';
+      expect(await failureOf(OrmStore.open({ url, poolSize: 2 }, cipher))).to.not.equal('nothing failed');
+    });
+  });
+}
+
+/** The bytes of the files of SQLite, or the rows of PostgreSQL as text. */
+async function everythingStored(kind: DatabaseKind, url: string): Promise<(Buffer | string)[]> {
+  if (kind.name === 'sqlite') {
+    const file = url.slice('sqlite:'.length);
+    return [readFileSync(file), readFileSync(`${file}-wal`)];
+  }
+  return rawSql(url, (run) =>
+    Promise.all(TABLES.map(async (table) => JSON.stringify(await run(`select * from ${table}`)))),
+  );
+}

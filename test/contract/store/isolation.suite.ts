@@ -1,0 +1,175 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import {
+  aBatch,
+  aClient,
+  aConfiguration,
+  addTenant,
+  aGrant,
+  aKeyChain,
+  aList,
+  aSession,
+  aUse,
+  NOW,
+  seconds,
+} from './builders.ts';
+
+/** One row in every table, with the same ids for every tenant. */
+async function fill(store: Store, tenantId: TenantId, mark: string) {
+  const value = aUse('dpop_jti', { hash: 'same' });
+  const session = aSession(tenantId, {
+    id: 'same' as never,
+    publicId: 'same' as never,
+    outcome: { redirectUri: mark },
+  });
+  const grant = aGrant(session, { id: 'same', codeHash: 'same', txCodeHash: mark });
+  const list = aList({ id: 'same', keyChainId: mark });
+  const configuration = aConfiguration('same', { description: mark });
+  const chain = { ...aKeyChain(tenantId, 'same'), description: mark };
+  const display = [{ name: mark }];
+  const client = aClient(tenantId, { description: mark });
+  const batch = aBatch(session, { id: 'same', credentialConfigurationId: mark });
+  await store.forTenant(tenantId, async (own) => {
+    await own.credentialConfigurations.add(configuration);
+    await own.keyChains.add(chain);
+    await own.issuanceConfiguration.add({
+      id: 'default',
+      display,
+      batchSize: 1,
+      dPopRequired: true,
+      walletAttestationRequired: false,
+      createdAt: NOW,
+      updatedAt: NOW,
+    });
+    await own.presentationConfigurations.add({
+      id: 'same',
+      dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['x'] } }] },
+      lifeTime: 300,
+      responseMode: 'direct_post',
+      description: mark,
+      createdAt: NOW,
+      updatedAt: NOW,
+    });
+    await own.statusLists.add(list);
+    await own.clients.add(client);
+  });
+  const beats = store.beats(tenantId);
+  await beats.openSession(session, grant);
+  await beats.recordIssuance(session.id, batch, 1, 3, NOW);
+  await beats.changeStatuses([{ listId: 'same', index: 1, status: 1 }], NOW);
+  await beats.remember([value]);
+  return { session, value, client };
+}
+
+/** What a tenant sees of its own rows. */
+async function picture(store: Store, tenantId: TenantId) {
+  const beats = store.beats(tenantId);
+  return store
+    .forTenant(tenantId, async (own) => ({
+      configurations: await own.credentialConfigurations.list(),
+      issuance: await own.issuanceConfiguration.list(),
+      presentations: await own.presentationConfigurations.list(),
+      chains: await own.keyChains.list(),
+      lists: await own.statusLists.list(),
+      clients: await own.clients.list(),
+    }))
+    .then(async (administration) => ({
+      ...administration,
+      head: await beats.head(),
+      session: await beats.findSession('same' as never),
+      wallet: await beats.findByPublicId('same' as never),
+      sessions: await beats.listSessions({ kinds: [], ascending: true, limit: 10 }),
+      versions: await beats.sessionVersions(['same' as never]),
+      events: await beats.sessionEvents('same' as never, 0, 10),
+      grant: await beats.findGrant('same'),
+      batches: await beats.issuedBatches('same' as never),
+      list: await beats.findStatusList('same'),
+      heads: await beats.statusListHeads(['same']),
+      entries: await beats.statusEntries('same', 0),
+    }));
+}
+
+const EMPTY = {
+  configurations: [],
+  issuance: [],
+  presentations: [],
+  chains: [],
+  lists: [],
+  clients: [],
+  session: undefined,
+  sessions: [],
+  versions: [],
+  events: [],
+  batches: [],
+  list: undefined,
+  heads: [],
+  entries: [],
+};
+
+export function describeIsolation(open: () => Store): void {
+  describe('tenants with the same ids', () => {
+    let store: Store;
+    let one: TenantId;
+    let two: TenantId;
+    beforeEach(async () => {
+      store = open();
+      one = await addTenant(store);
+      two = await addTenant(store);
+    });
+
+    it('see nothing of each other', async () => {
+      await fill(store, one, 'mark-one');
+      const bare = await picture(store, two);
+      expect(bare).to.deep.include(EMPTY);
+      expect(bare.wallet?.session).to.equal(undefined);
+      expect(bare.grant?.grant).to.equal(undefined);
+      await fill(store, two, 'mark-two');
+      expect(JSON.stringify(await picture(store, one)))
+        .to.contain('mark-one')
+        .and.not.contain('mark-two');
+      expect(JSON.stringify(await picture(store, two)))
+        .to.contain('mark-two')
+        .and.not.contain('mark-one');
+    });
+
+    it('change nothing of each other', async () => {
+      const { session } = await fill(store, one, 'mark-one');
+      await fill(store, two, 'mark-two');
+      const before = await picture(store, two);
+      const beats = store.beats(one);
+      await beats.fetchSession(session.publicId, NOW);
+      await beats.countFailedAttempt('same', 1, NOW);
+      await beats.consumeGrant('same', [aUse()], NOW);
+      await beats.claimResponse(session.id, NOW);
+      await beats.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
+      await beats.takeStatusRun('same', 5);
+      await beats.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
+      await beats.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
+      await beats.removeSession(session.id);
+      await store.forTenant(one, async (own) => {
+        await own.credentialConfigurations.put(aConfiguration('same'));
+        await own.keyChains.remove('same');
+        await own.presentationConfigurations.remove('same');
+      });
+      expect(await picture(store, two)).to.deep.equal(before);
+    });
+
+    it('go with all that is their own and with nothing of another', async () => {
+      const gone = await fill(store, one, 'mark-one');
+      await fill(store, two, 'mark-two');
+      const before = await picture(store, two);
+      await store.forService(({ tenants }) => tenants.remove(one));
+      expect(await picture(store, two)).to.deep.equal(before);
+      expect(await store.beats(two).remember([gone.value])).to.equal(false);
+      expect(await store.beats(one).head()).to.equal(undefined);
+      expect(await store.forService(({ clients }) => clients.find(gone.client.clientId))).to.equal(undefined);
+
+      await addTenant(store, { id: one });
+      const anew = await picture(store, one);
+      expect(anew).to.deep.include(EMPTY);
+      expect(anew.grant?.grant).to.equal(undefined);
+      expect(await store.beats(one).remember([gone.value])).to.equal(true);
+    });
+  });
+}

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { addTenant, aSession, NOW, seconds } from './builders.ts';
+
+export function describeOutcomes(open: () => Store): void {
+  describe('the end of a session', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+    const start = async (changes: Partial<Session> = {}) => {
+      const session = aSession(tenantId, changes);
+      await store.beats(tenantId).openSession(session);
+      return session;
+    };
+    const events = async (id: SessionId) =>
+      (await store.beats(tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+
+    describe('a response', () => {
+      it('is taken in once', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        expect(await beats.claimResponse(session.id, seconds(3))).to.equal(true);
+        expect(await beats.claimResponse(session.id, seconds(4))).to.equal(false);
+        expect((await beats.findSession(session.id))?.claimedAt).to.deep.equal(seconds(3));
+      });
+
+      it('is not taken in by a session that ended or is unknown', async () => {
+        const beats = store.beats(tenantId);
+        const over = await start({ expiresAt: seconds(10) });
+        expect(await beats.claimResponse(over.id, seconds(10))).to.equal(false);
+        for (const status of ['completed', 'failed', 'expired'] as const) {
+          expect(await beats.claimResponse((await start({ status })).id, NOW)).to.equal(false);
+        }
+        expect(await beats.claimResponse('none' as SessionId, NOW)).to.equal(false);
+      });
+    });
+
+    describe('an outcome', () => {
+      const outcome = { credentials: [{ family_name: 'Mustermann' }], redirectUri: 'https://shop.example' };
+
+      it('ends the session and is logged', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        expect(await beats.recordOutcome(session, 'complete', outcome, seconds(9))).to.equal(2);
+        expect(await beats.findSession(session.id)).to.deep.equal({
+          ...session,
+          status: 'completed',
+          version: 2,
+          outcome,
+          updatedAt: seconds(9),
+        });
+        expect(await beats.sessionEvents(session.id, 1, 10)).to.deep.equal([
+          { sequence: 2, version: 2, status: 'completed', at: seconds(9) },
+        ]);
+      });
+
+      it('does not apply to a version that is no more', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        await beats.fetchSession(session.publicId, NOW);
+        expect(await beats.recordOutcome(session, 'fail', outcome, NOW)).to.equal(undefined);
+        expect(await beats.recordOutcome(session, undefined, outcome, NOW)).to.equal(undefined);
+        expect(await beats.findSession(session.id)).to.include({ status: 'fetched', outcome: null });
+      });
+
+      it('never changes a terminal status', async () => {
+        const beats = store.beats(tenantId);
+        for (const status of ['completed', 'failed', 'expired'] as const) {
+          const session = await start({ status });
+          for (const event of ['complete', 'fail'] as const) {
+            expect(await beats.recordOutcome(session, event, outcome, NOW)).to.equal(undefined);
+          }
+          expect(await beats.findSession(session.id)).to.deep.equal(session);
+        }
+      });
+
+      it('without an event annotates the session, whatever its status, and logs nothing', async () => {
+        const beats = store.beats(tenantId);
+        for (const status of ['active', 'fetched', 'completed', 'failed'] as const) {
+          const session = await start({ status });
+          expect(await beats.recordOutcome(session, undefined, outcome, seconds(1))).to.equal(2);
+          expect(await beats.findSession(session.id)).to.deep.include({ status, outcome, version: 2 });
+          expect(await events(session.id)).to.deep.equal([status]);
+        }
+      });
+    });
+  });
+}

@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import type { SessionQuery, Store } from '../../../application/ports/store.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { aBatch, addTenant, aSession, NOW, openOffer, seconds } from './builders.ts';
+
+const nobody = 'nobody' as TenantId;
+
+export function describeSessions(open: () => Store): void {
+  describe('sessions', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+    const start = async (changes: Partial<Session> = {}) => {
+      const session = aSession(tenantId, changes);
+      await store.beats(tenantId).openSession(session);
+      return session;
+    };
+    const events = async (id: SessionId) =>
+      (await store.beats(tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+
+    it('come back as they were opened', async () => {
+      const bare = await start({ request: null });
+      const full = await start({
+        kind: 'verification',
+        useDcApi: true,
+        configurationIds: [],
+        outcome: { failure: { code: 'x', message: 'y' }, credentials: [{ name: 'Ä' }] },
+        issuedMask: 0b101,
+        claimedAt: seconds(1),
+      });
+      const beats = store.beats(tenantId);
+      expect(await beats.findSession(bare.id)).to.deep.equal(bare);
+      expect(await beats.findSession(full.id)).to.deep.equal(full);
+      const head = await beats.head();
+      expect(await beats.findByPublicId(full.publicId)).to.deep.equal({ head, session: full });
+    });
+
+    it('that do not exist are not there, and a tenant that does not exist has none', async () => {
+      const session = await start();
+      const beats = store.beats(tenantId);
+      const head = await beats.head();
+      expect(await beats.findSession('none' as SessionId)).to.equal(undefined);
+      expect(await beats.findByPublicId('none' as PublicId)).to.deep.equal({ head, session: undefined });
+      expect(await beats.fetchSession('none' as PublicId, NOW)).to.deep.equal({
+        head,
+        session: undefined,
+        changed: false,
+      });
+      expect(await store.beats(nobody).findByPublicId(session.publicId)).to.equal(undefined);
+      expect(await store.beats(nobody).fetchSession(session.publicId, NOW)).to.equal(undefined);
+    });
+
+    it('cannot be opened twice', async () => {
+      const session = await start();
+      const beats = store.beats(tenantId);
+      for (const twin of [
+        aSession(tenantId, { id: session.id }),
+        aSession(tenantId, { publicId: session.publicId }),
+      ]) {
+        const failed = await beats.openSession(twin).then(
+          () => false,
+          () => true,
+        );
+        expect(failed).to.equal(true);
+      }
+      expect(await beats.findSession(session.id)).to.deep.equal(session);
+    });
+
+    it('log their beginning', async () => {
+      const session = await start();
+      expect(await store.beats(tenantId).sessionEvents(session.id, 0, 10)).to.deep.equal([
+        { sequence: 1, version: 1, status: 'active', at: NOW },
+      ]);
+    });
+
+    it('do not change when the caller changes what it gave or got', async () => {
+      const session = await start();
+      const got = await store.beats(tenantId).findSession(session.id);
+      (got?.configurationIds as string[] | undefined)?.push('more');
+      got?.expiresAt.setTime(0);
+      expect(await store.beats(tenantId).findSession(session.id)).to.deep.equal(session);
+    });
+
+    describe('when a wallet fetches', () => {
+      it('become fetched once, and later fetches change nothing', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        const first = await beats.fetchSession(session.publicId, seconds(5));
+        const fetched = { ...session, status: 'fetched', version: 2, updatedAt: seconds(5) };
+        const head = await beats.head();
+        expect(first).to.deep.equal({ head, session: fetched, changed: true });
+        const second = await beats.fetchSession(session.publicId, seconds(6));
+        expect(second).to.deep.equal({ head, session: fetched, changed: false });
+        expect(await beats.findSession(session.id)).to.deep.equal(fetched);
+        expect(await events(session.id)).to.deep.equal(['active', 'fetched']);
+      });
+
+      it('stay as they are once their time is over', async () => {
+        const session = await start({ expiresAt: seconds(10) });
+        const late = await store.beats(tenantId).fetchSession(session.publicId, seconds(10));
+        expect(late).to.deep.include({ session, changed: false });
+        expect(await events(session.id)).to.deep.equal(['active']);
+      });
+
+      it('stay as they are while the tenant is suspended', async () => {
+        const session = await start();
+        await store.forTenant(tenantId, async (own) =>
+          own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }),
+        );
+        const fetched = await store.beats(tenantId).fetchSession(session.publicId, NOW);
+        expect(fetched).to.deep.include({ session, changed: false });
+        expect(fetched?.head.status).to.equal('suspended');
+        expect(await events(session.id)).to.deep.equal(['active']);
+      });
+    });
+
+    describe('a list', () => {
+      const query: SessionQuery = { kinds: [], ascending: true, limit: 100 };
+      const ids = async (changes: Partial<SessionQuery>) =>
+        (await store.beats(tenantId).listSessions({ ...query, ...changes })).map(({ id }) => id as string);
+      beforeEach(async () => {
+        const rows: [string, number, Session['kind'], Session['status']][] = [
+          ['c', 10, 'issuance', 'active'],
+          ['a', 10, 'verification', 'completed'],
+          ['b', 10, 'issuance', 'completed'],
+          ['z', 5, 'issuance', 'active'],
+          ['y', 20, 'verification', 'active'],
+        ];
+        for (const [id, at, kind, status] of rows) {
+          await start({ id: id as SessionId, createdAt: seconds(at), kind, status });
+        }
+      });
+
+      it('is in the order of creation, then of ids', async () => {
+        expect(await ids({})).to.deep.equal(['z', 'a', 'b', 'c', 'y']);
+        expect(await ids({ ascending: false })).to.deep.equal(['y', 'c', 'b', 'a', 'z']);
+      });
+
+      it('continues after the last session of the page before, also among equals', async () => {
+        for (const ascending of [true, false]) {
+          const whole = await ids({ ascending });
+          const paged: string[] = [];
+          let after: SessionQuery['after'];
+          for (;;) {
+            const page = await store
+              .beats(tenantId)
+              .listSessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
+            paged.push(...page.map(({ id }) => id));
+            after = page.at(-1);
+            if (page.length < 2) break;
+          }
+          expect(paged).to.deep.equal(whole);
+        }
+      });
+
+      it('can be narrowed by kind, status and time, each and together', async () => {
+        expect(await ids({ kinds: ['verification'] })).to.deep.equal(['a', 'y']);
+        expect(await ids({ kinds: ['issuance', 'verification'] })).to.have.length(5);
+        expect(await ids({ status: 'completed' })).to.deep.equal(['a', 'b']);
+        expect(await ids({ since: seconds(10) })).to.deep.equal(['a', 'b', 'c', 'y']);
+        const after = { createdAt: seconds(10), id: 'a' };
+        expect(
+          await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 }),
+        ).to.deep.equal(['b']);
+      });
+
+      it('tells versions of those that exist', async () => {
+        const beats = store.beats(tenantId);
+        const versions = await beats.sessionVersions(['a', 'none', 'z'] as SessionId[]);
+        expect(versions).to.have.deep.members([
+          { id: 'a', version: 1 },
+          { id: 'z', version: 1 },
+        ]);
+        expect(await beats.sessionVersions([])).to.deep.equal([]);
+      });
+    });
+
+    it('take their grants and events with them, but not the record of what was issued', async () => {
+      const { session, grant } = await openOffer(store, tenantId);
+      const stays = await openOffer(store, tenantId);
+      const beats = store.beats(tenantId);
+      const batch = aBatch(session);
+      await beats.recordIssuance(session.id, batch, 1, 3, NOW);
+      expect(await beats.removeSession(session.id)).to.equal(true);
+      expect(await beats.removeSession(session.id)).to.equal(false);
+      expect(await beats.findSession(session.id)).to.equal(undefined);
+      expect((await beats.findGrant(grant.codeHash))?.grant).to.equal(undefined);
+      expect(await events(session.id)).to.deep.equal([]);
+      expect(await beats.issuedBatches(session.id)).to.deep.equal([batch]);
+      expect((await beats.findGrant(stays.grant.codeHash))?.grant?.id).to.equal(stays.grant.id);
+      expect(await events(stays.session.id)).to.deep.equal(['active']);
+    });
+
+    it('have a log that is read on from where one stopped', async () => {
+      const session = await start();
+      const beats = store.beats(tenantId);
+      await beats.fetchSession(session.publicId, NOW);
+      await beats.recordOutcome({ ...session, version: 2 }, 'fail', {}, NOW);
+      const statuses = async (after: number, limit: number) =>
+        (await beats.sessionEvents(session.id, after, limit)).map(({ status }) => status);
+      expect(await statuses(0, 10)).to.deep.equal(['active', 'fetched', 'failed']);
+      expect(await statuses(0, 2)).to.deep.equal(['active', 'fetched']);
+      expect(await statuses(2, 2)).to.deep.equal(['failed']);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { addList, addTenant, aList, failureOf, NOW, seconds } from './builders.ts';
+
+export function describeStatusLists(open: () => Store): void {
+  describe('status lists', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+    const sorted = async (listId: string, after: number) =>
+      (await store.beats(tenantId).statusEntries(listId, after)).sort((a, b) => a.index - b.index);
+
+    it('come back as they were added', async () => {
+      const list = await addList(store, tenantId, {
+        credentialConfigurationId: 'diploma',
+        keyChainId: 'chain',
+        immediateUpdate: true,
+        enableAggregation: false,
+      });
+      expect(await store.beats(tenantId).findStatusList(list.id)).to.deep.equal(list);
+      await store.forTenant(tenantId, async ({ statusLists }) => {
+        expect(await statusLists.get(list.id)).to.deep.equal(list);
+        expect(await statusLists.list()).to.deep.equal([list]);
+      });
+      expect(await store.beats(tenantId).findStatusList('none')).to.equal(undefined);
+      const missing = store.forTenant(tenantId, ({ statusLists }) => statusLists.get('none'));
+      expect(await failureOf(missing)).to.equal('not_found');
+    });
+
+    it('are listed by age and conflict when the id is taken', async () => {
+      await addList(store, tenantId, { id: 'b', createdAt: seconds(1) });
+      await addList(store, tenantId, { id: 'c' });
+      await addList(store, tenantId, { id: 'a', createdAt: seconds(1) });
+      const lists = await store.forTenant(tenantId, ({ statusLists }) => statusLists.list());
+      expect(lists.map(({ id }) => id)).to.deep.equal(['c', 'a', 'b']);
+      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })));
+      expect(await failureOf(again)).to.equal('conflict');
+    });
+
+    it('hand out runs one after the other and never beyond their capacity', async () => {
+      const { id } = await addList(store, tenantId, { capacity: 10 });
+      const beats = store.beats(tenantId);
+      expect(await beats.takeStatusRun(id, 4)).to.equal(0);
+      expect(await beats.takeStatusRun(id, 5)).to.equal(4);
+      expect(await beats.takeStatusRun(id, 2)).to.equal(undefined);
+      expect(await beats.takeStatusRun(id, 1)).to.equal(9);
+      expect(await beats.takeStatusRun(id, 1)).to.equal(undefined);
+      expect((await beats.findStatusList(id))?.usedEntries).to.equal(10);
+      expect(await beats.takeStatusRun('none', 1)).to.equal(undefined);
+    });
+
+    it('raise their version once per change and tell what changed since', async () => {
+      const one = await addList(store, tenantId);
+      const two = await addList(store, tenantId, { version: 5 });
+      const beats = store.beats(tenantId);
+      await beats.changeStatuses(
+        [
+          { listId: one.id, index: 3, status: 1 },
+          { listId: one.id, index: 7, status: 2 },
+          { listId: two.id, index: 3, status: 1 },
+        ],
+        NOW,
+      );
+      await beats.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
+      const heads = await beats.statusListHeads([one.id, two.id, 'none']);
+      expect(heads).to.have.deep.members([
+        { id: one.id, version: 3 },
+        { id: two.id, version: 6 },
+      ]);
+      expect(await sorted(one.id, 0)).to.deep.equal([
+        { index: 3, status: 0 },
+        { index: 7, status: 2 },
+      ]);
+      expect(await sorted(one.id, 2)).to.deep.equal([{ index: 3, status: 0 }]);
+      expect(await sorted(one.id, 3)).to.deep.equal([]);
+      expect(await sorted(two.id, 5)).to.deep.equal([{ index: 3, status: 1 }]);
+    });
+
+    it('take the last of several changes of one entry, and none of an unknown list', async () => {
+      const { id } = await addList(store, tenantId);
+      const beats = store.beats(tenantId);
+      await beats.changeStatuses(
+        [
+          { listId: id, index: 1, status: 1 },
+          { listId: 'none', index: 1, status: 1 },
+          { listId: id, index: 1, status: 2 },
+        ],
+        NOW,
+      );
+      await beats.changeStatuses([], NOW);
+      expect(await sorted(id, 0)).to.deep.equal([{ index: 1, status: 2 }]);
+      expect(await sorted('none', 0)).to.deep.equal([]);
+      expect(await beats.statusListHeads([id])).to.deep.equal([{ id, version: 2 }]);
+    });
+
+    it('keep the newest token', async () => {
+      const { id } = await addList(store, tenantId);
+      const beats = store.beats(tenantId);
+      const token = async () => (await beats.findStatusList(id))?.token;
+      const save = (jwt: string, version: number, at: number) =>
+        beats.saveStatusToken(id, jwt, version, seconds(at), seconds(at + 60));
+      await save('first', 2, 10);
+      expect(await token()).to.deep.equal({
+        jwt: 'first',
+        version: 2,
+        issuedAt: seconds(10),
+        expiresAt: seconds(70),
+      });
+      await save('older version', 1, 20);
+      await save('older', 2, 9);
+      await save('as old', 2, 10);
+      expect((await token())?.jwt).to.equal('first');
+      await save('younger', 2, 11);
+      expect((await token())?.jwt).to.equal('younger');
+      await save('newer version', 3, 5);
+      expect((await token())?.jwt).to.equal('newer version');
+    });
+  });
+}

@@ -1,0 +1,188 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { aClient, addTenant, aKeyChain, aTenant, failureOf, seconds } from './builders.ts';
+
+export function describeTenants(open: () => Store): void {
+  describe('tenants and clients', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let other: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      other = await addTenant(store);
+    });
+
+    describe('the tenant', () => {
+      it('comes back as it was added', async () => {
+        const full = aTenant({
+          description: 'Ministry of Magic',
+          status: 'suspended',
+          sessionConfig: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
+          statusListConfig: { capacity: 1000, bits: 2, ttl: null },
+          createdAt: seconds(-10),
+        });
+        await store.forService(({ tenants }) => tenants.add(full));
+        expect(await store.forService(({ tenants }) => tenants.get(full.id))).to.deep.equal(full);
+        const bare = await store.forTenant(tenantId, (own) => own.tenant.get());
+        expect(bare).to.deep.equal(aTenant({ id: tenantId }));
+        expect(await store.beats(full.id).head()).to.deep.equal({
+          id: full.id,
+          status: 'suspended',
+          revision: 1,
+        });
+      });
+
+      it('is saved only over the version that was read', async () => {
+        const read = await store.forTenant(tenantId, (own) => own.tenant.get());
+        const saved = await store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'New' }));
+        expect(saved).to.include({ name: 'New', version: read.version + 1 });
+        const stale = store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'Stale' }));
+        expect(await failureOf(stale)).to.equal('conflict');
+        const stored = await store.forTenant(tenantId, (own) => own.tenant.get());
+        expect(stored).to.include({ name: 'New', version: read.version + 1 });
+      });
+
+      it('and its clients are read as they were saved within the same transaction', async () => {
+        const client = aClient(tenantId);
+        await store.forTenant(tenantId, async (own) => {
+          await own.clients.add(client);
+          expect((await own.clients.list())[0]?.description).to.equal(null);
+          await own.clients.save({ ...(await own.clients.get(client.clientId)), description: 'new' });
+          expect((await own.clients.get(client.clientId)).description).to.equal('new');
+          await own.tenant.save({ ...(await own.tenant.get()), name: 'New' });
+          expect((await own.tenant.get()).name).to.equal('New');
+        });
+      });
+
+      it('begins with what belongs to it, or not at all', async () => {
+        const tenant = aTenant();
+        const belongings = {
+          keyChains: [aKeyChain(tenant.id, 'one'), aKeyChain(tenant.id, 'two')],
+          clients: [aClient(tenant.id)],
+        };
+        await store.forService(({ tenants }) => tenants.add(tenant, belongings));
+        await store.forTenant(tenant.id, async (own) => {
+          expect(await own.keyChains.list()).to.deep.equal(belongings.keyChains);
+          expect(await own.clients.list()).to.deep.equal(belongings.clients);
+        });
+
+        const second = aTenant();
+        const clash = { ...belongings, keyChains: [aKeyChain(second.id, 'one')] };
+        const failure = failureOf(store.forService(({ tenants }) => tenants.add(second, clash)));
+        expect(await failure).to.equal('conflict');
+        expect(await store.beats(second.id).head()).to.equal(undefined);
+        const chains = await store.forTenant(second.id, (own) => own.keyChains.list());
+        expect(chains).to.deep.equal([]);
+      });
+
+      it('loses its optional settings when they are saved as null', async () => {
+        const tenant = aTenant({ sessionConfig: { ttlSeconds: 60 } });
+        await store.forService(({ tenants }) => tenants.add(tenant));
+        await store.forTenant(tenant.id, (own) => own.tenant.save({ ...tenant, sessionConfig: null }));
+        expect((await store.forTenant(tenant.id, (own) => own.tenant.get())).sessionConfig).to.equal(null);
+      });
+
+      it('conflicts when its id is taken, and is not found when there is none', async () => {
+        const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })));
+        expect(await failureOf(twice)).to.equal('conflict');
+        const none = 'nobody' as TenantId;
+        expect(await failureOf(store.forService(({ tenants }) => tenants.get(none)))).to.equal('not_found');
+        expect(await failureOf(store.forService(({ tenants }) => tenants.remove(none)))).to.equal(
+          'not_found',
+        );
+        expect(await failureOf(store.forTenant(none, (own) => own.tenant.get()))).to.equal('not_found');
+        expect(await store.forService(({ tenants }) => tenants.find(none))).to.equal(undefined);
+        expect(await store.beats(none).head()).to.equal(undefined);
+      });
+
+      it('is listed with the others in the order of their ids', async () => {
+        const ids = (await store.forService(({ tenants }) => tenants.list())).map(({ id }) => id);
+        expect(ids).to.include.members([tenantId, other]);
+        expect(ids).to.deep.equal([...ids].sort());
+      });
+    });
+
+    describe('clients', () => {
+      it('come back as they were added', async () => {
+        const full = aClient(tenantId, {
+          roles: ['issuance:offer', 'clients:manage'],
+          description: 'backend',
+          allowedIssuanceConfigs: ['diploma'],
+          allowedPresentationConfigs: [],
+          pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: seconds(600) },
+        });
+        await store.forTenant(tenantId, (own) => own.clients.add(full));
+        expect(await store.forTenant(tenantId, (own) => own.clients.get(full.clientId))).to.deep.equal(full);
+        expect(await store.forService(({ clients }) => clients.find(full.clientId))).to.deep.equal(full);
+        await store.forTenant(tenantId, (own) =>
+          own.clients.save({ ...full, pickUp: null, allowedIssuanceConfigs: null }),
+        );
+        const saved = await store.forTenant(tenantId, (own) => own.clients.get(full.clientId));
+        expect(saved).to.deep.equal({ ...full, pickUp: null, allowedIssuanceConfigs: null, version: 2 });
+      });
+
+      it('are unique over all tenants', async () => {
+        const client = aClient(tenantId);
+        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        const taken = { ...client, tenantId: other };
+        expect(await failureOf(store.forTenant(other, (own) => own.clients.add(taken)))).to.equal('conflict');
+        const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }));
+        expect(await failureOf(byService)).to.equal('conflict');
+      });
+
+      it('are saved only over the version that was read', async () => {
+        const client = aClient(tenantId);
+        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        const saved = await store.forTenant(tenantId, (own) =>
+          own.clients.save({ ...client, description: 'new' }),
+        );
+        expect(saved).to.include({ description: 'new', version: 2 });
+        const stale = { ...client, description: 'stale' };
+        expect(await failureOf(store.forTenant(tenantId, (own) => own.clients.save(stale)))).to.equal(
+          'conflict',
+        );
+        expect(await failureOf(store.forService(({ clients }) => clients.save(stale)))).to.equal('conflict');
+        const byService = await store.forService(({ clients }) =>
+          clients.save({ ...saved, description: 'x' }),
+        );
+        expect(byService.version).to.equal(3);
+      });
+
+      it('of another tenant can be neither read nor saved nor removed', async () => {
+        const client = aClient(other);
+        await store.forTenant(other, (own) => own.clients.add(client));
+        const from = (work: Parameters<typeof store.forTenant<unknown>>[1]) =>
+          failureOf(store.forTenant(tenantId, work));
+        expect(await from((own) => own.clients.get(client.clientId))).to.equal('not_found');
+        expect(await from((own) => own.clients.save({ ...client, description: 'stolen' }))).to.equal(
+          'conflict',
+        );
+        expect(await from((own) => own.clients.save({ ...client, tenantId }))).to.equal('conflict');
+        expect(await from((own) => own.clients.remove(client.clientId))).to.equal('not_found');
+        expect(await store.forTenant(tenantId, (own) => own.clients.list())).to.deep.equal([]);
+        expect(await store.forTenant(other, (own) => own.clients.list())).to.deep.equal([client]);
+      });
+
+      it('belong to the tenant that adds them, whatever they say', async () => {
+        const client = aClient(other);
+        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        expect(await store.forTenant(other, (own) => own.clients.list())).to.deep.equal([]);
+        expect(await store.forService(({ clients }) => clients.listOf(tenantId))).to.have.length(1);
+      });
+
+      it('of the service itself belong to no tenant', async () => {
+        const root = aClient(null, { roles: ['tenants:manage'] });
+        await store.forService(({ clients }) => clients.add(root));
+        expect(await store.forService(({ clients }) => clients.find(root.clientId))).to.deep.equal(root);
+        const seen = store.forTenant(tenantId, (own) => own.clients.get(root.clientId));
+        expect(await failureOf(seen)).to.equal('not_found');
+        const saved = await store.forService(({ clients }) => clients.save(root));
+        expect(saved.version).to.equal(2);
+        const theft = store.forTenant(tenantId, (own) => own.clients.save(saved));
+        expect(await failureOf(theft)).to.equal('conflict');
+      });
+    });
+  });
+}

@@ -1,0 +1,246 @@
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { aBatch, addTenant, aSession, aUse, NOW, openOffer, seconds } from './builders.ts';
+
+const nobody = 'nobody' as TenantId;
+
+export function describeWalletSteps(open: () => Store): void {
+  describe('the steps of a wallet', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+
+    describe('a grant', () => {
+      it('is found by its code with the tenant', async () => {
+        const { grant } = await openOffer(store, tenantId, { grant: { txCodeHash: 'tx' } });
+        const beats = store.beats(tenantId);
+        const head = await beats.head();
+        expect(await beats.findGrant(grant.codeHash)).to.deep.equal({
+          head,
+          grant: { ...grant, attempts: 0, consumedAt: null },
+        });
+        expect(await beats.findGrant('none')).to.deep.equal({ head, grant: undefined });
+        expect(await store.beats(nobody).findGrant(grant.codeHash)).to.equal(undefined);
+      });
+
+      it('is consumed once', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        expect(await beats.consumeGrant(grant.id, [aUse()], seconds(1))).to.equal('consumed');
+        expect(await beats.consumeGrant(grant.id, [aUse()], seconds(2))).to.equal('spent');
+        expect(await beats.consumeGrant(grant.id, [], seconds(2))).to.equal('spent');
+        expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
+      });
+
+      it('can be consumed without a value to remember', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        expect(await store.beats(tenantId).consumeGrant(grant.id, [], NOW)).to.equal('consumed');
+      });
+
+      it('is spent when it expired, its session ended or it never was', async () => {
+        const beats = store.beats(tenantId);
+        const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
+        expect(await beats.consumeGrant(late.grant.id, [], seconds(10))).to.equal('spent');
+        const over = await openOffer(store, tenantId, { session: { expiresAt: seconds(10) } });
+        expect(await beats.consumeGrant(over.grant.id, [], seconds(10))).to.equal('spent');
+        for (const status of ['completed', 'expired', 'failed'] as const) {
+          const ended = await openOffer(store, tenantId, { session: { status } });
+          expect(await beats.consumeGrant(ended.grant.id, [], NOW)).to.equal('spent');
+        }
+        expect(await beats.consumeGrant('none', [], NOW)).to.equal('spent');
+      });
+
+      it('is not consumed by a replay, and the replay leaves nothing behind', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const [known, fresh, sibling] = [aUse(), aUse(), aUse('c_nonce')];
+        await beats.remember([known]);
+        expect(await beats.consumeGrant(grant.id, [fresh, known, sibling], NOW)).to.equal('replayed');
+        expect(await beats.remember([known])).to.equal(false);
+        expect(await beats.consumeGrant(grant.id, [fresh, sibling], NOW)).to.equal('consumed');
+        expect(await beats.remember([fresh])).to.equal(false);
+      });
+
+      it('is burnt by the last failed attempt', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const stored = async () => (await beats.findGrant(grant.codeHash))?.grant;
+        for (let attempt = 1; attempt <= 2; attempt++) {
+          await beats.countFailedAttempt(grant.id, 3, seconds(attempt));
+          expect(await stored()).to.deep.include({ attempts: attempt, consumedAt: null });
+        }
+        await beats.countFailedAttempt(grant.id, 3, seconds(3));
+        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: seconds(3) });
+        await beats.countFailedAttempt(grant.id, 3, seconds(4));
+        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: seconds(3) });
+        expect(await beats.consumeGrant(grant.id, [], seconds(5))).to.equal('spent');
+      });
+    });
+
+    describe('a value that may be used once', () => {
+      it('is new once', async () => {
+        const beats = store.beats(tenantId);
+        const value = aUse();
+        expect(await beats.remember([value])).to.equal(true);
+        expect(await beats.remember([value])).to.equal(false);
+        expect(await beats.remember([])).to.equal(true);
+      });
+
+      it('of another kind is another value', async () => {
+        const beats = store.beats(tenantId);
+        const value = aUse('dpop_jti');
+        expect(await beats.remember([value, { ...value, kind: 'c_nonce' }])).to.equal(true);
+        expect(await beats.remember([{ ...value, kind: 'c_nonce' }])).to.equal(false);
+      });
+
+      it('is not remembered beside one that is known, whichever comes first', async () => {
+        const beats = store.beats(tenantId);
+        const [known, one, two] = [aUse(), aUse(), aUse()];
+        await beats.remember([known]);
+        expect(await beats.remember([one, known, two])).to.equal(false);
+        expect(await beats.remember([known])).to.equal(false);
+        expect(await beats.remember([two, one])).to.equal(true);
+      });
+
+      it('is a replay of itself when it is given twice', async () => {
+        const beats = store.beats(tenantId);
+        const value = aUse();
+        const { session, grant } = await openOffer(store, tenantId);
+        const twice = [value, { ...value }];
+        expect(await beats.remember(twice)).to.equal(false);
+        expect(await beats.consumeGrant(grant.id, twice, NOW)).to.equal('replayed');
+        const claim = await beats.claimCredentialRequest(session.publicId, twice);
+        expect(claim).to.deep.include({ session, replayed: 'dpop_jti' });
+        expect(await beats.remember([value])).to.equal(true);
+      });
+    });
+
+    describe('a credential request', () => {
+      it('spends its values and reads the session', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const [jti, nonce] = [aUse('dpop_jti'), aUse('c_nonce')];
+        const head = await beats.head();
+        expect(await beats.claimCredentialRequest(session.publicId, [jti, nonce])).to.deep.equal({
+          head,
+          session,
+        });
+        expect(await beats.remember([jti])).to.equal(false);
+        expect(await beats.remember([nonce])).to.equal(false);
+      });
+
+      it('names the value that was replayed and leaves nothing behind', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const head = await beats.head();
+        for (const kind of ['dpop_jti', 'c_nonce'] as const) {
+          const known = aUse(kind);
+          const fresh = [aUse('dpop_jti'), aUse('c_nonce')];
+          await beats.remember([known]);
+          for (const used of [
+            [...fresh, known],
+            [known, ...fresh],
+          ]) {
+            expect(await beats.claimCredentialRequest(session.publicId, used)).to.deep.equal({
+              head,
+              session,
+              replayed: kind,
+            });
+          }
+          expect(await beats.remember([known])).to.equal(false);
+          expect(await beats.remember(fresh)).to.equal(true);
+        }
+      });
+
+      it('finds no session of an unknown address and nothing at all of an unknown tenant', async () => {
+        const beats = store.beats(tenantId);
+        const head = await beats.head();
+        const value = aUse();
+        expect(await beats.claimCredentialRequest('none' as PublicId, [])).to.deep.equal({
+          head,
+          session: undefined,
+        });
+        const missing = 'nobody-yet' as TenantId;
+        expect(await store.beats(missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(
+          undefined,
+        );
+        await addTenant(store, { id: missing });
+        expect(await store.beats(missing).remember([value])).to.equal(true);
+      });
+    });
+
+    describe('an issuance', () => {
+      it('sets its bit and completes the session when all are set', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const [one, two] = [
+          aBatch(session, { issuedAt: seconds(1) }),
+          aBatch(session, { issuedAt: seconds(2), statusListId: null, firstCounter: null }),
+        ];
+        expect(await beats.recordIssuance(session.id, one, 0b10, 0b11, seconds(1))).to.deep.equal({
+          status: 'active',
+          version: 1,
+          changed: false,
+        });
+        expect((await beats.findSession(session.id))?.issuedMask).to.equal(0b10);
+        expect(await beats.recordIssuance(session.id, two, 0b01, 0b11, seconds(2))).to.deep.equal({
+          status: 'completed',
+          version: 2,
+          changed: true,
+        });
+        expect(await beats.findSession(session.id)).to.include({ status: 'completed', issuedMask: 0b11 });
+        expect(await beats.issuedBatches(session.id)).to.deep.equal([one, two]);
+        expect(await beats.sessionEvents(session.id, 0, 10)).to.deep.equal([
+          { sequence: 1, version: 1, status: 'active', at: NOW },
+          { sequence: 2, version: 2, status: 'completed', at: seconds(2) },
+        ]);
+      });
+
+      it('of the same credential again does not complete what is missing', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW);
+        expect(await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).to.include({
+          status: 'active',
+          changed: false,
+        });
+      });
+
+      it('on a completed session is recorded and changes nothing else, annotated or not', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        await beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW);
+        expect(await beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.deep.equal({
+          status: 'completed',
+          version: 2,
+          changed: false,
+        });
+        await beats.recordOutcome({ ...session, version: 2 }, undefined, { deliveries: [] }, NOW);
+        expect(await beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.deep.equal({
+          status: 'completed',
+          version: 3,
+          changed: false,
+        });
+        expect(await beats.issuedBatches(session.id)).to.have.length(3);
+        expect(await beats.sessionEvents(session.id, 0, 10)).to.have.length(2);
+      });
+
+      it('is refused when the session failed, expired or is gone', async () => {
+        const beats = store.beats(tenantId);
+        for (const status of ['failed', 'expired'] as const) {
+          const { session } = await openOffer(store, tenantId, { session: { status } });
+          expect(await beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.equal(undefined);
+          expect(await beats.issuedBatches(session.id)).to.deep.equal([]);
+          expect(await beats.findSession(session.id)).to.deep.equal(session);
+        }
+        const gone = aSession(tenantId, { id: 'gone' as SessionId });
+        expect(await beats.recordIssuance(gone.id, aBatch(gone), 1, 1, NOW)).to.equal(undefined);
+        expect(await beats.issuedBatches(gone.id)).to.deep.equal([]);
+      });
+    });
+  });
+}

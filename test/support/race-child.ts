@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { race, type Track } from './races.ts';
+
+/** One of two processes over the same database: runs the race at a given time and prints what it achieved. */
+export type Assignment = {
+  readonly url: string;
+  readonly masterSecret: string;
+  readonly track: Track;
+  readonly count: number;
+  readonly runner: number;
+  /** Milliseconds since the epoch. */
+  readonly startsAt: number;
+};
+
+const assignment: Assignment = JSON.parse(process.argv[2] ?? '');
+const { url, masterSecret, track, count, runner, startsAt } = assignment;
+const store = await OrmStore.open({ url, poolSize: 10 }, new MasterCipher({ masterSecrets: [masterSecret] }));
+await store.beats(track.tenantId).head();
+await sleep(Math.max(0, startsAt - Date.now()));
+const result = await race(store, track, count, runner);
+console.log(JSON.stringify({ ...result, late: Math.max(0, Date.now() - startsAt) }));
+await store.close();

@@ -1,0 +1,330 @@
+import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
+import { CompactEncrypt, importJWK } from 'jose';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
+import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
+import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { type WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
+import { StatusChecker } from '../../../application/steps/check-status.ts';
+import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
+import { TenantViews } from '../../../application/steps/tenant-views.ts';
+import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
+import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
+import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
+import { RemoteStatusLists } from '../../../application/verification/remote-status-lists.ts';
+import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
+import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
+import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
+import { SavePresentationConfiguration } from '../../../application/verification/write-presentation-configurations.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
+import { prepareSdJwt, sealSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
+import { type KeyChain, type KeyUsage, signingChain } from '../../../domain/keys/key-chain.ts';
+import { signingKey } from '../../../domain/keys/signing-key.ts';
+import type { Session, VerificationRequest } from '../../../domain/sessions/session.ts';
+import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
+import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+
+export const PUBLIC_URL = 'https://vidimus.example';
+export const ACME = 'acme' as TenantId;
+export const VCT = 'urn:card:1';
+
+export class SetClock extends Clock {
+  time = new Date('2026-06-01T12:00:00Z').getTime();
+  override now(): Date {
+    return new Date(this.time);
+  }
+}
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+class FakeSettings extends ServiceSettings {
+  override readonly publicUrl = PUBLIC_URL;
+  override readonly version = '0';
+  override readonly sessionTtlSeconds = 86_400;
+  override readonly statusDefaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
+  override readonly rootClient = { clientId: 'root', secret: 'root' };
+  override readonly nonceKeys = [];
+  override readonly txCodeKey = Buffer.alloc(32);
+}
+export class FakeRemote extends Remote {
+  readonly calls: { url: string; accept: string | undefined }[] = [];
+  answer: (url: string) => RemoteResponse | RemoteError = () =>
+    new RemoteError('unreachable', 'nobody there');
+  override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
+    this.calls.push({ url, accept: options.headers?.['accept'] });
+    await new Promise((resolve) => setImmediate(resolve));
+    const answer = this.answer(url);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  }
+}
+export type WebhookCall = {
+  readonly body: JsonObject & { readonly credentials: readonly JsonObject[] };
+  readonly deliveryId: string;
+};
+export class FakeWebhooks extends Webhooks {
+  readonly calls: WebhookCall[] = [];
+  answer: Json | WebhookError | undefined;
+  beforeAnswer: () => Promise<void> = async () => {};
+  override async post(_: unknown, body: Json, { deliveryId }: { readonly deliveryId: string }) {
+    this.calls.push({ body: body as WebhookCall['body'], deliveryId });
+    await this.beforeAnswer();
+    if (this.answer instanceof Error) throw this.answer;
+    return { status: 200, body: this.answer };
+  }
+}
+export class FakeOwnLists extends OwnStatusLists {
+  readonly entries = new Map<string, number>();
+  override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
+    return this.entries.get(`${tenantId}/${listId}/${index}`);
+  }
+}
+
+export type Holder = { readonly jwk: PublicJwk; readonly privateKey: KeyObject };
+export function makeHolder(): Holder {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const jwk = readPublicJwk(publicKey.export({ format: 'jwk' }));
+  if (jwk === undefined) throw new Error('unreadable');
+  return { jwk, privateKey };
+}
+
+/** Everything between the routes and the outside, with one tenant that verifies and issues. */
+export class World {
+  readonly clock = new SetClock();
+  readonly random = new NodeRandom();
+  readonly store = new MemoryStore();
+  readonly remote = new FakeRemote();
+  readonly webhooks = new FakeWebhooks();
+  readonly ownStatusLists = new FakeOwnLists();
+  readonly eventBus = new InProcessEventBus();
+  readonly signatures = new NodeSignatures();
+  readonly certificates = new NodeCertificates();
+  readonly encryption = new NodeEncryption();
+  readonly settings = new FakeSettings();
+  readonly tenantViews = new TenantViews({ store: this.store });
+  readonly holder = makeHolder();
+  readonly kms: KmsRegistry;
+  readonly remoteStatusLists: RemoteStatusLists;
+  readonly statusChecker: StatusChecker;
+  readonly createPresentationRequest: CreatePresentationRequest;
+  readonly serveRequestObject: ServeRequestObject;
+  readonly receiveResponse: ReceiveResponse;
+  readonly saveConfiguration: SavePresentationConfiguration;
+  /** An issuer whose keys are not ours. */
+  issuer: KeyChain = undefined as unknown as KeyChain;
+
+  constructor() {
+    const log = new SilentLog();
+    const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+    const provider = new LocalKms({ name: 'local', cipher, random: this.random });
+    this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+    this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
+    this.statusChecker = new StatusChecker(this);
+    this.createPresentationRequest = new CreatePresentationRequest(this);
+    this.serveRequestObject = new ServeRequestObject(this);
+    this.saveConfiguration = new SavePresentationConfiguration(this);
+    this.receiveResponse = new ReceiveResponse({
+      ...this,
+      presentationVerifier: new PresentationVerifier(this),
+      resultDelivery: new ResultDelivery({ ...this, log }),
+      sessionOutcomes: new SessionOutcomes(this),
+    });
+  }
+
+  static async make(): Promise<World> {
+    const world = new World();
+    await world.addTenant(ACME);
+    world.issuer = await world.keyChain('elsewhere', 'signing', ['signing']);
+    return world;
+  }
+
+  async addTenant(id: TenantId): Promise<void> {
+    const now = this.clock.now();
+    const settings = {
+      description: null,
+      status: 'active',
+      sessionConfig: null,
+      statusListConfig: null,
+    } as const;
+    const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
+    await this.store.forService(({ tenants }) => tenants.add(tenant));
+    const chains = [
+      await this.keyChain(id, 'access', ['access']),
+      await this.keyChain(id, 'signing', ['signing']),
+    ];
+    await this.store.forTenant(id, async ({ keyChains }) => {
+      for (const chain of chains) await keyChains.add(chain);
+    });
+  }
+
+  keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
+    const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
+    const wanted = { tenantId, id, usages, subjectName: `${tenantId} ${id}`, dnsName: 'vidimus.example' };
+    return createKeyChain({ ...this, certificateAuthority }, wanted);
+  }
+
+  async caller(tenantId = ACME, allowed: readonly string[] | null = null): Promise<TenantCaller> {
+    const head = await this.store.beats(tenantId).head();
+    if (head === undefined) throw new Error('no such tenant');
+    return {
+      tenantId,
+      clientId: 'client',
+      roles: ['presentation:manage', 'presentation:request'],
+      allowedPresentationConfigs: allowed,
+      allowedIssuanceConfigs: null,
+      view: this.tenantViews.of(head),
+    };
+  }
+
+  async configure(changes: JsonObject = {}, tenantId = ACME): Promise<void> {
+    const body = PresentationConfigurationBody.parse({
+      id: 'card',
+      dcql_query: query({ id: 'card' }),
+      webhook: { url: 'https://shop.example/hook' },
+      trustAnchors: [{ certificate: pemOf(this.issuer) }, { keyChainId: 'signing' }],
+      ...changes,
+    });
+    await this.saveConfiguration.execute(await this.caller(tenantId), body);
+  }
+
+  /** Opens a session and fetches its request as a wallet does. */
+  async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
+    const { tenantId = ACME, body = {} } = options;
+    const offer = await this.createPresentationRequest.execute(await this.caller(tenantId), {
+      response_type: 'uri',
+      requestId: 'card',
+      ...body,
+    });
+    const session = await this.session(offer.session, tenantId);
+    const text = await this.serveRequestObject.execute(tenantId, session.publicId);
+    const claims = parseCompactJws(text)?.payload ?? {};
+    const request = session.request as VerificationRequest;
+    return { tenantId, session, publicId: session.publicId, request, claims, text };
+  }
+
+  async session(id: string, tenantId = ACME): Promise<Session> {
+    const session = await this.store.beats(tenantId).findSession(id as Session['id']);
+    if (session === undefined) throw new Error('no such session');
+    return session;
+  }
+
+  sign(chain: KeyChain, input: string): Uint8Array {
+    return this.kms.sign(signingKey(chain.tenantId, chain.active.key), input) as Uint8Array;
+  }
+
+  get seconds(): number {
+    return Math.floor(this.clock.time / 1000);
+  }
+}
+
+export type Asked = {
+  readonly tenantId: TenantId;
+  readonly session: Session;
+  readonly publicId: PublicId;
+  readonly request: VerificationRequest;
+  readonly claims: JsonObject;
+  readonly text: string;
+};
+
+export function query(...credentials: readonly JsonObject[]): JsonObject {
+  return {
+    credentials: credentials.map((credential) => ({
+      format: 'dc+sd-jwt',
+      meta: { vct_values: [VCT] },
+      claims: [{ path: ['name'] }],
+      ...credential,
+    })),
+  };
+}
+
+export function pemOf(chain: KeyChain): string {
+  return writePemCertificates([chain.root?.certificate ?? '']);
+}
+
+export type Changes = {
+  readonly header?: JsonObject;
+  readonly visible?: JsonObject;
+  readonly claims?: JsonObject;
+  readonly issuer?: KeyChain;
+  readonly holder?: Holder;
+  readonly kbHeader?: JsonObject;
+  readonly kb?: Readonly<Record<string, Json | undefined>>;
+  readonly kbSignature?: (signature: Buffer) => Uint8Array;
+  readonly issuerSignature?: (signature: Uint8Array) => Uint8Array;
+  /** Changes the SD-JWT before it is bound. */
+  readonly credential?: (text: string) => string;
+  /** Changes the whole presentation. */
+  readonly text?: (text: string) => string;
+};
+
+/** A presentation that is right in every respect that `changes` does not touch. */
+export function present(world: World, asked: Asked, changes: Changes = {}): string {
+  const { issuer = world.issuer, holder = world.holder } = changes;
+  const now = world.seconds;
+  const prepared = prepareSdJwt({
+    header: defined({ alg: 'ES256', typ: 'dc+sd-jwt', x5c: signingChain(issuer), ...changes.header }),
+    alwaysVisible: defined({ vct: VCT, iat: now - 100, cnf: { jwk: world.holder.jwk }, ...changes.visible }),
+    claims: { name: 'Erika', age: 42, over18: false, ...changes.claims },
+    frame: readDisclosureFrame({ _sd: ['name', 'age', 'over18'], _sd_decoy: 1 }),
+    randomBytes: (length) => world.random.bytes(length),
+  });
+  const signature = world.sign(issuer, prepared.signingInput);
+  const sealed = sealSdJwt(prepared, changes.issuerSignature?.(signature) ?? signature);
+  const credential = changes.credential?.(sealed) ?? sealed;
+  const payload = defined({
+    iat: now,
+    aud: asked.request.clientId,
+    nonce: asked.request.nonce,
+    sd_hash: hash('sha256', credential, 'base64url'),
+    ...changes.kb,
+  });
+  const input = buildSigningInput(defined({ alg: 'ES256', typ: 'kb+jwt', ...changes.kbHeader }), payload);
+  const raw = sign('sha256', Buffer.from(input), { key: holder.privateKey, dsaEncoding: 'ieee-p1363' });
+  const text = credential + joinCompact(input, changes.kbSignature?.(raw) ?? raw);
+  return changes.text?.(text) ?? text;
+}
+
+function defined(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return JSON.parse(JSON.stringify(members)) as JsonObject;
+}
+
+export type Encrypted = {
+  readonly enc?: string;
+  readonly alg?: string;
+  readonly header?: Record<string, unknown>;
+  readonly jwk?: JsonObject;
+};
+
+export async function encrypt(asked: Asked, plaintext: unknown, changes: Encrypted = {}): Promise<string> {
+  const jwk = changes.jwk ?? asked.request.encryption?.publicJwk ?? {};
+  const { enc = 'A256GCM', alg = 'ECDH-ES' } = changes;
+  const text = typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext);
+  return new CompactEncrypt(new TextEncoder().encode(text))
+    .setProtectedHeader({ alg, enc, kid: String(jwk['kid']), ...changes.header })
+    .encrypt(await importJWK({ ...jwk, alg }, alg));
+}
+
+/** The form of a right answer in the mode that was asked for. */
+export async function formOf(asked: Asked, vpToken: unknown): Promise<Record<string, string>> {
+  const { state, responseMode } = asked.request;
+  if (responseMode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
+  return { response: await encrypt(asked, { vp_token: vpToken, state }) };
+}

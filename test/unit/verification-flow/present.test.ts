@@ -1,0 +1,265 @@
+import { hash, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { ACME, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
+
+async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('A presentation', () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await World.make();
+  });
+
+  for (const responseMode of ['direct_post', 'direct_post.jwt']) {
+    it(`is verified and handed to the backend once, with ${responseMode}`, async () => {
+      await world.configure({ responseMode });
+      const woken: string[] = [];
+      world.eventBus.subscribe((wakeUp) => woken.push(wakeUp.type));
+      const asked = await world.request();
+      const form = await formOf(asked, { card: [present(world, asked)] });
+      world.webhooks.beforeAnswer = async () => {
+        const during = await world.session(asked.session.id);
+        expect([during.status, during.outcome?.deliveries?.[0]?.result]).to.deep.equal([
+          'fetched',
+          'pending',
+        ]);
+      };
+      expect(await world.receiveResponse.execute(ACME, asked.publicId, form)).to.deep.equal({});
+
+      const session = await world.session(asked.session.id);
+      expect(session.status).to.equal('completed');
+      expect(session.outcome?.credentials).to.deep.equal([{ id: 'card', values: { name: 'Erika' } }]);
+      expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
+      expect(session.outcome?.report).to.have.length(11);
+      expect(world.webhooks.calls).to.have.length(1);
+      expect(world.webhooks.calls[0]?.body).to.deep.equal({
+        session: session.id,
+        credentials: [{ id: 'card', values: { name: 'Erika' } }],
+      });
+      expect(woken).to.deep.equal(['session', 'session', 'session']);
+    });
+  }
+
+  it('is asked for with a request object as wallets want it', async () => {
+    await world.configure({ attached: [{ format: 'x', data: { a: 1 }, credential_ids: ['card'] }] });
+    const asked = await world.request();
+    const jws = parseCompactJws(asked.text);
+    const [leaf = ''] = jws?.header['x5c'] as string[];
+    const certificate = new X509Certificate(Buffer.from(leaf, 'base64'));
+    expect(jws?.header).to.include({ typ: 'oauth-authz-req+jwt', alg: 'ES256' });
+    expect(certificate.subject).to.not.equal(certificate.issuer);
+    expect(asked.claims).to.deep.include({
+      response_type: 'vp_token',
+      response_mode: 'direct_post.jwt',
+      client_id: `x509_hash:${hash('sha256', Buffer.from(leaf, 'base64'), 'base64url')}`,
+      aud: 'https://self-issued.me/v2',
+      response_uri: `${PUBLIC_URL}/acme/response/${asked.publicId}`,
+      dcql_query: query({ id: 'card' }),
+      verifier_info: [{ format: 'x', data: { a: 1 }, credential_ids: ['card'] }],
+      iat: world.seconds,
+      exp: world.seconds + 300,
+    });
+    const metadata = asked.claims['client_metadata'] as { jwks: { keys: Record<string, string>[] } };
+    expect(Object.keys(metadata)).to.have.members([
+      'vp_formats_supported',
+      'jwks',
+      'encrypted_response_enc_values_supported',
+    ]);
+    expect(metadata.jwks.keys[0]).to.include({ alg: 'ECDH-ES', use: 'enc' }).and.not.have.property('d');
+    const ids = [asked.session.id, asked.publicId, asked.request.nonce, asked.request.state];
+    expect(new Set(ids).size).to.equal(4);
+  });
+
+  it('gives each request a key of its own', async () => {
+    await world.configure();
+    const [one, other] = [await world.request(), await world.request()];
+    expect(one.request.encryption?.publicJwk['x']).to.not.equal(other.request.encryption?.publicJwk['x']);
+  });
+
+  it('serves the same bytes again, and none after the answer', async () => {
+    await world.configure();
+    const asked = await world.request();
+    expect(await world.serveRequestObject.execute(ACME, asked.publicId)).to.equal(asked.text);
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    await world.receiveResponse.execute(ACME, asked.publicId, form);
+    const failure = await failureOf(world.serveRequestObject.execute(ACME, asked.publicId));
+    expect(failure.code).to.equal('gone');
+  });
+
+  it('signs a copy that carries the nonce of the wallet', async () => {
+    await world.configure();
+    const asked = await world.request();
+    const text = await world.serveRequestObject.execute(ACME, asked.publicId, { wallet_nonce: 'w-1' });
+    expect(parseCompactJws(text)?.payload).to.deep.equal({ ...asked.claims, wallet_nonce: 'w-1' });
+  });
+
+  const badParameters = {
+    'a nonce that is too long': { wallet_nonce: 'a'.repeat(513) },
+    'a nonce with a control character': { wallet_nonce: 'a\u0001' },
+    'metadata that is no JSON': { wallet_metadata: '{' },
+    'no common format': { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' },
+    'no common prefix': { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' },
+  };
+  for (const [what, parameters] of Object.entries(badParameters)) {
+    it(`refuses a fetch with ${what}`, async () => {
+      await world.configure();
+      const { publicId } = await world.request();
+      const failure = await failureOf(world.serveRequestObject.execute(ACME, publicId, parameters));
+      expect(failure.code).to.equal('invalid_request');
+    });
+  }
+
+  it('is neither fetched nor answered after its time, or under an address of another tenant', async () => {
+    await world.configure();
+    await world.addTenant('other' as typeof ACME);
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const elsewhere = 'other' as typeof ACME;
+    expect((await failureOf(world.serveRequestObject.execute(elsewhere, asked.publicId))).code).to.equal(
+      'not_found',
+    );
+    expect((await failureOf(world.receiveResponse.execute(elsewhere, asked.publicId, form))).code).to.equal(
+      'not_found',
+    );
+    world.clock.time += 301_000;
+    expect((await failureOf(world.serveRequestObject.execute(ACME, asked.publicId))).code).to.equal('gone');
+    expect((await failureOf(world.receiveResponse.execute(ACME, asked.publicId, form))).code).to.equal(
+      'gone',
+    );
+  });
+
+  it('sends the browser back with a code of which only the hash stays', async () => {
+    await world.configure({ redirectUri: 'https://shop.example/done?s={sessionId}#top' });
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const { redirect_uri = '' } = await world.receiveResponse.execute(ACME, asked.publicId, form);
+    const url = new URL(redirect_uri);
+    const { outcome } = await world.session(asked.session.id);
+    expect(url.searchParams.get('s')).to.equal(asked.session.id);
+    expect(url.hash).to.equal('#top');
+    expect(outcome?.responseCodeHash).to.equal(
+      hash('sha256', url.searchParams.get('response_code') ?? '', 'base64url'),
+    );
+    expect(outcome?.redirectUri).to.equal(`https://shop.example/done?s=${asked.session.id}#top`);
+  });
+
+  it('lets the backend choose another address, if it is one', async () => {
+    await world.configure({ redirectUri: 'https://shop.example/done' });
+    for (const [wanted, host] of [
+      ['https://elsewhere.example/', 'elsewhere.example'],
+      ['javascript:alert(1)', 'shop.example'],
+    ] as const) {
+      world.webhooks.answer = { redirectUri: wanted };
+      const asked = await world.request();
+      const form = await formOf(asked, { card: [present(world, asked)] });
+      const reply = await world.receiveResponse.execute(ACME, asked.publicId, form);
+      expect(new URL(reply.redirect_uri ?? '').host).to.equal(host);
+    }
+  });
+
+  it('fails when the backend does not take it, after one attempt', async () => {
+    await world.configure();
+    world.webhooks.answer = new WebhookError('bad_status', 'it said no', { status: 500 });
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const failure = await failureOf(world.receiveResponse.execute(ACME, asked.publicId, form));
+    const { status, outcome } = await world.session(asked.session.id);
+    expect([failure.code, status, outcome?.failure?.code]).to.deep.equal([
+      'invalid_request',
+      'failed',
+      'webhook_failed',
+    ]);
+    expect(outcome?.deliveries?.[0]).to.include({ result: 'failed', detail: 'it said no' });
+    expect(world.webhooks.calls).to.have.length(1);
+  });
+
+  it('is processed once however many callers send it', async () => {
+    await world.configure();
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const results = await Promise.allSettled(
+      Array.from({ length: 50 }, () => world.receiveResponse.execute(ACME, asked.publicId, form)),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+    expect(world.webhooks.calls).to.have.length(1);
+    expect((await world.session(asked.session.id)).status).to.equal('completed');
+  });
+
+  it('completes although the wallet fetches once more meanwhile', async () => {
+    await world.configure();
+    const offer = await world.createPresentationRequest.execute(await world.caller(), {
+      response_type: 'uri',
+      requestId: 'card',
+    });
+    const session = await world.session(offer.session);
+    const request = session.request as Extract<typeof session.request, { kind: 'verification' }>;
+    const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };
+    world.webhooks.beforeAnswer = async () => {
+      await world.store.beats(ACME).fetchSession(session.publicId, world.clock.now());
+    };
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    await world.receiveResponse.execute(ACME, asked.publicId, form);
+    expect((await world.session(session.id)).status).to.equal('completed');
+  });
+
+  it('does not leave a session open when something of ours breaks', async () => {
+    await world.configure();
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    world.webhooks.answer = new Error('a bug') as WebhookError;
+    let thrown: unknown;
+    await world.receiveResponse.execute(ACME, asked.publicId, form).catch((error: unknown) => {
+      thrown = error;
+    });
+    const { status, outcome } = await world.session(asked.session.id);
+    expect(thrown).to.have.property('message', 'a bug');
+    expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'internal_error']);
+  });
+
+  it('without a redirect may also be asked for across devices', async () => {
+    await world.configure();
+    const body = { response_type: 'uri', requestId: 'card' } as const;
+    const offer = await world.createPresentationRequest.execute(await world.caller(), body);
+    expect(offer.crossDeviceUri).to.equal(offer.uri);
+    expect(offer.uri).to.match(
+      /^openid4vp:\/\/\?client_id=x509_hash%3A[^&]+&request_uri=https%3A%2F%2F[^&]+$/,
+    );
+    expect(offer.uri).to.not.include(offer.session);
+    const redirected = await world.createPresentationRequest.execute(await world.caller(), {
+      ...body,
+      redirectUri: 'https://shop.example/',
+    });
+    expect(redirected).to.not.have.property('crossDeviceUri');
+  });
+
+  it('is not asked for by a client that may not use the configuration', async () => {
+    await world.configure();
+    const caller = await world.caller(ACME, ['another']);
+    const body = { response_type: 'uri', requestId: 'card' } as const;
+    expect((await failureOf(world.createPresentationRequest.execute(caller, body))).code).to.equal(
+      'forbidden',
+    );
+  });
+
+  it('never shows the webhook key in the stored offer', async () => {
+    await world.configure();
+    const webhook = {
+      url: 'https://s.example',
+      auth: { type: 'apiKey', config: { headerName: 'k', value: 'v-secret' } },
+    };
+    const { request } = await world.request({ body: { webhook } });
+    expect(JSON.stringify(request.offerRequest)).to.not.include('v-secret');
+    expect(request.webhook).to.deep.equal(webhook);
+  });
+});

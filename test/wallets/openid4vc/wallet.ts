@@ -1,0 +1,258 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
+import {
+  type CallbackContext,
+  clientAuthenticationAnonymous,
+  type Jwk,
+  type JwtSigner,
+  setGlobalConfig,
+} from '@openid4vc/oauth2';
+import { Openid4vciClient } from '@openid4vc/openid4vci';
+import { Openid4vpClient } from '@openid4vc/openid4vp';
+import { CompactEncrypt, exportJWK, importJWK, importX509, jwtVerify, SignJWT } from 'jose';
+
+type Key = { readonly privateKey: KeyObject; readonly publicJwk: Jwk };
+
+export type StoredCredential = {
+  readonly configurationId: string;
+  readonly text: string;
+  readonly holder: Key;
+};
+
+export type PresentationRequest = {
+  readonly clientId: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** Paths of the claims that the verifier asks for, dotted, per query. */
+  readonly asked: Readonly<Record<string, readonly string[]>>;
+};
+
+/**
+ * A wallet made of other people's code: the @openid4vc packages speak the protocols, jose signs and encrypts. It
+ * shares nothing with the service, so what it accepts is evidence.
+ */
+export class Openid4vcWallet {
+  readonly credentials: StoredCredential[] = [];
+  readonly #keys = new Map<string, Key>();
+  readonly #vci: Openid4vciClient;
+  readonly #vp: Openid4vpClient;
+
+  constructor(fetch: typeof globalThis.fetch = globalThis.fetch) {
+    // Plain http is only for loopback addresses, as in a demonstration.
+    setGlobalConfig({ allowInsecureUrls: true });
+    const callbacks = this.#callbacks(fetch);
+    this.#vci = new Openid4vciClient({ callbacks });
+    this.#vp = new Openid4vpClient({ callbacks });
+  }
+
+  resolveOffer(uri: string) {
+    return this.#vci.resolveCredentialOffer(uri);
+  }
+
+  /** Runs the whole pre-authorized code flow and keeps the credentials. */
+  async accept(
+    uri: string,
+    options: { readonly txCode?: string } = {},
+  ): Promise<readonly StoredCredential[]> {
+    const credentialOffer = await this.#vci.resolveCredentialOffer(uri);
+    const issuerMetadata = await this.#vci.resolveIssuerMetadata(credentialOffer.credential_issuer);
+    const dpopKey = await this.#newKey();
+    const dpopSigner = { method: 'jwk' as const, alg: 'ES256', publicJwk: dpopKey.publicJwk };
+    const token = await this.#vci.retrievePreAuthorizedCodeAccessTokenFromOffer({
+      credentialOffer,
+      issuerMetadata,
+      dpop: { signer: dpopSigner },
+      ...(options.txCode === undefined ? {} : { txCode: options.txCode }),
+    });
+    const received: StoredCredential[] = [];
+    for (const credentialConfigurationId of credentialOffer.credential_configuration_ids) {
+      const holder = await this.#newKey();
+      const { c_nonce: nonce } = await this.#vci.requestNonce({ issuerMetadata });
+      const { jwt } = await this.#vci.createCredentialRequestJwtProof({
+        issuerMetadata,
+        credentialConfigurationId,
+        nonce,
+        signer: { method: 'jwk', alg: 'ES256', publicJwk: holder.publicJwk },
+      });
+      const { credentialResponse } = await this.#vci.retrieveCredentials({
+        issuerMetadata,
+        credentialConfigurationId,
+        accessToken: token.accessTokenResponse.access_token,
+        proofs: { jwt: [jwt] },
+        dpop: { signer: dpopSigner, ...token.dpop },
+      });
+      for (const entry of credentialResponse.credentials ?? []) {
+        const text = String((entry as { credential: unknown }).credential);
+        await verifyIssuerSignature(text);
+        received.push({ configurationId: credentialConfigurationId, text, holder });
+      }
+    }
+    this.credentials.push(...received);
+    return received;
+  }
+
+  /** Fetches and verifies a signed presentation request. */
+  async readRequest(uri: string): Promise<PresentationRequest> {
+    const parsed = this.#vp.parseOpenid4vpAuthorizationRequest({ authorizationRequest: uri });
+    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
+      authorizationRequestPayload: parsed.params,
+    });
+    const payload = resolved.authorizationRequestPayload as Record<string, unknown>;
+    const query = payload['dcql_query'] as {
+      credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[];
+    };
+    return {
+      clientId: String(payload['client_id']),
+      payload,
+      asked: Object.fromEntries(
+        query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))]),
+      ),
+    };
+  }
+
+  /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
+  async present(
+    request: PresentationRequest,
+    credential: StoredCredential,
+  ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
+    const { payload, asked } = request;
+    const vpToken: Record<string, string[]> = {};
+    for (const [id, claims] of Object.entries(asked)) {
+      const names = new Set(claims.flatMap((claim) => claim.split('.')));
+      vpToken[id] = [await presentation(credential, names, String(payload['nonce']), request.clientId)];
+    }
+    const authorizationRequestPayload = payload as Parameters<
+      Openid4vpClient['createOpenid4vpAuthorizationResponse']
+    >[0]['authorizationRequestPayload'];
+    const encrypted = payload['response_mode'] === 'direct_post.jwt';
+    const created = await this.#vp.createOpenid4vpAuthorizationResponse({
+      authorizationRequestPayload,
+      authorizationResponsePayload: { vp_token: vpToken as never },
+      ...(encrypted
+        ? {
+            jarm: {
+              encryption: { nonce: randomBytes(12).toString('base64url') },
+              serverMetadata: {
+                authorization_signing_alg_values_supported: [],
+                authorization_encryption_alg_values_supported: ['ECDH-ES'],
+                authorization_encryption_enc_values_supported: ['A256GCM', 'A128GCM'],
+              },
+            },
+          }
+        : {}),
+    });
+    const { response } = await this.#vp.submitOpenid4vpAuthorizationResponse({
+      authorizationRequestPayload: authorizationRequestPayload as never,
+      authorizationResponsePayload: created.authorizationResponsePayload,
+      ...(created.jarm === undefined ? {} : { jarm: created.jarm }),
+    });
+    const body = (await (response as unknown as Response).json()) as Record<string, unknown>;
+    return { status: response.status, body };
+  }
+
+  async #newKey(): Promise<Key> {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { kty, crv, x, y } = await exportJWK(publicKey);
+    const key = { privateKey, publicJwk: { kty, crv, x, y } as Jwk };
+    this.#keys.set(String(x), key);
+    return key;
+  }
+
+  #callbacks(fetch: typeof globalThis.fetch): CallbackContext {
+    return {
+      fetch: fetch as never,
+      hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
+      generateRandom: (length) => randomBytes(length),
+      clientAuthentication: clientAuthenticationAnonymous(),
+      signJwt: async (signer, { header, payload }) => {
+        const publicJwk = signer.method === 'jwk' ? signer.publicJwk : undefined;
+        const key = this.#keys.get(String(publicJwk?.x));
+        if (publicJwk === undefined || key === undefined) throw new Error('the wallet has no such key');
+        const jwt = await new SignJWT(payload as never)
+          .setProtectedHeader({ ...header, alg: 'ES256' } as never)
+          .sign(key.privateKey);
+        return { jwt, signerJwk: publicJwk };
+      },
+      verifyJwt: verifySigner,
+      encryptJwe: async (encryptor, data) => {
+        const { alg, enc, publicJwk, kid, apu, apv } = encryptor;
+        const keyId = kid ?? publicJwk.kid;
+        const jwe = new CompactEncrypt(new TextEncoder().encode(data)).setProtectedHeader({
+          alg,
+          enc,
+          ...(keyId === undefined ? {} : { kid: keyId }),
+        });
+        jwe.setKeyManagementParameters({
+          ...(apu === undefined ? {} : { apu: Buffer.from(apu, 'base64url') }),
+          ...(apv === undefined ? {} : { apv: Buffer.from(apv, 'base64url') }),
+        });
+        return { encryptionJwk: publicJwk, jwe: await jwe.encrypt(await importJWK(publicJwk as never, alg)) };
+      },
+      decryptJwe: () => ({ decrypted: false as const }),
+      getX509CertificateMetadata: (certificate) => {
+        const { subjectAltName = '' } = new X509Certificate(Buffer.from(certificate, 'base64'));
+        const names = subjectAltName.split(', ');
+        const of = (prefix: string) =>
+          names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+        return { sanDnsNames: of('DNS:'), sanUriNames: of('URI:') };
+      },
+    };
+  }
+}
+
+async function verifySigner(signer: JwtSigner, { compact }: { compact: string }) {
+  const certificate = signer.method === 'x5c' ? signer.x5c[0] : undefined;
+  if (certificate === undefined) return { verified: false as const };
+  const key = await importX509(pem(certificate), signer.alg);
+  try {
+    await jwtVerify(compact, key, { typ: 'oauth-authz-req+jwt' });
+    return { verified: true as const, signerJwk: (await exportJWK(key)) as Jwk };
+  } catch {
+    return { verified: false as const };
+  }
+}
+
+async function verifyIssuerSignature(credential: string): Promise<void> {
+  const [jwt = ''] = credential.split('~');
+  const { x5c } = JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString()) as {
+    x5c: string[];
+  };
+  await jwtVerify(jwt, await importX509(pem(x5c[0] ?? ''), 'ES256'), { typ: 'dc+sd-jwt' });
+}
+
+function pem(certificate: string): string {
+  return `-----BEGIN CERTIFICATE-----\n${certificate}\n-----END CERTIFICATE-----`;
+}
+
+/** Keeps the disclosures of the wanted names and binds them to the request (RFC 9901 section 4.3). */
+async function presentation(
+  credential: StoredCredential,
+  names: ReadonlySet<string>,
+  nonce: string,
+  audience: string,
+) {
+  const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
+  const kept = disclosures.filter((disclosure) => {
+    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return parts.length === 2 || names.has(String(parts[1]));
+  });
+  const bound = [jwt, ...kept, ''].join('~');
+  const keyBinding = await new SignJWT({
+    nonce,
+    sd_hash: createHash('sha256').update(bound).digest('base64url'),
+  })
+    .setProtectedHeader({ alg: 'ES256', typ: 'kb+jwt' })
+    .setAudience(audience)
+    .setIssuedAt()
+    .sign(credential.holder.privateKey);
+  return bound + keyBinding;
+}
+
+/** What a credential says about its holder, for showing it. */
+export function readableClaims(text: string): Record<string, unknown> {
+  const [, ...disclosures] = text.split('~').slice(0, -1);
+  const claims: Record<string, unknown> = {};
+  for (const disclosure of disclosures) {
+    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    if (parts.length === 3) claims[String(parts[1])] = parts[2];
+  }
+  return claims;
+}
