@@ -49,7 +49,8 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
     info: {
       title: 'Vidimus',
       version: settings.version,
-      description: 'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
+      description:
+        'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
     },
     servers: [{ url: settings.publicUrl }],
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
@@ -74,7 +75,9 @@ function operation(route: Route): ZodOpenApiOperationObject {
   const query = asObject(route.query);
   const described = [
     ...(route.description === undefined ? [] : [route.description]),
-    ...(roles.length === 0 ? [] : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
+    ...(roles.length === 0
+      ? []
+      : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
   ];
   return {
     operationId: operationIdOf(route),

@@ -1,5 +1,4 @@
 import { assertMayGrant, type Client, type ClientCreation } from '../../domain/clients/client.ts';
-import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -8,6 +7,7 @@ import type { Secrets } from '../ports/secrets.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { makeSecret } from './client-secret.ts';
+import { assertFreeName } from './free-name.ts';
 import { assertWithinOwnRestrictions } from './restrictions.ts';
 
 type Ports = {
@@ -56,12 +56,5 @@ export class CreateClient {
     };
     await store.forTenant(caller.tenantId, ({ clients }) => clients.add(client));
     return client;
-  }
-}
-
-/** The root client stands in the configuration, not in the store, so the store cannot refuse its name. */
-export function assertFreeName(settings: ServiceSettings, clientId: string): void {
-  if (clientId === settings.rootClient.clientId) {
-    throw new Failure('conflict', 'a client of this id exists already');
   }
 }

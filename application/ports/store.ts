@@ -72,7 +72,6 @@ export type TenantRepositories = {
   readonly statusLists: {
     get(id: string): Promise<StatusList>;
     list(): Promise<StatusList[]>;
-    /** Lists with room left for a configuration: its own, and the shared ones. */
     add(list: StatusList): Promise<void>;
   };
 };
@@ -150,7 +149,7 @@ export type Beats = {
     now: Date,
   ): Promise<{ head: TenantHead; session: Session | undefined; changed: boolean } | undefined>;
 
-  /** @returns head, grant and its session in one read. */
+  /** @returns head and grant in one read. */
   findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
   /**
    * Consumes a grant and remembers `used` in one step.
@@ -162,8 +161,11 @@ export type Beats = {
     used: readonly UsedValue[],
     now: Date,
   ): Promise<'consumed' | 'spent' | 'replayed'>;
-  /** Counts a failed attempt; at `maximum` the grant is spent. */
-  countFailedAttempt(grantId: string, maximum: number, now: Date): Promise<void>;
+  /**
+   * Takes one of `maximum` attempts at a transaction code, before the code is compared: many guesses at once are no
+   * more than many one by one. @returns false when none is left or the grant is spent.
+   */
+  takeAttempt(grantId: string, maximum: number): Promise<boolean>;
 
   /** Remembers values. @returns whether all of them were new; if not, none is remembered. */
   remember(used: readonly UsedValue[]): Promise<boolean>;

@@ -4,7 +4,7 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
 import { makeSecret } from '../clients/client-secret.ts';
-import { assertFreeName } from '../clients/create-client.ts';
+import { assertFreeName } from '../clients/free-name.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';

@@ -45,7 +45,8 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       method: 'get',
       path: '/session',
       summary: 'List sessions',
-      description: 'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page.',
+      description:
+        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page.',
       query: SessionListQuery,
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import {
   type IssuanceRequest,
-  type Session,
   SESSION_STATUSES,
+  type Session,
   statusAt,
   type VerificationRequest,
 } from '../../../domain/sessions/session.ts';
@@ -73,7 +73,8 @@ export function toSessionView(session: Session, tenant: TenantName, now: Date) {
     ...(request?.kind === 'issuance' && issuanceFields(request)),
     ...(request?.kind === 'verification' && verificationFields(request, session)),
     notifications: outcome?.notifications ?? [],
-    redirectUri: outcome?.redirectUri ?? (request?.kind === 'verification' ? request.redirectUri : null) ?? null,
+    redirectUri:
+      outcome?.redirectUri ?? (request?.kind === 'verification' ? request.redirectUri : null) ?? null,
     credentials: outcome?.credentials,
     failure: outcome?.failure,
     report: outcome?.report,

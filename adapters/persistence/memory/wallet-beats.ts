@@ -9,7 +9,7 @@ type WalletBeats = Pick<
   Beats,
   | 'findGrant'
   | 'consumeGrant'
-  | 'countFailedAttempt'
+  | 'takeAttempt'
   | 'remember'
   | 'claimCredentialRequest'
   | 'recordIssuance'
@@ -49,12 +49,12 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         grants.put(tenantId, grantId, { ...grant, consumedAt: now });
         return 'consumed';
       }),
-    countFailedAttempt: (grantId, maximum, now) =>
+    takeAttempt: (grantId, maximum) =>
       pass(() => {
         const grant = grants.find(tenantId, grantId);
-        if (grant === undefined || grant.consumedAt !== null) return;
-        const attempts = grant.attempts + 1;
-        grants.put(tenantId, grantId, { ...grant, attempts, consumedAt: attempts >= maximum ? now : null });
+        if (grant === undefined || grant.consumedAt !== null || grant.attempts >= maximum) return false;
+        grants.put(tenantId, grantId, { ...grant, attempts: grant.attempts + 1 });
+        return true;
       }),
     remember: (used) => pass(() => use(used) === undefined),
     claimCredentialRequest: (publicId, used) =>

@@ -227,8 +227,8 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       if (typeof row?.['replayed'] === 'string') return 'replayed';
       return row?.['consumed'] === true ? 'consumed' : 'spent';
     },
-    async countFailedAttempt(grantId, maximum, now) {
-      await all(shared.COUNT_FAILED_ATTEMPT, grantId, maximum, now.getTime());
+    async takeAttempt(grantId, maximum) {
+      return (await one(shared.TAKE_ATTEMPT, grantId, maximum)) !== undefined;
     },
     async remember(used) {
       if (givenTwice(used) !== undefined) return false;

@@ -188,10 +188,8 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         }),
         () => 'replayed' as const,
       ),
-    countFailedAttempt: (grantId, maximum, now) =>
-      sql.single((run) => {
-        run.change(shared.COUNT_FAILED_ATTEMPT, tenantId, grantId, maximum, now.getTime());
-      }),
+    takeAttempt: (grantId, maximum) =>
+      sql.beat((run) => first(run, shared.TAKE_ATTEMPT, grantId, maximum) !== undefined),
     remember: (used) =>
       unlessReplayed(
         sql.beat((run) => {

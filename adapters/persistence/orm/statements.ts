@@ -40,11 +40,11 @@ export const FIND_GRANT = statement(
   `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
 );
 
-export const COUNT_FAILED_ATTEMPT = statement(
-  'count_failed_attempt',
-  `update grants set attempts = attempts + 1,
-     consumed_at = case when attempts + 1 >= $3 then $4 else consumed_at end
-   where tenant_id = $1 and id = $2 and consumed_at is null`,
+export const TAKE_ATTEMPT = statement(
+  'take_attempt',
+  `update grants set attempts = attempts + 1
+   where tenant_id = $1 and id = $2 and consumed_at is null and attempts < $3
+   returning id`,
 );
 
 export const TAKE_STATUS_RUN = statement(

@@ -139,7 +139,7 @@ export function describeIsolation(open: () => Store): void {
       const before = await picture(store, two);
       const beats = store.beats(one);
       await beats.fetchSession(session.publicId, NOW);
-      await beats.countFailedAttempt('same', 1, NOW);
+      await beats.takeAttempt('same', 1);
       await beats.consumeGrant('same', [aUse()], NOW);
       await beats.claimResponse(session.id, NOW);
       await beats.recordIssuance(session.id, aBatch(session), 2, 3, NOW);

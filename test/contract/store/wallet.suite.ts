@@ -65,19 +65,31 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.remember([fresh])).to.equal(false);
       });
 
-      it('is burnt by the last failed attempt', async () => {
+      it('has a bounded number of attempts', async () => {
         const { grant } = await openOffer(store, tenantId);
         const beats = store.beats(tenantId);
         const stored = async () => (await beats.findGrant(grant.codeHash))?.grant;
-        for (let attempt = 1; attempt <= 2; attempt++) {
-          await beats.countFailedAttempt(grant.id, 3, seconds(attempt));
+        for (let attempt = 1; attempt <= 3; attempt++) {
+          expect(await beats.takeAttempt(grant.id, 3)).to.equal(true);
           expect(await stored()).to.deep.include({ attempts: attempt, consumedAt: null });
         }
-        await beats.countFailedAttempt(grant.id, 3, seconds(3));
-        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: seconds(3) });
-        await beats.countFailedAttempt(grant.id, 3, seconds(4));
-        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: seconds(3) });
-        expect(await beats.consumeGrant(grant.id, [], seconds(5))).to.equal('spent');
+        expect(await beats.takeAttempt(grant.id, 3)).to.equal(false);
+        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: null });
+      });
+
+      it('gives many callers at once no more attempts', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const taken = await Promise.all(
+          Array.from({ length: 50 }, () => store.beats(tenantId).takeAttempt(grant.id, 5)),
+        );
+        expect(taken.filter(Boolean)).to.have.length(5);
+      });
+
+      it('has no attempt left once it is consumed', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        await beats.consumeGrant(grant.id, [], NOW);
+        expect(await beats.takeAttempt(grant.id, 5)).to.equal(false);
       });
     });
 

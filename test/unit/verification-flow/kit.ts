@@ -1,4 +1,4 @@
-import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
+import { createSecretKey, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 import { CompactEncrypt, importJWK } from 'jose';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
@@ -62,7 +62,7 @@ class FakeSettings extends ServiceSettings {
   override readonly statusDefaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
   override readonly rootClient = { clientId: 'root', secret: 'root' };
   override readonly nonceKeys = [];
-  override readonly txCodeKey = Buffer.alloc(32);
+  override readonly txCodeKey = createSecretKey(Buffer.alloc(32));
 }
 export class FakeRemote extends Remote {
   readonly calls: { url: string; accept: string | undefined }[] = [];

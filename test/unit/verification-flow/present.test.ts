@@ -55,7 +55,7 @@ describe('A presentation', () => {
     await world.configure({ attached: [{ format: 'x', data: { a: 1 }, credential_ids: ['card'] }] });
     const asked = await world.request();
     const jws = parseCompactJws(asked.text);
-    const [leaf = ''] = jws?.header['x5c'] as string[];
+    const [leaf = ''] = (jws?.header['x5c'] ?? []) as string[];
     const certificate = new X509Certificate(Buffer.from(leaf, 'base64'));
     expect(jws?.header).to.include({ typ: 'oauth-authz-req+jwt', alg: 'ES256' });
     expect(certificate.subject).to.not.equal(certificate.issuer);
