@@ -269,6 +269,8 @@ export type Changes = {
   readonly kb?: Readonly<Record<string, Json | undefined>>;
   readonly kbSignature?: (signature: Buffer) => Uint8Array;
   readonly issuerSignature?: (signature: Uint8Array) => Uint8Array;
+  /** Members of the issuer's payload as they are signed in the end. */
+  readonly payload?: JsonObject;
   /** Changes the SD-JWT before it is bound. */
   readonly credential?: (text: string) => string;
   /** Changes the whole presentation. */
@@ -286,8 +288,11 @@ export function present(world: World, asked: Asked, changes: Changes = {}): stri
     frame: readDisclosureFrame({ _sd: ['name', 'age', 'over18'], _sd_decoy: 1 }),
     randomBytes: (length) => world.random.bytes(length),
   });
-  const signature = world.sign(issuer, prepared.signingInput);
-  const sealed = sealSdJwt(prepared, changes.issuerSignature?.(signature) ?? signature);
+  const signingInput = changes.payload
+    ? rewrite(prepared.signingInput, changes.payload)
+    : prepared.signingInput;
+  const signature = world.sign(issuer, signingInput);
+  const sealed = sealSdJwt({ ...prepared, signingInput }, changes.issuerSignature?.(signature) ?? signature);
   const credential = changes.credential?.(sealed) ?? sealed;
   const payload = defined({
     iat: now,
@@ -300,6 +305,11 @@ export function present(world: World, asked: Asked, changes: Changes = {}): stri
   const raw = sign('sha256', Buffer.from(input), { key: holder.privateKey, dsaEncoding: 'ieee-p1363' });
   const text = credential + joinCompact(input, changes.kbSignature?.(raw) ?? raw);
   return changes.text?.(text) ?? text;
+}
+
+function rewrite(signingInput: string, changes: JsonObject): string {
+  const { header, payload } = parseCompactJws(`${signingInput}.`) ?? { header: {}, payload: {} };
+  return buildSigningInput(header, { ...payload, ...changes });
 }
 
 function defined(members: Readonly<Record<string, Json | undefined>>): JsonObject {

@@ -395,7 +395,7 @@ describe('A response is refused', () => {
         'duplicate_disclosure',
         { credential: (text) => `${text}${text.split('~')[1]}~` },
       ],
-      'N100 an unknown hash': ['unsupported_hash', { visible: { _sd_alg: 'SHA-256' } }],
+      'N100 an unknown hash': ['unsupported_hash', { payload: { _sd_alg: 'SHA-256' } }],
       'N102 crit in the issuer header': ['unsupported_crit', { header: { crit: ['x'] } }],
       'N102 crit in the KB header': ['unsupported_crit', { kbHeader: { crit: ['x'] } }],
       'N103 a broken signature': ['kb_signature', { kbSignature: flip }],

@@ -1,0 +1,96 @@
+/** The layers: domain, application, adapters, bootstrap; dependencies point inwards. */
+const builtins = (...names) => `^(node:)?(${names.join('|')})$`;
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'domain-is-pure',
+      comment: 'The domain knows no other layer.',
+      severity: 'error',
+      from: { path: '^domain/' },
+      to: { path: '^(application|adapters|bootstrap|config|test)/' },
+    },
+    {
+      name: 'domain-packages',
+      comment: 'zod describes documents of the protocols; nothing else comes from outside.',
+      severity: 'error',
+      from: { path: '^domain/' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
+        pathNot: 'node_modules/zod/',
+      },
+    },
+    {
+      name: 'domain-builtins',
+      comment: 'Hashes and synchronous codecs only.',
+      severity: 'error',
+      from: { path: '^domain/' },
+      to: { dependencyTypes: ['core'], pathNot: builtins('crypto', 'zlib') },
+    },
+    {
+      name: 'application-is-inside',
+      severity: 'error',
+      from: { path: '^application/' },
+      to: { path: '^(adapters|bootstrap|config|test)/' },
+    },
+    {
+      name: 'application-packages',
+      comment: 'zod for input schemas, lru-cache for bounded memory.',
+      severity: 'error',
+      from: { path: '^application/' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
+        pathNot: 'node_modules/(zod|lru-cache)/',
+      },
+    },
+    {
+      name: 'application-builtins',
+      comment: 'Hashes, codecs and their promise forms; everything that reaches the world is a port.',
+      severity: 'error',
+      from: { path: '^application/' },
+      to: { dependencyTypes: ['core'], pathNot: builtins('crypto', 'zlib', 'util') },
+    },
+    {
+      name: 'adapters-are-inside',
+      severity: 'error',
+      from: { path: '^adapters/' },
+      to: { path: '^(bootstrap|config|test)/' },
+    },
+    {
+      name: 'adapter-families-do-not-meet',
+      severity: 'error',
+      from: { path: '^adapters/([^/]+)/' },
+      to: { path: '^adapters/([^/]+)/', pathNot: '^adapters/$1/' },
+    },
+    {
+      name: 'only-bootstrap-wires',
+      severity: 'error',
+      from: { pathNot: '^bootstrap/' },
+      to: { path: 'node_modules/inversify/' },
+    },
+    {
+      name: 'config-reads-nothing-else',
+      severity: 'error',
+      from: { path: '^config/' },
+      to: { path: '^(application|adapters|bootstrap|test)/' },
+    },
+    {
+      name: 'product-never-tests',
+      severity: 'error',
+      from: { path: '^(domain|application|adapters|bootstrap|config)/' },
+      to: { path: '^test/|node_modules/@openid4vc/' },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^dist/' },
+  },
+};

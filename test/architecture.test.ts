@@ -1,0 +1,52 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { cruise, type ICruiseResult } from 'dependency-cruiser';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as {
+  forbidden: unknown[];
+  options: Record<string, unknown>;
+};
+const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config'];
+
+async function violations(paths: string[]): Promise<ICruiseResult> {
+  const { output } = await cruise(paths, {
+    ...rules.options,
+    baseDir: root,
+    validate: true,
+    ruleSet: { forbidden: rules.forbidden },
+  } as never);
+  return output as ICruiseResult;
+}
+
+describe('architecture', function () {
+  this.timeout(60_000);
+
+  it('keeps the layers apart', async () => {
+    const { summary, modules } = await violations(LAYERS);
+    expect(modules.filter((module) => module.source.startsWith('domain/')).length).to.be.greaterThan(20);
+    expect(summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`)).to.deep.equal(
+      [],
+    );
+  });
+
+  // Without a parser that knows TypeScript the tool sees no file and passes everything.
+  it('notices a planted violation of every kind', async () => {
+    const folder = `${root}domain/planted-violation`;
+    mkdirSync(folder, { recursive: true });
+    try {
+      writeFileSync(
+        `${folder}/planted.ts`,
+        "import { Store } from '../../application/ports/store.ts';\nimport express from 'express';\n" +
+          "import { readFileSync } from 'node:fs';\nexport const planted = [Store, express, readFileSync];\n",
+      );
+      const { summary } = await violations(['domain/planted-violation']);
+      const names = summary.violations.map(({ rule }) => rule.name);
+      expect(names).to.include.members(['domain-is-pure', 'domain-packages', 'domain-builtins']);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

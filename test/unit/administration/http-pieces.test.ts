@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { readClientCredentials } from '../../../adapters/http/oauth2/client-credentials.ts';
+import { buildOpenApi } from '../../../adapters/http/openapi.ts';
+import { reply, route } from '../../../adapters/http/route.ts';
+import {
+  documentationPage,
+  readDocumentationFile,
+} from '../../../adapters/http/service/documentation-page.ts';
+import { toHealthView } from '../../../adapters/http/service/health.view.ts';
+import { acceptKeyReferences, withKeyReferences } from '../../../adapters/http/shapes/key-reference.ts';
+import { CheckHealth } from '../../../application/health/check-health.ts';
+import { aWorld, codeOf } from './world.ts';
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('Client credentials', () => {
+  it('come in the header, percent-encoded or as they are, or in the body', () => {
+    const expected = { clientId: 'a:b', secret: 'x+y%z' };
+    expect(readClientCredentials(basic('a%3Ab:x%2By%25z'), {})).to.deep.equal(expected);
+    expect(readClientCredentials(basic('a%3Ab:x+y%z'), {})).to.deep.equal(expected);
+    expect(readClientCredentials(undefined, { client_id: 'a:b', client_secret: 'x+y%z' })).to.deep.equal(
+      expected,
+    );
+    expect(readClientCredentials(basic('a:b').replace('Basic', 'basic'), { client_id: 'a' })).to.deep.equal({
+      clientId: 'a',
+      secret: 'b',
+    });
+  });
+
+  it('are refused when they are missing, unreadable or contradict each other', async () => {
+    const code = (header: string | undefined, body = {}) => codeOf(() => readClientCredentials(header, body));
+    expect(await code(undefined, { client_id: 'a' })).to.equal('invalid_client');
+    for (const header of ['Bearer abc', 'Basic', 'Basic ***', basic('no colon')]) {
+      expect(await code(header)).to.equal('invalid_client');
+    }
+    expect(await code(basic('a:b'), { client_id: 'c' })).to.equal('invalid_request');
+    expect(await code(basic('a:b'), { client_secret: 'c' })).to.equal('invalid_request');
+  });
+});
+
+describe('Key references', () => {
+  const Body = z.object({
+    keyChainId: z.string().nullable().optional(),
+    accessKeyChainId: z.string().optional(),
+    trustAnchors: z.array(z.object({ keyChainId: z.string() })).optional(),
+  });
+  const accept = (body: unknown) => acceptKeyReferences(Body).safeParse(body);
+
+  it('are taken by either name', () => {
+    const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
+    expect(accept(body).data).to.deep.equal({
+      keyChainId: 'one',
+      accessKeyChainId: 'two',
+      trustAnchors: [{ keyChainId: 'three' }],
+    });
+    expect(accept({ certId: 'one', keyChainId: 'one' }).data).to.deep.equal({ keyChainId: 'one' });
+    expect(accept({ certId: null }).data).to.deep.equal({ keyChainId: null });
+  });
+
+  it('are refused when the two names say different things', () => {
+    const { error } = accept({ certId: 'one', keyChainId: 'two' });
+    expect(error?.issues[0]?.path).to.deep.equal(['certId']);
+    expect(accept({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] }).error?.issues[0]?.path).to.deep.equal(
+      ['trustAnchors', 0, 'certId'],
+    );
+    expect(accept('text').success).to.equal(false);
+  });
+
+  it('are answered by both names', () => {
+    expect(withKeyReferences({ id: 'x', keyChainId: 'one', accessKeyChainId: null })).to.deep.equal({
+      id: 'x',
+      keyChainId: 'one',
+      certId: 'one',
+      accessKeyChainId: null,
+      accessCertId: null,
+    });
+    expect(withKeyReferences({ id: 'x' })).to.deep.equal({ id: 'x' });
+  });
+});
+
+describe('Health', () => {
+  it('tells what works and what does not, and runs once for all who ask at once', async () => {
+    let runs = 0;
+    const probes = [
+      { name: 'database', check: async () => void runs++ },
+      { name: 'broker', check: () => Promise.reject(new Error('secret address')) },
+    ];
+    const check = new CheckHealth({ probes, log: aWorld().log });
+    const [health] = await Promise.all([check.execute(), check.execute()]);
+    expect(runs).to.equal(1);
+    expect(toHealthView(health)).to.deep.equal({
+      status: 'error',
+      info: { database: { status: 'up' } },
+      error: { broker: { status: 'down' } },
+      details: { database: { status: 'up' }, broker: { status: 'down' } },
+    });
+    await check.execute();
+    expect(runs).to.equal(2);
+  });
+});
+
+describe('The description of the interface', () => {
+  const Thing = z.object({ id: z.string() }).meta({ id: 'Thing' });
+  const routes = [
+    route({
+      method: 'post',
+      path: '/thing/:id/turn-round',
+      summary: 'Turn',
+      tag: 'Things',
+      surface: 'admin',
+      access: { anyOf: ['issuance:manage'] },
+      params: z.object({ id: z.string() }),
+      body: acceptKeyReferences(z.object({ keyChainId: z.string() })),
+      example: { keyChainId: 'x' },
+      responses: { 201: Thing, 409: 'In use' },
+      handle: () => reply(201, {}),
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/token',
+      summary: 'Token',
+      tag: 'Wallets',
+      surface: 'oauth',
+      access: 'public',
+      body: z.object({ code: z.string() }),
+      bodyKind: 'form',
+      responses: { 200: 'Text' },
+      handle: () => reply(200, {}),
+    }),
+  ];
+
+  it('says of each route who may call it, what it takes and what it answers', () => {
+    const document = buildOpenApi(routes, { publicUrl: 'https://id.example', version: '1' });
+    const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
+    const turn = paths['/thing/{id}/turn-round']?.post;
+    expect(turn).to.deep.include({
+      operationId: 'postThingByIdTurnRound',
+      security: [{ bearer: [] }],
+      'x-roles': ['issuance:manage'],
+    });
+    expect(turn).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');
+    expect(turn).to.have.nested.property('parameters[0].name', 'id');
+    expect(turn?.['responses']).to.have.all.keys('201', '400', '401', '403', '404', '409');
+    const token = paths['/{tenant}/token']?.post;
+    expect(token).to.deep.include({ security: [] });
+    expect(token?.['responses']).to.have.all.keys('200', '400', '404');
+    const form = 'requestBody.content.application/x-www-form-urlencoded';
+    expect(token).to.have.nested.property(form);
+    expect(JSON.stringify(token?.['responses'])).to.include('ProtocolError');
+  });
+
+  it('is shown by a page without scripts of its own', async () => {
+    expect(documentationPage('/base')).to.not.match(/<script(?! src="\/base\/docs\/[a-z-]+\.js")/);
+    expect(await readDocumentationFile('package.json')).to.equal(undefined);
+    expect(await readDocumentationFile('toString')).to.equal(undefined);
+    expect((await readDocumentationFile('swagger-ui.css'))?.content.length).to.be.greaterThan(1_000);
+  });
+});

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import { maskOfferRequest, maskWebhook } from '../../../adapters/http/sessions/masked-webhook.ts';
+import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
+import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { DeleteSession } from '../../../application/sessions/delete-session.ts';
+import { GetSession } from '../../../application/sessions/get-session.ts';
+import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import type { SessionId } from '../../../domain/shared/ids.ts';
+import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
+
+describe('Sessions for administrators', () => {
+  let world: World;
+  const both = () => world.caller(['issuance:offer', 'presentation:request']);
+  const id = (number: number) => `session-${number}` as SessionId;
+
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant();
+    const beats = world.store.beats(ACME);
+    for (let number = 0; number < 12; number++) {
+      const kind = number % 2 === 0 ? 'verification' : 'issuance';
+      const configurationIds = number % 3 === 0 ? ['age'] : ['age', 'pid'];
+      await beats.openSession(aSession(world.clock, number, { kind, configurationIds }));
+    }
+  });
+
+  async function pages(caller: TenantCaller, query: object): Promise<string[][]> {
+    const found: string[][] = [];
+    let cursor: string | undefined;
+    do {
+      const wanted = SessionListQuery.parse({ ...query, ...(cursor !== undefined && { cursor }) });
+      const page = await new ListSessions(world).execute(caller, wanted);
+      found.push(page.sessions.map((session) => session.id));
+      cursor = page.next;
+    } while (cursor !== undefined && found.length < 20);
+    return found;
+  }
+
+  it('are listed page by page, each once', async () => {
+    const found = await pages(both(), { limit: 5, sort: 'asc' });
+    expect(found.map((page) => page.length)).to.deep.equal([5, 5, 2]);
+    expect(found.flat()).to.deep.equal(Array.from({ length: 12 }, (_, number) => id(number)));
+    expect((await pages(both(), { limit: 12 })).flat()[0]).to.equal(id(11));
+  });
+
+  it('are seen only by roles of their kind', async () => {
+    const issuer = world.caller(['issuance:manage']);
+    expect((await pages(issuer, {})).flat()).to.have.length(6);
+    expect(await codeOf(new GetSession(world).execute(issuer, id(0)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute(issuer, id(1)))).to.equal(undefined);
+    expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
+  });
+
+  it('are seen by a restricted client when all their configurations are its own', async () => {
+    const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
+    expect(await pages(restricted, { limit: 1, sort: 'asc' })).to.deep.equal([[id(0)], [id(6)]]);
+    expect(await codeOf(new GetSession(world).execute(restricted, id(2)))).to.equal('not_found');
+  });
+
+  it('are not listed as open once their time is over', async () => {
+    expect((await pages(both(), { status: 'active' })).flat()).to.have.length(12);
+    world.clock.forward(600_005);
+    expect((await pages(both(), { status: 'active' })).flat()).to.have.length(6);
+  });
+
+  it('are listed from a time on, and refuse a cursor that is not ours', async () => {
+    const since = new Date(world.clock.now().getTime() + 10).toISOString();
+    expect((await pages(both(), { since })).flat()).to.deep.equal([id(11), id(10)]);
+    expect(await codeOf(pages(both(), { cursor: 'bm90aGluZw' }))).to.equal('invalid_input');
+  });
+
+  it('refuse a response code that is not theirs', async () => {
+    const hash = createHash('sha256').update('right').digest('base64url');
+    const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash } });
+    await world.store.beats(ACME).openSession(session);
+    const get = new GetSession(world);
+    expect(await codeOf(get.execute(both(), session.id, 'wrong'))).to.equal('forbidden');
+    expect(await codeOf(get.execute(both(), session.id, 'right'))).to.equal(undefined);
+    expect(await codeOf(get.execute(both(), session.id))).to.equal(undefined);
+  });
+
+  it('show neither keys of webhooks nor their own', () => {
+    const auth = { type: 'apiKey' as const, config: { headerName: 'X-Key', value: 'hush' } };
+    const webhook = { url: 'https://shop.example/hook', auth };
+    const masked = { ...webhook, auth: { ...auth, config: { headerName: 'X-Key', value: '***' } } };
+    expect(maskWebhook(webhook)).to.deep.equal(masked);
+    const credentialClaims = { pid: { type: 'webhook', webhook }, age: { type: 'inline', claims: {} } };
+    expect(maskOfferRequest({ webhook, notifyWebhook: webhook, credentialClaims, flow: 'x' })).to.deep.equal({
+      webhook: masked,
+      notifyWebhook: masked,
+      credentialClaims: { ...credentialClaims, pid: { type: 'webhook', webhook: masked } },
+      flow: 'x',
+    });
+    const session = aSession(world.clock, 1, {
+      request: {
+        kind: 'verification',
+        offerRequest: { requestId: 'age', webhook },
+        dcqlQuery: {},
+        nonce: 'nonce',
+        state: 'secret-state',
+        clientId: 'x509_hash:abc',
+        responseUri: 'https://id.example/acme/response/1',
+        requestUrl: 'https://id.example/acme/request/1',
+        responseMode: 'direct_post.jwt',
+        requestObject: 'a.b.c',
+        encryption: { publicJwk: {}, d: 'private-key' },
+        webhook,
+      },
+    });
+    const view = toSessionView(session, { id: 'acme', name: 'Acme' }, world.clock.now());
+    expect(view).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
+    expect(JSON.stringify(view)).to.not.match(/hush|private-key|secret-state/);
+  });
+
+  it('show expiry by the clock, at the time of the end', () => {
+    const session = aSession(world.clock, 0);
+    const view = toSessionView(
+      session,
+      { id: 'acme', name: 'Acme' },
+      new Date(session.expiresAt.getTime() + 1),
+    );
+    expect(view).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
+  });
+
+  it('repeat the query in the link to the next page', () => {
+    const query = SessionListQuery.parse({
+      limit: '2',
+      status: 'active',
+      since: '2026-01-01T00:00:00+01:00',
+    });
+    expect(nextPage('https://id.example', query, 'abc').Link).to.equal(
+      '<https://id.example/session?limit=2&sort=desc&cursor=abc&status=active&since=2025-12-31T23%3A00%3A00.000Z>' +
+        '; rel="next"',
+    );
+  });
+});

@@ -1,0 +1,124 @@
+import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
+import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import type { ServiceCaller, TenantCaller } from '../../../application/caller.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { Secrets } from '../../../application/ports/secrets.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { TenantView } from '../../../application/steps/tenant-views.ts';
+import { CreateTenant } from '../../../application/tenants/create-tenant.ts';
+import type { Role } from '../../../domain/clients/role.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { TenantCreation } from '../../../domain/tenants/tenant.ts';
+
+export class TestClock extends Clock {
+  time = new Date('2026-06-01T12:00:00Z');
+
+  override now(): Date {
+    return this.time;
+  }
+
+  forward(milliseconds: number): void {
+    this.time = new Date(this.time.getTime() + milliseconds);
+  }
+}
+
+/** Argon2 is proved by its contract suite; here its slowness would prove nothing. */
+class QuickSecrets extends Secrets {
+  override async hash(secret: string): Promise<string> {
+    return `hash of ${secret}`;
+  }
+  override async verify(secret: string, hash: string): Promise<boolean> {
+    return hash === `hash of ${secret}`;
+  }
+}
+
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+export const ACME = 'acme' as TenantId;
+export const MANAGER: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
+
+/** Every port of the administrative use cases, on memory. */
+export function aWorld() {
+  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const random = new NodeRandom();
+  const provider = new LocalKms({ name: 'local', cipher, random });
+  const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const store = new MemoryStore();
+  const settings = {
+    publicUrl: 'https://id.example/base',
+    rootClient: { clientId: 'root', secret: 'the secret of the root client' },
+    sessionTtlSeconds: 86_400,
+    statusDefaults: { capacity: 100_000, bits: 1, ttl: 3600 },
+  } as unknown as ServiceSettings;
+  const world = {
+    store,
+    kms,
+    random,
+    cipher,
+    settings,
+    clock: new TestClock(),
+    secrets: new QuickSecrets(),
+    certificateAuthority: new X509Authority({ kms, random }),
+    eventBus: new InProcessEventBus(),
+    log: new SilentLog(),
+  };
+  const caller = (roles: readonly Role[], restrictions: Partial<TenantCaller> = {}): TenantCaller => ({
+    tenantId: ACME,
+    clientId: 'acme-admin',
+    roles,
+    allowedPresentationConfigs: null,
+    allowedIssuanceConfigs: null,
+    view: new TenantView(store, { id: ACME, status: 'active', revision: 0 }),
+    ...restrictions,
+  });
+  const createTenant = (wanted: Partial<TenantCreation> = {}) =>
+    new CreateTenant(world).execute(TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
+  return { ...world, caller, createTenant };
+}
+
+export type World = ReturnType<typeof aWorld>;
+
+export function aSession(clock: Clock, number: number, changes: Partial<Session> = {}): Session {
+  const createdAt = new Date(clock.now().getTime() + number);
+  return {
+    tenantId: ACME,
+    id: `session-${number}` as SessionId,
+    publicId: `public-${number}` as PublicId,
+    kind: 'verification',
+    status: 'active',
+    version: 1,
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: new Date(createdAt.getTime() + 600_000),
+    configurationIds: ['age'],
+    useDcApi: false,
+    request: null,
+    outcome: null,
+    issuedMask: 0,
+    claimedAt: null,
+    ...changes,
+  };
+}
+
+/** @returns the failure's code, or `undefined` when there was none. */
+export async function codeOf(work: Promise<unknown> | (() => unknown)): Promise<string | undefined> {
+  try {
+    await (typeof work === 'function' ? work() : work);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}

@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { toConfigurationView } from '../../../adapters/http/verification/configuration.view.ts';
+import { PresentationRequestBody } from '../../../application/verification/create-presentation-request.ts';
+import {
+  GetPresentationConfiguration,
+  ListPresentationConfigurations,
+} from '../../../application/verification/read-presentation-configurations.ts';
+import {
+  RemovePresentationConfiguration,
+  UpdatePresentationConfiguration,
+} from '../../../application/verification/write-presentation-configurations.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import {
+  PresentationConfigurationBody,
+  PresentationConfigurationUpdate,
+} from '../../../domain/verification/configuration.ts';
+import { ACME, pemOf, query, World } from './kit.ts';
+
+const AUTH = { type: 'apiKey', config: { headerName: 'x-key', value: 'secret-1' } };
+const MASKED = { type: 'apiKey', config: { headerName: 'x-key', value: '***' } };
+const HOOK = { url: 'https://shop.example/hook', auth: AUTH };
+
+async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await work.then(
+    () => new Error('nothing was thrown'),
+    (error: unknown) => error,
+  );
+  if (thrown instanceof Failure) return thrown;
+  throw thrown;
+}
+
+describe('A presentation configuration', () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await World.make();
+  });
+  const patch = async (changes: JsonObject) =>
+    new UpdatePresentationConfiguration(world).execute(
+      await world.caller(),
+      'card',
+      PresentationConfigurationUpdate.parse(changes),
+    );
+  const read = async () => new GetPresentationConfiguration().execute(await world.caller(), 'card');
+
+  it('is created, replaced, changed and removed', async () => {
+    await world.configure({ lifeTime: 60 });
+    const created = await read();
+    world.clock.time += 1000;
+    await world.configure({ description: 'Second' });
+    const replaced = await read();
+    expect(replaced).to.include({ lifeTime: 300, description: 'Second' });
+    expect(replaced.createdAt).to.deep.equal(created.createdAt);
+    expect(replaced.updatedAt.getTime()).to.be.above(created.updatedAt.getTime());
+
+    const changed = await patch({ lifeTime: 90, description: null });
+    expect(changed)
+      .to.include({ lifeTime: 90, responseMode: 'direct_post.jwt' })
+      .and.not.have.property('description');
+    expect(changed.trustAnchors).to.have.length(2);
+    expect(await patch({ lifeTime: null, trustAnchors: null })).to.include({ lifeTime: 300 });
+    expect(await read()).to.not.have.property('trustAnchors');
+
+    await new RemovePresentationConfiguration(world).execute(await world.caller(), 'card');
+    expect((await failureOf(read())).code).to.equal('not_found');
+  });
+
+  it('is validated as a whole after a change', async () => {
+    await world.configure({ transaction_data: [{ type: 'pay', credential_ids: ['card'] }] });
+    const failure = await failureOf(patch({ dcql_query: query({ id: 'other' }) }));
+    expect(failure.code).to.equal('invalid_input');
+    expect(failure.details.errors?.[0]?.path).to.equal('transaction_data.0.credential_ids.0');
+    expect((await failureOf(patch({ id: 'other' }))).details.errors?.[0]?.path).to.equal('id');
+  });
+
+  const references: Readonly<Record<string, [string, (world: World) => JsonObject]>> = {
+    'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
+    'an access key chain for something else': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
+    'an unknown key chain as anchor': [
+      'trustAnchors.0.keyChainId',
+      () => ({ trustAnchors: [{ keyChainId: 'x' }] }),
+    ],
+    'an anchor that is no certificate': [
+      'trustAnchors.0.certificate',
+      () => ({ trustAnchors: [{ certificate: 'x' }] }),
+    ],
+    'two certificates as one anchor': [
+      'trustAnchors.0.certificate',
+      ({ issuer }) => ({ trustAnchors: [{ certificate: pemOf(issuer) + pemOf(issuer) }] }),
+    ],
+  };
+  for (const [what, [path, changes]] of Object.entries(references)) {
+    it(`is refused with ${what}`, async () => {
+      const failure = await failureOf(world.configure(changes(world)));
+      expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', path]);
+    });
+  }
+
+  it('is refused with a self-signed access certificate', async () => {
+    const { root, ...chain } = await world.keyChain(ACME, 'own', ['access']);
+    const selfSigned = { ...chain, active: { ...chain.active, certificates: [root?.certificate ?? ''] } };
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.add(selfSigned));
+    const failure = await failureOf(world.configure({ accessKeyChainId: 'own' }));
+    expect(failure.details.message).to.include('self-signed');
+  });
+
+  it('N17 is not used once its access key is gone or expired', async () => {
+    await world.configure({ accessKeyChainId: 'access' });
+    const body = { response_type: 'uri', requestId: 'card' } as const;
+    world.clock.time += 366 * 24 * 3600 * 1000;
+    const expired = await failureOf(world.createPresentationRequest.execute(await world.caller(), body));
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'));
+    const gone = await failureOf(world.createPresentationRequest.execute(await world.caller(), body));
+    expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
+  });
+
+  it('is seen by a restricted client only if it may use it', async () => {
+    await world.configure();
+    await world.configure({ id: 'hidden' });
+    const caller = await world.caller(ACME, ['card']);
+    const list = await new ListPresentationConfigurations().execute(caller);
+    expect(list.map(({ id }) => id)).to.deep.equal(['card']);
+    expect((await failureOf(new GetPresentationConfiguration().execute(caller, 'hidden'))).code).to.equal(
+      'not_found',
+    );
+    expect(
+      (await failureOf(new RemovePresentationConfiguration(world).execute(caller, 'hidden'))).code,
+    ).to.equal('not_found');
+    const body = PresentationConfigurationBody.parse({ id: 'hidden', dcql_query: query({ id: 'card' }) });
+    expect((await failureOf(world.saveConfiguration.execute(caller, body))).code).to.equal('forbidden');
+  });
+
+  it('shows no webhook key, and keeps it when the mask is written back', async () => {
+    await world.configure({ webhook: HOOK });
+    const tenant = await (await world.caller()).view.tenant();
+    const view = toConfigurationView(await read(), tenant);
+    expect(view.webhook).to.deep.equal({ ...HOOK, auth: MASKED });
+    expect(view).to.include({ accessKeyChainId: null, accessCertId: null });
+    expect((await patch({ webhook: { ...HOOK, auth: MASKED } })).webhook).to.deep.equal(HOOK);
+    await world.configure({ webhook: { ...HOOK, auth: MASKED } });
+    expect((await read()).webhook).to.deep.equal(HOOK);
+    const moved = await failureOf(patch({ webhook: { url: 'https://foe.example/', auth: MASKED } }));
+    expect(moved.details.errors?.[0]?.path).to.equal('webhook.auth.config.value');
+    expect((await patch({ webhook: null })).webhook).to.equal(undefined);
+    expect((await failureOf(patch({ webhook: { ...HOOK, auth: MASKED } }))).code).to.equal('invalid_input');
+  });
+
+  const bodies: Readonly<Record<string, JsonObject>> = {
+    'N12 mdoc in this release': {
+      dcql_query: query({
+        id: 'a',
+        format: 'mso_mdoc',
+        meta: { doctype_value: 'x' },
+        claims: [{ path: ['n', 'e'] }],
+      }),
+    },
+    'N13 transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
+    'N13 transaction data for an unknown query': {
+      transaction_data: [{ type: 'x', credential_ids: ['other'] }],
+    },
+    'N14 transaction data without holder binding': {
+      dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
+      transaction_data: [{ type: 'x', credential_ids: ['card'] }],
+    },
+    'N18 a registration certificate': { registrationCert: { jwt: 'x' } },
+    'N19 an attachment without format': { attached: [{ data: {} }] },
+    'N19 an attachment for no query': { attached: [{ format: 'x', data: {}, credential_ids: [] }] },
+    'an attachment for an unknown query': {
+      attached: [{ format: 'x', data: {}, credential_ids: ['other'] }],
+    },
+    'a script as redirect': { redirectUri: 'javascript:alert(1)' },
+  };
+  for (const [what, changes] of Object.entries(bodies)) {
+    it(`is refused with ${what}`, () => {
+      const body = { id: 'card', dcql_query: query({ id: 'card' }), ...changes };
+      expect(PresentationConfigurationBody.safeParse(body).success).to.equal(false);
+    });
+  }
+
+  it('is not yet asked for over the Digital Credentials API', () => {
+    const read = PresentationRequestBody.safeParse({ response_type: 'dc-api', requestId: 'card' });
+    expect(read.error?.issues[0]?.message).to.include('not supported by this release');
+  });
+});
