@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import {
+  type CreateDocumentOptions,
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+} from 'zod-openapi';
 import type { Access, Route, Surface } from './route.ts';
 
 export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
@@ -37,6 +42,22 @@ const MEANINGS: Readonly<Record<number, string>> = {
   503: 'Temporarily unavailable',
 };
 
+/**
+ * Answers reuse input schemas, and some of those brand or rename what they read. What goes out looks like what
+ * came in, so it is described by the kind of its input.
+ */
+const OPTIONS: CreateDocumentOptions = {
+  allowEmptySchema: { pipe: { output: true }, transform: true, custom: true },
+  override({ zodSchema, jsonSchema, io }) {
+    if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
+    if (!(zodSchema.out instanceof z.ZodTransform) || Object.keys(jsonSchema).length > 0) return;
+    if (zodSchema.in instanceof z.ZodRecord || zodSchema.in instanceof z.ZodObject)
+      jsonSchema.type = 'object';
+    if (zodSchema.in instanceof z.ZodString) jsonSchema.type = 'string';
+    if (zodSchema.in instanceof z.ZodArray) jsonSchema.type = 'array';
+  },
+};
+
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
   const paths: ZodOpenApiPathsObject = {};
@@ -44,8 +65,8 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
     const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method]: operation(route) };
   }
-  return createDocument({
-    openapi: '3.1.0',
+  const document = {
+    openapi: '3.1.0' as const,
     info: {
       title: 'Vidimus',
       version: settings.version,
@@ -58,16 +79,22 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
     components: {
       securitySchemes: {
         bearer: {
-          type: 'http',
+          type: 'http' as const,
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description: 'From `POST /oauth2/token`',
         },
-        wallet: { type: 'http', scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
-        streamToken: { type: 'apiKey', in: 'query', name: 'token', description: 'The same token' },
+        wallet: { type: 'http' as const, scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
+        streamToken: {
+          type: 'apiKey' as const,
+          in: 'query' as const,
+          name: 'token',
+          description: 'The same token',
+        },
       },
     },
-  });
+  };
+  return createDocument(document, OPTIONS);
 }
 
 function operation(route: Route): ZodOpenApiOperationObject {

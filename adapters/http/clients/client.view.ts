@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Role } from '../../../domain/clients/role.ts';
-
-/** A tenant as far as things of its own name it. */
-export const TenantReference = z
-  .object({ id: z.string(), name: z.string() })
-  .meta({ id: 'TenantReference', description: 'The tenant that this belongs to' });
+import { TenantReference } from '../shapes/tenant-reference.ts';
 
 const AllowedConfigs = z
   .array(z.string())

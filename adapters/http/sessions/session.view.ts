@@ -6,7 +6,7 @@ import {
   statusAt,
   type VerificationRequest,
 } from '../../../domain/sessions/session.ts';
-import { TenantReference } from '../clients/client.view.ts';
+import { TenantReference } from '../shapes/tenant-reference.ts';
 import { type MaskedWebhook, maskOfferRequest, maskWebhook } from './masked-webhook.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());

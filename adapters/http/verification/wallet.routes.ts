@@ -79,12 +79,10 @@ export class PresentationWalletRoutes extends Routes {
         bodyLimit: RESPONSE_LIMIT,
         example: { state: 'af0ifjsldkj', error: 'access_denied' },
         responses: {
-          200: z
-            .object({ redirect_uri: z.string().optional() })
-            .meta({
-              id: 'PresentationReply',
-              description: 'Where the wallet sends the browser, if anywhere',
-            }),
+          200: z.object({ redirect_uri: z.string().optional() }).meta({
+            id: 'PresentationReply',
+            description: 'Where the wallet sends the browser, if anywhere',
+          }),
           400: 'Not accepted, or answered already',
           404: 'No such request',
           410: 'Expired',

@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util';
+import { SCENARIOS, type ScenarioName } from './scenarios.ts';
+
+export type BenchOptions = {
+  /** Names of the scenarios to run; empty means all. */
+  readonly only: ReadonlySet<ScenarioName>;
+  readonly databases: readonly ('postgres' | 'sqlite')[];
+  readonly warmUpSeconds: number;
+  readonly measuredSeconds: number;
+  /** Rows that are put into the tables before the main part. */
+  readonly preloadedSessions: number;
+  readonly preloadedEntries: number;
+  readonly strict: boolean;
+  /** Folder that takes a CPU profile of each service process. */
+  readonly profileFolder: string | undefined;
+};
+
+export const USAGE = `node test/bench/bench.ts [options]
+  --only <name,…>       scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --database <name>     postgres or sqlite; both unless stated
+  --seconds <n>         measured seconds per scenario (8)
+  --quick               1 second to warm up, 2 measured, fewer preloaded rows
+  --profile <folder>    write a CPU profile of each service process there
+  --strict              exit code 1 when a limit is missed or an answer was wrong`;
+
+/** @throws Error with the usage for arguments that are not understood. */
+export function readOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      database: { type: 'string', multiple: true, default: [] },
+      seconds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      strict: { type: 'boolean', default: false },
+      profile: { type: 'string' },
+    },
+  });
+  const measuredSeconds = Number(values.seconds ?? (values.quick ? 2 : 8));
+  if (!(measuredSeconds > 0)) throw new Error(`--seconds wants a positive number\n\n${USAGE}`);
+  const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
+  return {
+    only: new Set(split(values.only).map(scenarioName)),
+    databases: values.database.length === 0 ? ['postgres', 'sqlite'] : split(values.database).map(database),
+    warmUpSeconds: values.quick ? 1 : 3,
+    measuredSeconds,
+    preloadedSessions: values.quick ? 20_000 : 100_000,
+    preloadedEntries: 20_000,
+    strict: values.strict,
+    profileFolder: values.profile,
+  };
+}
+
+function scenarioName(text: string): ScenarioName {
+  const scenario = SCENARIOS.find(({ name }) => name === text);
+  if (scenario === undefined) throw new Error(`there is no scenario "${text}"\n\n${USAGE}`);
+  return scenario.name;
+}
+
+function database(text: string): 'postgres' | 'sqlite' {
+  if (text !== 'postgres' && text !== 'sqlite')
+    throw new Error(`there is no database "${text}"\n\n${USAGE}`);
+  return text;
+}

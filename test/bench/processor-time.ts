@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** Clock ticks per second in `/proc/<pid>/stat`. */
+const TICKS = readTicks();
+
+function readTicks(): number {
+  try {
+    return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' })) || 100;
+  } catch {
+    return 100;
+  }
+}
+
+/** User and system CPU of a process and of those of its children that have ended, in milliseconds. */
+export function cpuMs(pid: number): number {
+  const fields = statFields(pid);
+  // proc_pid_stat(5): utime, stime, cutime, cstime are fields 14 to 17; the first here is field 3.
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return (ticks / TICKS) * 1000;
+}
+
+function statFields(pid: number): readonly string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name stands in parentheses and may contain anything.
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+export function memoryMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
+  return Number(kilobytes ?? Number.NaN) / 1024;
+}
+
+/** Starts a new peak (`VmHWM`). @returns false when the kernel does not allow it; the old peak then stays. */
+export function resetPeak(pid: number): boolean {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * CPU of a PostgreSQL server on this machine on behalf of one database: the backends that serve it and the processes
+ * that work for all. Other databases of the same server are left out.
+ */
+export class PostgresTime {
+  readonly #postmaster: number;
+  readonly #database: string;
+
+  constructor(postmaster: number, database: string) {
+    this.#postmaster = postmaster;
+    this.#database = database;
+  }
+
+  /** @param backend any backend of the server. @returns undefined when the server does not run here. */
+  static of(backend: number, database: string): PostgresTime | undefined {
+    try {
+      if (!title(backend).startsWith('postgres:')) return undefined;
+      return new PostgresTime(Number(statFields(backend)[1]), database);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** CPU milliseconds by process, to be compared with a later reading. */
+  read(): ReadonlyMap<number, number> {
+    const times = new Map<number, number>();
+    for (const name of readdirSync('/proc')) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid)) continue;
+      try {
+        if (Number(statFields(pid)[1]) === this.#postmaster && this.#concerns(title(pid))) {
+          times.set(pid, cpuMs(pid));
+        }
+      } catch {
+        // It ended while we looked.
+      }
+    }
+    return times;
+  }
+
+  /** `postgres: <user> <database> <address> <activity>`, or `postgres: <role of an auxiliary process>`. */
+  #concerns(text: string): boolean {
+    const isBackend = /^postgres: \S+ \S+ (\[local\]|[0-9a-f.:]+\(\d+\))/.test(text);
+    return isBackend ? text.includes(` ${this.#database} `) : true;
+  }
+}
+
+export function spentMs(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): number {
+  let sum = 0;
+  for (const [pid, time] of after) sum += time - (before.get(pid) ?? 0);
+  return sum;
+}
+
+function title(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+}

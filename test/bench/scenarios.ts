@@ -1,0 +1,84 @@
+import type { CryptoCosts } from './floor.ts';
+
+export type ScenarioName =
+  | 'issue'
+  | 'issue-status'
+  | 'verify'
+  | 'offer'
+  | 'status-list'
+  | 'revoke'
+  | 'revoke-read'
+  | 'session';
+
+export type Scenario = {
+  readonly name: ScenarioName;
+  readonly title: string;
+  /** Milliseconds of server and database CPU per flow on the machine of reference. */
+  readonly limitMs: number;
+  /** Milliseconds of bare cryptography on the machine of reference; 0 when the flow has none. */
+  readonly referenceFloorMs: number;
+  /** The same of this machine. */
+  readonly floorMs: (costs: CryptoCosts) => number;
+};
+
+/** What the limits were measured with; a machine without floor for a flow is compared by these two. */
+export const REFERENCE = { signMs: 0.049, verifyMs: 0.091 } as const;
+
+const DISCLOSURES = 16;
+
+/** Two DPoP proofs and a key proof, each with a key never seen before, an access token, a credential. */
+const issuance = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
+  3 * (verifyMs + importMs) + 2 * signMs + DISCLOSURES * hashMs;
+
+/** A request object, a fresh encryption key, a decryption, issuer and holder. */
+const verification = ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
+  signMs + generateMs + agreeMs + 2 * verifyMs + importMs;
+
+const nothing = () => 0;
+const signature = ({ signMs }: CryptoCosts) => signMs;
+
+/** In the order of the table. */
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'issue',
+    title: 'issue (offer, token, nonce, credential)',
+    limitMs: 2.5,
+    referenceFloorMs: 0.57,
+    floorMs: issuance,
+  },
+  {
+    name: 'issue-status',
+    title: 'issue with status',
+    limitMs: 2.7,
+    referenceFloorMs: 0.57,
+    floorMs: issuance,
+  },
+  {
+    name: 'verify',
+    title: 'verify with status (offer, request, response, poll)',
+    limitMs: 1.9,
+    referenceFloorMs: 0.36,
+    floorMs: verification,
+  },
+  { name: 'offer', title: 'offer only', limitMs: 0.5, referenceFloorMs: 0, floorMs: nothing },
+  { name: 'status-list', title: 'status list GET', limitMs: 0.1, referenceFloorMs: 0, floorMs: nothing },
+  { name: 'revoke', title: 'revoke', limitMs: 0.9, referenceFloorMs: 0.05, floorMs: signature },
+  {
+    // A token that nobody fetches need not be made; here everyone fetches the list after each change.
+    name: 'revoke-read',
+    title: 'revoke, then GET the new list',
+    limitMs: 0.9 + 0.1,
+    referenceFloorMs: 0.05,
+    floorMs: signature,
+  },
+  { name: 'session', title: 'session GET', limitMs: 0.25, referenceFloorMs: 0, floorMs: nothing },
+];
+
+/** The limit of a scenario on this machine, by the ratio of what cryptography costs here and there. */
+export function limitHere(scenario: Scenario, costs: CryptoCosts): number {
+  const speed =
+    scenario.referenceFloorMs === 0
+      ? (costs.signMs + costs.verifyMs) / (REFERENCE.signMs + REFERENCE.verifyMs)
+      : scenario.floorMs(costs) / scenario.referenceFloorMs;
+  return scenario.limitMs * speed;
+}

@@ -1,0 +1,715 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import {
+  dpopProof,
+  keyProof,
+  makeJwt,
+  newKey,
+  now,
+  PRE_AUTHORIZED,
+  RawWallet,
+} from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const CLAIMS = { given_name: 'Ada', family_name: 'Lovelace' };
+
+const CREDENTIAL = {
+  id: 'pid',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Person ID', locale: 'en' }] },
+  vct: 'urn:eudi:pid:1',
+  claims: CLAIMS,
+  disclosureFrame: { _sd: ['given_name', 'family_name'] },
+  schema: { type: 'object', required: ['given_name'], properties: { given_name: { type: 'string' } } },
+};
+
+describe('issuing through HTTP', () => {
+  let service: TestService;
+  let token: string;
+  let wallet: RawWallet;
+
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    for (const id of ['pid', 'other']) {
+      const made = await service.call('POST', '/issuer/credentials', { token, json: { ...CREDENTIAL, id } });
+      expect(made.status, made.text).to.equal(201);
+    }
+    const config = { display: [{ name: 'Acme', locale: 'en' }], batchSize: 3 };
+    expect((await service.call('POST', '/issuer/config', { token, json: config })).status).to.equal(201);
+    wallet = new RawWallet(service, 'acme');
+  });
+  after(() => service.close());
+
+  const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['pid'],
+      ...more,
+    };
+    const answer = await service.call('POST', '/issuer/offer', { token, json });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const statusOf = async (session: string): Promise<string> =>
+    (await service.call('GET', `/session/${session}`, { token })).body.status;
+  const expectError = (answer: Answer, status: number, error: string) =>
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
+
+  it('walks a session from active to fetched to completed', async () => {
+    const { uri, session } = await offer();
+    expect(await statusOf(session)).to.equal('active');
+    const accessToken = await wallet.accessToken(uri);
+    expect(await statusOf(session)).to.equal('fetched');
+    const issued = await wallet.request(accessToken, 'pid');
+    expect(issued.status, issued.text).to.equal(200);
+    expect(issued.headers.get('cache-control')).to.equal('no-store');
+    expect(Object.keys(issued.body)).to.deep.equal(['credentials']);
+    const [{ credential }] = issued.body.credentials;
+    const [jwt, ...disclosures] = credential.split('~');
+    const header = JSON.parse(Buffer.from(jwt.split('.')[0], 'base64url').toString());
+    const payload = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString());
+    expect(header.typ).to.equal('dc+sd-jwt');
+    expect(header.x5c, 'the anchor stays out').to.have.length(1);
+    expect(disclosures.filter(Boolean)).to.have.length(2);
+    expect(payload).to.include({ iss: `${service.address}/acme`, vct: 'urn:eudi:pid:1' });
+    expect(payload.iat % 3600).to.equal(0);
+    expect(Object.keys(payload.cnf.jwk).sort()).to.deep.equal(['crv', 'kty', 'x', 'y']);
+    expect(await statusOf(session)).to.equal('completed');
+  });
+
+  it('issues a batch to different keys, unlinkable to each other', async () => {
+    const accessToken = await wallet.accessToken((await offer()).uri);
+    const nonce = await wallet.nonce();
+    const keys = [newKey(), newKey(), newKey()];
+    const proofs = { jwt: keys.map((key) => keyProof(key, wallet.issuer, nonce)) };
+    const answer = await wallet.request(accessToken, 'pid', {
+      body: { credential_configuration_id: 'pid', proofs },
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    const credentials = answer.body.credentials.map(
+      (entry: { credential: string }) => entry.credential,
+    ) as string[];
+    expect(credentials).to.have.length(3);
+    const disclosures = credentials.flatMap((credential) => credential.split('~').slice(1, -1));
+    expect(new Set(disclosures).size, 'salts differ').to.equal(6);
+  });
+
+  it('serves several requests on one token, and completes when all credentials are issued', async () => {
+    const { uri, session } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
+    const accessToken = await wallet.accessToken(uri);
+    expect((await wallet.request(accessToken, 'pid')).status).to.equal(200);
+    expect(await statusOf(session)).to.equal('fetched');
+    expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
+    expect(await statusOf(session)).to.equal('completed');
+    expect((await wallet.request(accessToken, 'pid')).status, 'the token still serves').to.equal(200);
+  });
+
+  describe('an offer request', () => {
+    const refused: [string, object, string][] = [
+      [
+        'an unknown configuration',
+        { credentialConfigurationIds: ['nothing'] },
+        'credentialConfigurationIds.0',
+      ],
+      [
+        'a configuration twice',
+        { credentialConfigurationIds: ['pid', 'pid'] },
+        'credentialConfigurationIds.1',
+      ],
+      ['no configuration', { credentialConfigurationIds: [] }, 'credentialConfigurationIds'],
+      ['a transaction code with the other flow', { flow: 'authorization_code', tx_code: '1234' }, 'tx_code'],
+      [
+        'a description of 301 characters',
+        { tx_code: '1234', tx_code_description: 'x'.repeat(301) },
+        'tx_code_description',
+      ],
+      [
+        'claims of a foreign configuration',
+        { credentialClaims: { other: { type: 'inline', claims: {} } } },
+        'credentialClaims.other',
+      ],
+      [
+        'claims that override the protocol',
+        { credentialClaims: { pid: { type: 'inline', claims: { given_name: 'A', cnf: {} } } } },
+        'credentialClaims.pid.claims.cnf',
+      ],
+      [
+        'claims against the schema',
+        { credentialClaims: { pid: { type: 'inline', claims: { given_name: 5 } } } },
+        'credentialClaims.pid.claims.given_name',
+      ],
+      [
+        'another authorization server',
+        { authorization_server: 'https://elsewhere.example' },
+        'authorization_server',
+      ],
+      ['an unknown response type', { response_type: 'carrier-pigeon' }, 'response_type'],
+    ];
+    for (const [what, change, path] of refused) {
+      it(`with ${what} is refused at its path`, async () => {
+        const json = {
+          response_type: 'uri',
+          flow: 'pre_authorized_code',
+          credentialConfigurationIds: ['pid'],
+          ...change,
+        };
+        const answer = await service.call('POST', '/issuer/offer', { token, json });
+        expect(answer.status, answer.text).to.equal(400);
+        expect(answer.headers.get('content-type')).to.equal('application/problem+json');
+        expect(answer.body).to.include({ code: 'invalid_input', status: 400 });
+        expect(answer.body.errors[0].path).to.equal(path);
+      });
+    }
+  });
+
+  describe('the token endpoint', () => {
+    it('answers like RFC 6749 and binds the token', async () => {
+      const answer = await wallet.redeem(await wallet.code((await offer()).uri));
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers.get('cache-control')).to.equal('no-store');
+      expect(answer.body).to.include({ token_type: 'DPoP' });
+      const payload = JSON.parse(Buffer.from(answer.body.access_token.split('.')[1], 'base64url').toString());
+      expect(payload.cnf.jkt).to.be.a('string');
+    });
+
+    it('spends a code once and treats used, unknown and foreign codes alike', async () => {
+      const code = await wallet.code((await offer()).uri);
+      expect((await wallet.redeem(code)).status).to.equal(200);
+      const answers = [await wallet.redeem(code), await wallet.redeem('unknown')];
+      await createTenant(service, 'foreign');
+      const mine = await wallet.code((await offer()).uri);
+      answers.push(await new RawWallet(service, 'foreign').redeem(mine));
+      for (const answer of answers) expectError(answer, 400, 'invalid_grant');
+      expect(new Set(answers.map((answer) => answer.text)).size).to.equal(1);
+      expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
+    });
+
+    it('wants the transaction code that was agreed, and burns the offer at the fifth wrong one', async () => {
+      const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
+      const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
+      expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({
+        input_mode: 'numeric',
+        length: 6,
+        description: 'Six digits',
+      });
+      const code = await wallet.code(uri);
+      expectError(await wallet.redeem(code), 400, 'invalid_request');
+      expectError(await wallet.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
+      expect((await wallet.redeem(code, { tx_code: '493536' })).status).to.equal(200);
+
+      const second = await wallet.code((await offer({ tx_code: '493536' })).uri);
+      for (let i = 0; i < 5; i++)
+        expectError(await wallet.redeem(second, { tx_code: `00000${i}` }), 400, 'invalid_grant');
+      expectError(await wallet.redeem(second, { tx_code: '493536' }), 400, 'invalid_grant');
+    });
+
+    it('compares no more than five guesses that come at once', async () => {
+      const code = await wallet.code((await offer({ tx_code: '4935' })).uri);
+      await Promise.all(
+        Array.from({ length: 40 }, (_, i) => wallet.redeem(code, { tx_code: `${1000 + i}` })),
+      );
+      expectError(await wallet.redeem(code, { tx_code: '4935' }), 400, 'invalid_grant');
+    });
+
+    it('narrows to authorization_details and names identifiers then', async () => {
+      const { uri } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
+      const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
+      const code = await wallet.code(uri);
+      const tooMuch = [{ type: 'openid_credential', credential_configuration_id: 'nothing' }];
+      expectError(
+        await wallet.redeem(code, { authorization_details: JSON.stringify(tooMuch) }),
+        400,
+        'invalid_authorization_details',
+      );
+      const answer = await wallet.redeem(code, { authorization_details: JSON.stringify(details) });
+      expect(answer.status, answer.text).to.equal(200);
+      const [{ credential_identifiers: identifiers }] = answer.body.authorization_details;
+      const accessToken = answer.body.access_token;
+      expectError(await wallet.request(accessToken, 'pid'), 400, 'invalid_credential_request');
+      expectError(
+        await wallet.request(accessToken, 'x', { body: { credential_identifier: 'other' } }),
+        400,
+        'unknown_credential_identifier',
+      );
+      const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
+      const issued = await wallet.request(accessToken, 'pid', {
+        body: { credential_identifier: identifiers[0], proofs },
+      });
+      expect(issued.status, issued.text).to.equal(200);
+    });
+
+    type Case = [string, () => Promise<Answer>, number, string];
+    const url = () => `${wallet.issuer}/token`;
+    const post = (options: object) => service.call('POST', '/acme/token', options);
+    const withProof = async (bend: object) =>
+      wallet.redeem(
+        await wallet.code((await offer()).uri),
+        {},
+        { DPoP: dpopProof(wallet.dpopKey, url(), bend) },
+      );
+    const cases: Case[] = [
+      ['a JSON body', () => post({ json: { grant_type: PRE_AUTHORIZED } }), 400, 'invalid_request'],
+      ['no grant type', () => post({ form: { code: 'x' } }), 400, 'invalid_request'],
+      ['the password grant', () => post({ form: { grant_type: 'password' } }), 400, 'unsupported_grant_type'],
+      [
+        'tx_code with another grant',
+        () => post({ form: { grant_type: 'authorization_code', tx_code: '1' } }),
+        400,
+        'invalid_request',
+      ],
+      [
+        'a repeated parameter',
+        () =>
+          post({
+            text: `grant_type=${PRE_AUTHORIZED}&grant_type=x`,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          }),
+        400,
+        'invalid_request',
+      ],
+      [
+        'a body over the limit',
+        () => post({ form: { grant_type: 'x'.repeat(70_000) } }),
+        413,
+        'invalid_request',
+      ],
+      [
+        'a transaction code that nobody asked for',
+        async () => wallet.redeem(await wallet.code((await offer()).uri), { tx_code: '1234' }),
+        400,
+        'invalid_request',
+      ],
+      [
+        'no DPoP proof',
+        async () => wallet.redeem(await wallet.code((await offer()).uri), {}, {}),
+        400,
+        'invalid_dpop_proof',
+      ],
+      [
+        'a proof for another address',
+        () => withProof({ payload: { htu: `${service.address}/other/token` } }),
+        400,
+        'invalid_dpop_proof',
+      ],
+      [
+        'a proof without signature algorithm',
+        () => withProof({ header: { alg: 'none' } }),
+        400,
+        'invalid_dpop_proof',
+      ],
+      [
+        'authorization_details that are no array',
+        async () => wallet.redeem(await wallet.code((await offer()).uri), { authorization_details: '{}' }),
+        400,
+        'invalid_authorization_details',
+      ],
+    ];
+    for (const [what, attempt, status, error] of cases) {
+      it(`refuses ${what}`, async () => expectError(await attempt(), status, error));
+    }
+
+    it('refuses a replayed proof, which spends nothing', async () => {
+      const proof = dpopProof(wallet.dpopKey, url());
+      expect(
+        (await wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: proof })).status,
+      ).to.equal(200);
+      const code = await wallet.code((await offer()).uri);
+      expectError(await wallet.redeem(code, {}, { DPoP: proof }), 400, 'invalid_dpop_proof');
+      expect((await wallet.redeem(code)).status).to.equal(200);
+    });
+
+    it('takes unknown parameters and answers GET with 405', async () => {
+      expect(
+        (await wallet.redeem(await wallet.code((await offer()).uri), { flavour: 'vanilla' })).status,
+      ).to.equal(200);
+      const answer = await service.call('GET', '/acme/token');
+      expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
+    });
+  });
+
+  describe('a wallet at the credential endpoint', () => {
+    let accessToken: string;
+    const url = () => `${wallet.issuer}/credential`;
+
+    beforeEach(async () => {
+      accessToken = await wallet.accessToken((await offer()).uri);
+    });
+
+    const refusedAccess: [
+      string,
+      () => Promise<Record<string, string>> | Record<string, string>,
+      number,
+      string | undefined,
+    ][] = [
+      ['no token', () => ({}), 401, undefined],
+      ['an unknown scheme', () => ({ Authorization: `Basic ${accessToken}` }), 401, undefined],
+      ['a bound token as bearer', () => ({ Authorization: `Bearer ${accessToken}` }), 401, 'invalid_token'],
+      ['no proof', () => ({ Authorization: `DPoP ${accessToken}` }), 401, 'invalid_dpop_proof'],
+      ['an invented token', () => wallet.authorization('a.b.c'), 401, 'invalid_token'],
+      [
+        'a token with a changed signature',
+        () => wallet.authorization(`${accessToken.slice(0, -6)}AAAAAA`),
+        401,
+        'invalid_token',
+      ],
+      ['another key', () => wallet.authorization(accessToken, { key: newKey() }), 401, 'invalid_token'],
+      [
+        'typ jwt',
+        () => wallet.authorization(accessToken, { header: { typ: 'jwt' } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'alg HS256',
+        () => wallet.authorization(accessToken, { header: { alg: 'HS256' } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'a private jwk',
+        () => wallet.authorization(accessToken, { header: { jwk: { ...wallet.dpopKey.jwk, d: 'x' } } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      ...['jti', 'htm', 'htu', 'iat', 'ath'].map(
+        (name): [string, () => Record<string, string>, number, string] => [
+          `no ${name}`,
+          () => wallet.authorization(accessToken, { payload: { [name]: undefined } }),
+          401,
+          'invalid_dpop_proof',
+        ],
+      ),
+      [
+        'htm GET',
+        () => wallet.authorization(accessToken, { payload: { htm: 'GET' } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'another path',
+        () => wallet.authorization(accessToken, { payload: { htu: `${wallet.issuer}/token` } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'a proof one hour old',
+        () => wallet.authorization(accessToken, { payload: { iat: now() - 3600 } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'a proof from the future',
+        () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }),
+        401,
+        'invalid_dpop_proof',
+      ],
+      [
+        'the hash of another token',
+        () =>
+          wallet.authorization(accessToken, {
+            payload: { ath: createHash('sha256').update('x').digest('base64url') },
+          }),
+        401,
+        'invalid_dpop_proof',
+      ],
+    ];
+    for (const [what, headers, status, error] of refusedAccess) {
+      it(`with ${what} is refused`, async () => {
+        const answer = await wallet.request(accessToken, 'pid', { headers: await headers() });
+        expect(answer.status, answer.text).to.equal(status);
+        const challenge = answer.headers.get('www-authenticate') ?? '';
+        expect(challenge).to.match(/^DPoP /);
+        if (error === undefined) expect(challenge).not.to.contain('error=');
+        else expect(challenge).to.contain(`error="${error}"`);
+      });
+    }
+
+    it('may write the address in another way, be a little fast, and add members', async () => {
+      for (const payload of [
+        { htu: `${url().replace('localhost', 'LOCALHOST')}?x=1#y` },
+        { htu: url().replace('/acme', '/%61cme') },
+        { iat: now() + 8 },
+        { more: 'members' },
+      ]) {
+        const answer = await wallet.request(accessToken, 'pid', {
+          headers: wallet.authorization(accessToken, { payload }),
+        });
+        expect(answer.status, answer.text).to.equal(200);
+      }
+    });
+
+    it('cannot use a proof twice', async () => {
+      const headers = wallet.authorization(accessToken);
+      expect((await wallet.request(accessToken, 'pid', { headers })).status).to.equal(200);
+      const again = await wallet.request(accessToken, 'pid', { headers });
+      expect(again.status).to.equal(401);
+      expect(again.headers.get('www-authenticate')).to.contain('invalid_dpop_proof');
+    });
+
+    it('cannot use the token at another tenant', async () => {
+      const other = new RawWallet(service, 'foreign');
+      const headers = {
+        Authorization: `DPoP ${accessToken}`,
+        DPoP: dpopProof(wallet.dpopKey, `${other.issuer}/credential`, { token: accessToken }),
+      };
+      const answer = await other.request(accessToken, 'pid', { headers });
+      expect(answer.status, answer.text).to.equal(401);
+    });
+
+    const proofOf =
+      (bend: object, key = newKey()) =>
+      async () => ({
+        jwt: [keyProof(key, wallet.issuer, await wallet.nonce(), bend)],
+      });
+    const withProofs = (proofs: () => unknown) => async () => ({
+      credential_configuration_id: 'pid',
+      proofs: await proofs(),
+    });
+    const same = newKey();
+    const refusedBodies: [string, () => unknown, number, string][] = [
+      [
+        'both names',
+        () => ({ credential_configuration_id: 'pid', credential_identifier: 'pid' }),
+        400,
+        'invalid_credential_request',
+      ],
+      ['no name', () => ({ proofs: {} }), 400, 'invalid_credential_request'],
+      [
+        'an unknown configuration',
+        () => ({ credential_configuration_id: 'nothing' }),
+        400,
+        'unknown_credential_configuration',
+      ],
+      [
+        'an unknown identifier',
+        () => ({ credential_identifier: 'nothing' }),
+        400,
+        'unknown_credential_identifier',
+      ],
+      [
+        'a configuration beyond the token',
+        () => ({ credential_configuration_id: 'other' }),
+        403,
+        'insufficient_scope',
+      ],
+      ['no proofs', () => ({ credential_configuration_id: 'pid' }), 400, 'invalid_proof'],
+      [
+        'the draft-style proof',
+        () => ({ credential_configuration_id: 'pid', proof: { proof_type: 'jwt' } }),
+        400,
+        'invalid_proof',
+      ],
+      ['empty proofs', withProofs(() => ({})), 400, 'invalid_proof'],
+      ['an empty array', withProofs(() => ({ jwt: [] })), 400, 'invalid_proof'],
+      ['two proof types', withProofs(() => ({ jwt: ['x'], attestation: ['y'] })), 400, 'invalid_proof'],
+      ['an unknown proof type', withProofs(() => ({ smoke: ['x'] })), 400, 'invalid_proof'],
+      [
+        'more proofs than a batch',
+        withProofs(() => ({ jwt: ['a', 'b', 'c', 'd'] })),
+        400,
+        'invalid_credential_request',
+      ],
+      ['a proof that is no JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
+      ['a proof of the wrong typ', withProofs(proofOf({ header: { typ: 'JWT' } })), 400, 'invalid_proof'],
+      ['a proof of alg none', withProofs(proofOf({ header: { alg: 'none' } })), 400, 'invalid_proof'],
+      [
+        'a proof with a private key',
+        withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })),
+        400,
+        'invalid_proof',
+      ],
+      ['a proof with two keys', withProofs(proofOf({ header: { kid: 'x' } })), 400, 'invalid_proof'],
+      [
+        'a proof for the endpoint',
+        withProofs(proofOf({ payload: { aud: 'https://x.example/credential' } })),
+        400,
+        'invalid_proof',
+      ],
+      [
+        'a proof with a trailing slash',
+        withProofs(() => proofOf({ payload: { aud: `${wallet.issuer}/` } })()),
+        400,
+        'invalid_proof',
+      ],
+      ['a proof without nonce', withProofs(proofOf({ payload: { nonce: undefined } })), 400, 'invalid_proof'],
+      ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
+      [
+        'an issuer in an anonymous proof',
+        withProofs(proofOf({ payload: { iss: 'somebody' } })),
+        400,
+        'invalid_proof',
+      ],
+      [
+        'a proof signed by another key',
+        withProofs(proofOf({ header: { jwk: newKey().jwk } })),
+        400,
+        'invalid_proof',
+      ],
+      [
+        'an invented nonce',
+        withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented')] })),
+        400,
+        'invalid_nonce',
+      ],
+      [
+        'a broken signature and a bad nonce',
+        withProofs(() => ({
+          jwt: [keyProof(newKey(), wallet.issuer, 'invented', { header: { jwk: newKey().jwk } })],
+        })),
+        400,
+        'invalid_proof',
+      ],
+      [
+        'one key in two proofs',
+        withProofs(async () => {
+          const nonce = await wallet.nonce();
+          return {
+            jwt: [
+              keyProof(same, wallet.issuer, nonce),
+              keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } }),
+            ],
+          };
+        }),
+        400,
+        'invalid_proof',
+      ],
+      [
+        'response encryption in the clear',
+        async () => ({
+          credential_configuration_id: 'pid',
+          proofs: await proofOf({})(),
+          credential_response_encryption: {},
+        }),
+        400,
+        'invalid_encryption_parameters',
+      ],
+    ];
+    for (const [what, body, status, error] of refusedBodies) {
+      it(`with ${what} is refused, and can try again`, async () => {
+        expectError(await wallet.request(accessToken, 'pid', { body: await body() }), status, error);
+        const again = await wallet.request(accessToken, 'pid');
+        expect(again.status, again.text).to.equal(200);
+      });
+    }
+
+    const refusedTexts: [string, string][] = [
+      ['broken JSON', '{"credential_configuration_id":'],
+      ['an array', '[]'],
+      ['a repeated member', '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}'],
+    ];
+    for (const [what, text] of refusedTexts) {
+      it(`with ${what} is refused`, async () =>
+        expectError(await wallet.request(accessToken, 'pid', { text }), 400, 'invalid_credential_request'));
+    }
+
+    it("gets invalid_nonce for a used, a foreign and another tenant's nonce", async () => {
+      const nonce = await wallet.nonce();
+      expect((await wallet.request(accessToken, 'pid', { nonce })).status).to.equal(200);
+      expectError(await wallet.request(accessToken, 'pid', { nonce }), 400, 'invalid_nonce');
+      const foreign = await new RawWallet(service, 'foreign').nonce();
+      expectError(await wallet.request(accessToken, 'pid', { nonce: foreign }), 400, 'invalid_nonce');
+    });
+
+    it('cannot pass another token of the service for an access token', async () => {
+      expectError(
+        await wallet.request(token, 'pid', { headers: wallet.authorization(token) }),
+        401,
+        'invalid_token',
+      );
+      const self = makeJwt(
+        wallet.dpopKey,
+        { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk },
+        { iss: wallet.issuer },
+      );
+      expectError(
+        await wallet.request(self, 'pid', { headers: wallet.authorization(self) }),
+        401,
+        'invalid_token',
+      );
+    });
+  });
+
+  describe('documents', () => {
+    it('stand at both well-known addresses and say only what the protocols define', async () => {
+      const inserted = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
+      const suffixed = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      expect(inserted.status, inserted.text).to.equal(200);
+      expect(suffixed.text).to.equal(inserted.text);
+      expect(inserted.headers.get('content-type')).to.equal('application/json');
+      expect(inserted.body).to.have.keys([
+        'credential_issuer',
+        'credential_endpoint',
+        'nonce_endpoint',
+        'batch_credential_issuance',
+        'display',
+        'credential_configurations_supported',
+      ]);
+      expect(inserted.body.credential_issuer).to.equal(`${service.address}/acme`);
+      expect(inserted.body.credential_configurations_supported.pid).to.have.keys([
+        'format',
+        'scope',
+        'vct',
+        'credential_signing_alg_values_supported',
+        'cryptographic_binding_methods_supported',
+        'proof_types_supported',
+        'credential_metadata',
+      ]);
+      const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
+      expect(server.text).to.equal(
+        (await service.call('GET', '/acme/.well-known/oauth-authorization-server')).text,
+      );
+      expect(server.body).to.include({
+        issuer: `${service.address}/acme`,
+        token_endpoint: `${service.address}/acme/token`,
+      });
+      expect(inserted.text + server.text).not.to.match(/null|\[\]/);
+    });
+
+    it('are missing for unknown tenants, and only read', async () => {
+      for (const path of [
+        '/.well-known/openid-credential-issuer/nobody',
+        '/nobody/.well-known/oauth-authorization-server',
+        '/nobody/credential-offer/x',
+        '/acme/credential-offer/x',
+        '/acme/vct/nothing',
+      ]) {
+        expect((await service.call('GET', path)).status, path).to.equal(404);
+      }
+      expect((await service.call('POST', '/.well-known/openid-credential-issuer/acme')).status).to.equal(405);
+      expect((await service.call('GET', '/acme/nonce')).status).to.equal(405);
+      expect((await service.call('POST', '/nobody/nonce')).status).to.equal(404);
+    });
+
+    it('host type metadata for configurations without a type of their own', async () => {
+      const { vct: _vct, ...without } = CREDENTIAL;
+      await service.call('POST', '/issuer/credentials', { token, json: { ...without, id: 'hosted' } });
+      const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      const { vct } = metadata.body.credential_configurations_supported.hosted;
+      expect((await service.call('GET', vct)).body).to.deep.include({ vct, name: 'Person ID' });
+    });
+
+    it('keep a nonce out of caches', async () => {
+      const answer = await service.call('POST', '/acme/nonce', { json: { any: 'thing' } });
+      expect([answer.status, answer.headers.get('cache-control')]).to.deep.equal([200, 'no-store']);
+    });
+  });
+
+  it('allows bearer tokens for five minutes when the tenant does not want DPoP', async () => {
+    const { token: admin } = await createTenant(service, 'bearer');
+    await service.call('POST', '/issuer/config', {
+      token: admin,
+      json: { display: [{ name: 'B' }], dPopRequired: false },
+    });
+    await service.call('POST', '/issuer/credentials', { token: admin, json: CREDENTIAL });
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
+    const { uri } = (await service.call('POST', '/issuer/offer', { token: admin, json })).body;
+    const bearer = new RawWallet(service, 'bearer');
+    const answer = await bearer.redeem(await bearer.code(uri), {}, {});
+    expect(answer.body).to.include({ token_type: 'Bearer', expires_in: 300 });
+    const issued = await bearer.request('', 'pid', {
+      headers: { Authorization: `Bearer ${answer.body.access_token}` },
+    });
+    expect(issued.status, issued.text).to.equal(200);
+  });
+});

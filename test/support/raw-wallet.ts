@@ -1,0 +1,131 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import type { Answer, TestService } from './test-service.ts';
+
+export type HolderKey = {
+  readonly privateKey: KeyObject;
+  readonly jwk: { kty: string; crv: string; x: string; y: string };
+};
+
+export function newKey(namedCurve: 'P-256' | 'P-384' = 'P-256'): HolderKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve });
+  const { kty, crv, x, y } = publicKey.export({ format: 'jwk' });
+  return { privateKey, jwk: { kty: String(kty), crv: String(crv), x: String(x), y: String(y) } };
+}
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A JWT of any header and payload, signed with ES256; the tests bend single members. */
+export function makeJwt(key: HolderKey, header: object, payload: object): string {
+  const input = `${encode(header)}.${encode(payload)}`;
+  return `${input}.${sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+}
+
+export const now = () => Math.floor(Date.now() / 1000);
+
+export type Bend = { readonly header?: Record<string, unknown>; readonly payload?: Record<string, unknown> };
+
+/** Removes members that are bent to undefined. */
+const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+
+export function dpopProof(
+  key: HolderKey,
+  url: string,
+  options: { token?: string; method?: string } & Bend = {},
+): string {
+  const ath =
+    options.token === undefined
+      ? {}
+      : { ath: createHash('sha256').update(options.token).digest('base64url') };
+  return makeJwt(
+    key,
+    bent({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk }, options.header),
+    bent({ jti: randomUUID(), htm: options.method ?? 'POST', htu: url, iat: now(), ...ath }, options.payload),
+  );
+}
+
+export function keyProof(key: HolderKey, audience: string, nonce: string, bend: Bend = {}): string {
+  return makeJwt(
+    key,
+    bent({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk }, bend.header),
+    bent({ aud: audience, iat: now(), nonce }, bend.payload),
+  );
+}
+
+export const PRE_AUTHORIZED = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
+
+/** A wallet that does every step by hand, so that each can be done wrong. */
+export class RawWallet {
+  readonly service: TestService;
+  readonly tenant: string;
+  readonly issuer: string;
+  readonly dpopKey = newKey();
+
+  constructor(service: TestService, tenant: string) {
+    this.service = service;
+    this.tenant = tenant;
+    this.issuer = `${service.address}/${tenant}`;
+  }
+
+  /** Fetches the offer behind a link. */
+  async offer(uri: string): Promise<Record<string, unknown>> {
+    const reference = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+    return (await this.service.call('GET', reference)).body as Record<string, unknown>;
+  }
+
+  async code(uri: string): Promise<string> {
+    const { grants } = (await this.offer(uri)) as { grants: Record<string, Record<string, string>> };
+    return grants[PRE_AUTHORIZED]?.['pre-authorized_code'] ?? '';
+  }
+
+  redeem(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
+    return this.service.call('POST', `/${this.tenant}/token`, {
+      form: { grant_type: PRE_AUTHORIZED, 'pre-authorized_code': code, ...form },
+      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+    });
+  }
+
+  async accessToken(uri: string, form: Record<string, string> = {}): Promise<string> {
+    const answer = await this.redeem(await this.code(uri), form);
+    if (answer.status !== 200) throw new Error(`token: ${answer.status} ${answer.text}`);
+    return answer.body.access_token as string;
+  }
+
+  async nonce(): Promise<string> {
+    return (await this.service.call('POST', `/${this.tenant}/nonce`)).body.c_nonce as string;
+  }
+
+  /** A credential request with a valid proof; anything can be replaced. */
+  async request(
+    token: string,
+    configurationId: string,
+    options: {
+      body?: unknown;
+      text?: string;
+      headers?: Record<string, string>;
+      key?: HolderKey;
+      nonce?: string;
+    } = {},
+  ): Promise<Answer> {
+    const key = options.key ?? newKey();
+    const body = options.body ?? {
+      credential_configuration_id: configurationId,
+      proofs: { jwt: [keyProof(key, this.issuer, options.nonce ?? (await this.nonce()))] },
+    };
+    return this.service.call('POST', `/${this.tenant}/credential`, {
+      ...(options.text === undefined ? { json: body } : { text: options.text }),
+      headers: {
+        ...(options.text === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(options.headers ?? this.authorization(token)),
+      },
+    });
+  }
+
+  authorization(
+    token: string,
+    options: { key?: HolderKey; scheme?: string } & Bend = {},
+  ): Record<string, string> {
+    const proof = dpopProof(options.key ?? this.dpopKey, `${this.issuer}/credential`, { token, ...options });
+    return { Authorization: `${options.scheme ?? 'DPoP'} ${token}`, DPoP: proof };
+  }
+}

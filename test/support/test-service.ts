@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunningService, startService } from '../../bootstrap/service.ts';
+import { readSettings } from '../../config/settings.ts';
+import { freePort } from '../demo/process.ts';
+
+export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
+const MASTER_SECRET = 'a master secret for the tests, 0123456789';
+
+export type TestService = {
+  readonly address: string;
+  readonly service: RunningService;
+  /** One request; JSON bodies become text. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Access token of a client. */
+  token(clientId: string, secret: string): Promise<string>;
+  rootToken(): Promise<string>;
+  close(): Promise<void>;
+};
+
+export type CallOptions = {
+  readonly token?: string;
+  readonly json?: unknown;
+  readonly form?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly text?: string;
+};
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined when it is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly body: any;
+};
+
+/** The real service in this process, on a fresh SQLite file unless another database is named. */
+export async function startTestService(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TestService> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const settings = readSettings({
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    DATA_FOLDER: folder,
+    MASTER_SECRET,
+    AUTH_CLIENT_ID: ROOT.clientId,
+    AUTH_CLIENT_SECRET: ROOT.secret,
+    LOG_LEVEL: 'silent',
+    OUTBOUND_ALLOW: '127.0.0.1/32',
+    ...environment,
+  });
+  const service = await startService(settings);
+  const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
+  const tokens = new Map<string, string>();
+
+  const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
+    const { token, json, form, text, headers } = options;
+    const type =
+      json !== undefined
+        ? 'application/json'
+        : form !== undefined
+          ? 'application/x-www-form-urlencoded'
+          : undefined;
+    const body =
+      json !== undefined
+        ? JSON.stringify(json)
+        : form !== undefined
+          ? new URLSearchParams(form).toString()
+          : text;
+    const answer = await fetch(path.startsWith('http') ? path : base + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(type === undefined ? {} : { 'Content-Type': type }),
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+    });
+    const content = await answer.text();
+    return { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
+  };
+  const token = async (clientId: string, secret: string) => {
+    const known = tokens.get(clientId);
+    if (known !== undefined) return known;
+    const answer = await call('POST', '/oauth2/token', {
+      json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
+    });
+    if (answer.status !== 200) throw new Error(`no token for ${clientId}: ${answer.status} ${answer.text}`);
+    tokens.set(clientId, answer.body.access_token);
+    return answer.body.access_token as string;
+  };
+  return {
+    address: base,
+    service,
+    call,
+    token,
+    rootToken: () => token(ROOT.clientId, ROOT.secret),
+    async close() {
+      await service.close(2_000);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Every role of a tenant. */
+export const TENANT_ROLES = [
+  'clients:manage',
+  'issuance:manage',
+  'issuance:offer',
+  'presentation:manage',
+  'presentation:request',
+  'registrar:manage',
+] as const;
+
+/** A tenant with an administrator who may do everything in it. */
+export async function createTenant(
+  service: TestService,
+  id: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<{ id: string; token: string; clientId: string }> {
+  const token = await service.rootToken();
+  const created = await service.call('POST', '/tenant', {
+    token,
+    json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...more },
+  });
+  if (created.status !== 201) throw new Error(`tenant ${id}: ${created.status} ${created.text}`);
+  const clientId = `${id}-admin`;
+  const picked = await service.call('GET', `/client/${clientId}/secret`, { token });
+  return { id, clientId, token: await service.token(clientId, picked.body.secret) };
+}
