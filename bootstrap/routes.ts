@@ -1,17 +1,49 @@
 import type { Container } from 'inversify';
+import { ClientRoutes } from '../adapters/http/clients/client.routes.ts';
 import { IssuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
 import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
+import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
+import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
+import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
+import { buildOpenApi } from '../adapters/http/openapi.ts';
 import type { Route } from '../adapters/http/route.ts';
+import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
+import { ServiceRoutes } from '../adapters/http/service/service.routes.ts';
+import { SessionRoutes } from '../adapters/http/sessions/session.routes.ts';
 import { StatusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
+import { SettingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
+import { TenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
+import { PresentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
+import { PresentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
+import { PresentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
+import { ServiceSettings } from '../application/ports/settings.ts';
 
-/**
- * All routes in the order in which they are tried: what wallets call stands first, what administrators call
- * afterwards. Addresses of the service itself never begin with a tenant's name, so the order changes no meaning.
- */
+/** In the order in which they are tried: what wallets call stands first, what administrators call afterwards. */
+const FAMILIES = [
+  IssuanceWalletRoutes,
+  PresentationWalletRoutes,
+  StatusListRoutes,
+  SessionRoutes,
+  IssuanceRoutes,
+  PresentationOfferRoutes,
+  PresentationConfigurationRoutes,
+  TokenRoutes,
+  ServiceRoutes,
+  TenantRoutes,
+  SettingsRoutes,
+  ClientRoutes,
+  KeyChainRoutes,
+  CertificateRoutes,
+];
+
+/** The whole route table; the API document is made of it and is part of it. */
 export function collectRoutes(container: Container): readonly Route[] {
-  return [
-    ...container.get(IssuanceWalletRoutes).routes,
-    ...container.get(StatusListRoutes).routes,
-    ...container.get(IssuanceRoutes).routes,
-  ];
+  const settings = container.get(ServiceSettings);
+  const routes: Route[] = FAMILIES.flatMap(
+    (family) => container.get<{ routes: readonly Route[] }>(family).routes,
+  );
+  const { publicUrl, version } = settings;
+  const document = () => buildOpenApi(routes, { publicUrl, version });
+  routes.push(...new DocumentationRoutes({ document, settings }).routes);
+  return routes;
 }

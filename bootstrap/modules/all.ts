@@ -1,5 +1,8 @@
 import { access } from './access.ts';
+import { administration } from './administration.ts';
 import { issuance } from './issuance.ts';
+import { service } from './service.ts';
+import { verification } from './verification.ts';
 
 /** One module per feature; adapters are bound by `platform.ts`. */
-export const modules = [access, issuance];
+export const modules = [access, administration, issuance, verification, service];

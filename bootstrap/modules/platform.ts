@@ -10,6 +10,7 @@ import { InProcessEventBus } from '../../adapters/dispatch/in-process/event-bus.
 import { LocalAccessTokens } from '../../adapters/identity/local-access-tokens.ts';
 import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
+import { DatabaseProbe } from '../../adapters/persistence/database-probe.ts';
 import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
@@ -26,6 +27,7 @@ import { Encryption } from '../../application/ports/encryption.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
 import { Kms } from '../../application/ports/kms.ts';
 import { Log } from '../../application/ports/log.ts';
+import { Probe } from '../../application/ports/probe.ts';
 import { Random } from '../../application/ports/random.ts';
 import { Remote } from '../../application/ports/remote.ts';
 import { SchemaValidator } from '../../application/ports/schema-validator.ts';
@@ -96,6 +98,7 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
     provide(Log, new PinoLog({ level: settings.LOG_LEVEL, version: service.version }));
     provide(Cipher, cipher);
     provide(Store, store);
+    provide(Probe, new DatabaseProbe(store));
     provide(Remote, remote);
     provide(Webhooks, new RemoteWebhooks({ remote }));
     provide(Kms, kms);

@@ -1,0 +1,93 @@
+import { ContainerModule } from 'inversify';
+import { PresentationConfigurationRoutes } from '../../adapters/http/verification/configuration.routes.ts';
+import { PresentationOfferRoutes } from '../../adapters/http/verification/offer.routes.ts';
+import { PresentationWalletRoutes } from '../../adapters/http/verification/wallet.routes.ts';
+import { Certificates } from '../../application/ports/certificates.ts';
+import { Clock } from '../../application/ports/clock.ts';
+import { Encryption } from '../../application/ports/encryption.ts';
+import { EventBus } from '../../application/ports/event-bus.ts';
+import { Kms } from '../../application/ports/kms.ts';
+import { Log } from '../../application/ports/log.ts';
+import { OwnStatusLists } from '../../application/ports/own-status-lists.ts';
+import { Random } from '../../application/ports/random.ts';
+import { Remote } from '../../application/ports/remote.ts';
+import { ServiceSettings } from '../../application/ports/settings.ts';
+import { Signatures } from '../../application/ports/signatures.ts';
+import { Store } from '../../application/ports/store.ts';
+import { Webhooks } from '../../application/ports/webhooks.ts';
+import { StatusChecker } from '../../application/steps/check-status.ts';
+import { TenantViews } from '../../application/steps/tenant-views.ts';
+import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
+import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
+import {
+  GetPresentationConfiguration,
+  ListPresentationConfigurations,
+} from '../../application/verification/read-presentation-configurations.ts';
+import { ReceiveResponse } from '../../application/verification/receive-response.ts';
+import { RemoteStatusLists } from '../../application/verification/remote-status-lists.ts';
+import { ResultDelivery } from '../../application/verification/result-delivery.ts';
+import { ServeRequestObject } from '../../application/verification/serve-request-object.ts';
+import { SessionOutcomes } from '../../application/verification/session-outcomes.ts';
+import {
+  RemovePresentationConfiguration,
+  SavePresentationConfiguration,
+  UpdatePresentationConfiguration,
+} from '../../application/verification/write-presentation-configurations.ts';
+import { wire } from '../wire.ts';
+
+/** Asking wallets for presentations and judging what they answer. */
+export const verification = new ContainerModule((options) => {
+  const wallet = { store: Store, tenantViews: TenantViews, clock: Clock };
+  wire(options, RemoteStatusLists, { remote: Remote, signatures: Signatures, clock: Clock, log: Log });
+  wire(options, StatusChecker, {
+    ...wallet,
+    remoteStatusLists: RemoteStatusLists,
+    ownStatusLists: OwnStatusLists,
+    certificates: Certificates,
+    settings: ServiceSettings,
+  });
+  wire(options, PresentationVerifier, {
+    signatures: Signatures,
+    certificates: Certificates,
+    statusChecker: StatusChecker,
+  });
+  wire(options, ResultDelivery, { webhooks: Webhooks, clock: Clock, random: Random, log: Log });
+  wire(options, SessionOutcomes, { store: Store, clock: Clock, eventBus: EventBus });
+
+  wire(options, ServeRequestObject, { ...wallet, kms: Kms, eventBus: EventBus });
+  wire(options, ReceiveResponse, {
+    ...wallet,
+    random: Random,
+    encryption: Encryption,
+    presentationVerifier: PresentationVerifier,
+    resultDelivery: ResultDelivery,
+    sessionOutcomes: SessionOutcomes,
+  });
+  wire(options, PresentationWalletRoutes, {
+    serveRequestObject: ServeRequestObject,
+    receiveResponse: ReceiveResponse,
+  });
+
+  wire(options, CreatePresentationRequest, {
+    store: Store,
+    clock: Clock,
+    random: Random,
+    kms: Kms,
+    encryption: Encryption,
+    settings: ServiceSettings,
+  });
+  wire(options, PresentationOfferRoutes, { createPresentationRequest: CreatePresentationRequest });
+
+  wire(options, ListPresentationConfigurations, {});
+  wire(options, GetPresentationConfiguration, {});
+  wire(options, SavePresentationConfiguration, { store: Store, clock: Clock });
+  wire(options, UpdatePresentationConfiguration, { store: Store, clock: Clock });
+  wire(options, RemovePresentationConfiguration, { store: Store });
+  wire(options, PresentationConfigurationRoutes, {
+    listPresentationConfigurations: ListPresentationConfigurations,
+    getPresentationConfiguration: GetPresentationConfiguration,
+    savePresentationConfiguration: SavePresentationConfiguration,
+    updatePresentationConfiguration: UpdatePresentationConfiguration,
+    removePresentationConfiguration: RemovePresentationConfiguration,
+  });
+});
