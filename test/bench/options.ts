@@ -58,7 +58,6 @@ function scenarioName(text: string): ScenarioName {
 }
 
 function database(text: string): 'postgres' | 'sqlite' {
-  if (text !== 'postgres' && text !== 'sqlite')
-    throw new Error(`there is no database "${text}"\n\n${USAGE}`);
+  if (text !== 'postgres' && text !== 'sqlite') throw new Error(`there is no database "${text}"\n\n${USAGE}`);
   return text;
 }

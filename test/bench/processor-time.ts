@@ -82,10 +82,10 @@ export class PostgresTime {
     return times;
   }
 
-  /** `postgres: <user> <database> <address> <activity>`, or `postgres: <role of an auxiliary process>`. */
+  /** `postgres: [<cluster>:] <user> <database> <peer> <activity>`, or the role of a process that works for all. */
   #concerns(text: string): boolean {
-    const isBackend = /^postgres: \S+ \S+ (\[local\]|[0-9a-f.:]+\(\d+\))/.test(text);
-    return isBackend ? text.includes(` ${this.#database} `) : true;
+    const isBackend = /(\[local\]|[0-9a-f.:]+\(\d+\)|autovacuum worker )/.test(text);
+    return !isBackend || `${text} `.includes(` ${this.#database} `);
   }
 }
 

@@ -7,7 +7,7 @@ import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
-const MASTER_SECRET = 'a master secret for the tests, 0123456789';
+const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 export type TestService = {
   readonly address: string;

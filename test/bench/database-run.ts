@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { databases } from '../support/databases.ts';
+import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
+import type { BenchOptions } from './options.ts';
+import { backendOf, preloadSessions, preloadStatusEntries } from './preload.ts';
+import { memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
+import { SCENARIOS, type ScenarioName } from './scenarios.ts';
+import { freePort, ServiceProcess, type Start } from './service-process.ts';
+import { setUpTenant } from './tenant-setup.ts';
+import { WalletsProcess } from './wallets-process.ts';
+import type { Measured } from './world.ts';
+
+export type Result = Measured & {
+  readonly scenario: ScenarioName;
+  /** Before or after the tables were filled. */
+  readonly tables: 'few' | 'many';
+  /** CPU milliseconds per flow. */
+  readonly serverMs: number;
+  readonly databaseMs: number;
+  readonly peakMegabytes: number;
+};
+
+export type DatabaseRun = {
+  readonly database: 'postgres' | 'sqlite';
+  readonly costs: CryptoCosts;
+  /** The first start also makes the schema. */
+  readonly starts: readonly Start[];
+  readonly results: readonly Result[];
+  readonly preloaded: { readonly sessions: number; readonly entries: number };
+};
+
+/** Whose cost must not grow with the tables. */
+const GROWING: readonly ScenarioName[] = ['issue', 'session', 'status-list', 'revoke-read'];
+const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-read'];
+/** Enough that sessions and credentials are not the same few all the time. */
+const FEW_CREDENTIALS = 300;
+const CREDENTIALS = 2_000;
+const FEW_WARM_UP_MS = 2_000;
+
+const say = (text: string) => console.log(text);
+
+/** @returns undefined when there is no such database here. */
+export async function runDatabase(
+  kind: 'postgres' | 'sqlite',
+  options: BenchOptions,
+): Promise<DatabaseRun | undefined> {
+  const database = await databases()
+    .find(({ name }) => name === kind)
+    ?.open();
+  if (database === undefined) return undefined;
+  const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
+  const { profileFolder } = options;
+  const service = new ServiceProcess(await freePort(), {
+    databaseUrl: database.url,
+    dataFolder,
+    profileFolder,
+  });
+  const wallets = new WalletsProcess();
+  try {
+    return await new Round(kind, database.url, options, service, wallets).run();
+  } catch (error) {
+    if (service.errors !== '') say(`the service wrote:\n${service.errors}`);
+    throw error;
+  } finally {
+    wallets.stop();
+    await service.stop();
+    await database.drop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+/** All scenarios on one database, first with nearly empty tables, then with full ones. */
+class Round {
+  readonly #kind: 'postgres' | 'sqlite';
+  readonly #url: string;
+  readonly #options: BenchOptions;
+  readonly #service: ServiceProcess;
+  readonly #wallets: WalletsProcess;
+  readonly #results: Result[] = [];
+  #databaseTime: PostgresTime | undefined;
+
+  constructor(
+    kind: 'postgres' | 'sqlite',
+    url: string,
+    options: BenchOptions,
+    service: ServiceProcess,
+    wallets: WalletsProcess,
+  ) {
+    this.#kind = kind;
+    this.#url = url;
+    this.#options = options;
+    this.#service = service;
+    this.#wallets = wallets;
+  }
+
+  async run(): Promise<DatabaseRun> {
+    const { preloadedSessions, preloadedEntries, measuredSeconds, warmUpSeconds } = this.#options;
+    const wanted = SCENARIOS.map(({ name }) => name).filter((name) => this.#wants(name));
+    say(`\n${this.#kind}: measuring bare cryptography`);
+    const before = measureCryptoCosts();
+    if (this.#kind === 'postgres') {
+      const name = new URL(this.#url).pathname.slice(1);
+      this.#databaseTime = PostgresTime.of(await backendOf(this.#url), name);
+      if (this.#databaseTime === undefined)
+        say('postgres: the server does not run on this machine; its CPU is not counted');
+    }
+    await this.#service.start();
+    await this.#wallets.prepare(await setUpTenant(this.#service.origin));
+    await this.#wallets.stock(FEW_CREDENTIALS);
+
+    const short = {
+      warmUpMs: Math.min(FEW_WARM_UP_MS, warmUpSeconds * 1000),
+      measuredMs: measuredSeconds * 500,
+    };
+    for (const name of GROWING.filter((name) => wanted.includes(name)))
+      await this.#measure(name, 'few', short);
+
+    say(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
+    await preloadSessions(this.#url, preloadedSessions);
+    const long = { warmUpMs: warmUpSeconds * 1000, measuredMs: measuredSeconds * 1000 };
+    const issuing: readonly ScenarioName[] = ['issue', 'issue-status', 'offer', 'session'];
+    for (const name of issuing.filter((name) => wanted.includes(name)))
+      await this.#measure(name, 'many', long);
+    if (wanted.includes('verify')) {
+      await this.#wallets.stock(CREDENTIALS);
+      // A verifier is seldom the issuer: what the issuance left in the caches must not help.
+      await this.#service.stop();
+      await this.#service.start();
+      await this.#measure('verify', 'many', long);
+    }
+    const onEntries = NEED_ENTRIES.filter((name) => wanted.includes(name));
+    if (onEntries.length > 0) {
+      say(`${this.#kind}: revoking ${preloadedEntries} entries of the status list`);
+      await preloadStatusEntries(this.#url, preloadedEntries);
+    }
+    for (const name of onEntries) await this.#measure(name, 'many', long);
+    if (this.#service.starts.length === 1) {
+      await this.#service.stop();
+      await this.#service.start();
+    }
+    return {
+      database: this.#kind,
+      costs: averageCosts([before, measureCryptoCosts()]),
+      starts: this.#service.starts,
+      results: this.#results,
+      preloaded: { sessions: preloadedSessions, entries: preloadedEntries },
+    };
+  }
+
+  #wants(name: ScenarioName): boolean {
+    return this.#options.only.size === 0 || this.#options.only.has(name);
+  }
+
+  async #measure(
+    scenario: ScenarioName,
+    tables: 'few' | 'many',
+    times: { readonly warmUpMs: number; readonly measuredMs: number },
+  ): Promise<void> {
+    process.stdout.write(`${this.#kind}: ${scenario} (${tables} rows) … `);
+    const samples: { server: number; database: ReadonlyMap<number, number> }[] = [];
+    resetPeak(this.#service.pid);
+    const measured = await this.#wallets.run(scenario, times, () => {
+      samples.push({ server: this.#service.cpuMs(), database: this.#databaseTime?.read() ?? new Map() });
+    });
+    const [first, last] = samples;
+    if (first === undefined || last === undefined)
+      throw new Error('the wallets did not say when they measured');
+    const result: Result = {
+      ...measured,
+      scenario,
+      tables,
+      serverMs: (last.server - first.server) / measured.flows,
+      databaseMs: spentMs(first.database, last.database) / measured.flows,
+      peakMegabytes: memoryMegabytes(this.#service.pid, 'VmHWM'),
+    };
+    this.#results.push(result);
+    const sum = result.serverMs + result.databaseMs;
+    say(`${(result.flows / result.seconds).toFixed(0)} flows/s, ${sum.toFixed(3)} ms CPU per flow`);
+    for (const [message, count] of result.messages) say(`  ${count} × ${message}`);
+  }
+}

@@ -1,0 +1,79 @@
+import { Pool } from 'undici';
+
+export type Answer = { readonly status: number; readonly text: string };
+
+/** Keep-alive connections to the service, as few as there are wallets. */
+export class HttpClient {
+  readonly #pool: Pool;
+
+  constructor(origin: string, connections: number) {
+    this.#pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: 30_000 });
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.#request('GET', path, headers);
+  }
+
+  postJson(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const all = { ...headers, 'content-type': 'application/json' };
+    return this.#request('POST', path, all, JSON.stringify(body));
+  }
+
+  postForm(
+    path: string,
+    body: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const all = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+    return this.#request('POST', path, all, new URLSearchParams(body).toString());
+  }
+
+  post(path: string): Promise<Answer> {
+    return this.#request('POST', path, {});
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #request(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Answer> {
+    const options = { method, path, headers, ...(body === undefined ? {} : { body }) };
+    const response = await this.#pool.request(options);
+    return { status: response.statusCode, text: await response.body.text() };
+  }
+}
+
+/** An answer that is not what the contract says. */
+export class WrongAnswer extends Error {
+  constructor(step: string, detail: string) {
+    super(`${step}: ${detail}`);
+    this.name = 'WrongAnswer';
+  }
+}
+
+/**
+ * @returns the members of a JSON answer.
+ * @throws WrongAnswer for another status or another kind of body.
+ */
+export function json(step: string, answer: Answer, status: number): Readonly<Record<string, unknown>> {
+  expectStatus(step, answer, status);
+  const value: unknown = JSON.parse(answer.text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WrongAnswer(step, 'not an object');
+  return value as Readonly<Record<string, unknown>>;
+}
+
+export function expectStatus(step: string, answer: Answer, status: number): void {
+  if (answer.status !== status) throw new WrongAnswer(step, `${answer.status} ${answer.text.slice(0, 300)}`);
+}
+
+export function text(step: string, members: Readonly<Record<string, unknown>>, name: string): string {
+  const value = members[name];
+  if (typeof value !== 'string') throw new WrongAnswer(step, `${name} is not a string`);
+  return value;
+}

@@ -1,0 +1,89 @@
+import { dialectOf } from '../../adapters/persistence/orm/database.ts';
+import { rawSql } from '../support/databases.ts';
+
+type Run = (text: string) => Promise<Record<string, unknown>[]>;
+
+/** How the copies of a row differ from it; `n` numbers them. Other columns stay as they are. */
+type Copies = { readonly table: string; readonly columns: Readonly<Record<string, string>> };
+
+const COPIES: readonly Copies[] = [
+  {
+    table: 'sessions',
+    columns: {
+      id: "'load-' || n",
+      public_id: "'load-' || n",
+      created_at: 'created_at - n',
+      updated_at: 'updated_at - n',
+      // Spread over an hour, so that nothing expires during a run and the index is not one single value.
+      expires_at: 'expires_at + n * 36',
+    },
+  },
+  {
+    table: 'grants',
+    columns: {
+      id: "'load-' || n",
+      session_id: "'load-' || n",
+      public_id: "'load-' || n",
+      code_hash: "'load-' || n",
+      expires_at: 'expires_at + n * 36',
+    },
+  },
+  { table: 'session_events', columns: { session_id: "'load-' || n" } },
+  { table: 'issued_batches', columns: { session_id: "'load-' || n", id: "'load-' || n" } },
+];
+
+/** Puts finished issuance sessions of the tenant into the tables, with what belongs to them. */
+export async function preloadSessions(url: string, count: number): Promise<void> {
+  await rawSql(url, async (run) => {
+    for (const { table, columns } of COPIES) {
+      // A completed session is the common case, and the only kind with a row in each of the tables.
+      const condition = table === 'sessions' ? "where status = 'completed' and kind = 'issuance'" : '';
+      const [row] = await run(`select * from ${table} ${condition} limit 1`);
+      if (row === undefined) throw new Error(`there is no row in ${table} to copy`);
+      const names = Object.keys(row);
+      const values = names.map((name) => columns[name] ?? name);
+      await run(
+        `insert into ${table} (${names.join(', ')})
+         select ${values.join(', ')} from (select * from ${table} ${condition} limit 1) s
+         cross join ${numbers(url, count)}`,
+      );
+    }
+    await analyze(
+      url,
+      run,
+      COPIES.map(({ table }) => table),
+    );
+  });
+}
+
+/** Revokes entries of the tenant's newest status list behind the service's back, as another instance would. */
+export async function preloadStatusEntries(url: string, count: number): Promise<void> {
+  await rawSql(url, async (run) => {
+    const newest = `(select tenant_id, id, capacity, version from status_lists order by created_at desc limit 1)`;
+    // 7919 is prime to every capacity in use, so the entries lie scattered over the whole list.
+    await run(
+      `insert into status_entries (tenant_id, list_id, idx, status, changed_version)
+       select tenant_id, id, (n * 7919) % capacity, 1, version + 1 from ${newest} l
+       cross join ${numbers(url, count)} where true on conflict do nothing`,
+    );
+    await run(`update status_lists set version = version + 1 where id = (select id from ${newest} l)`);
+    await analyze(url, run, ['status_entries', 'status_lists']);
+  });
+}
+
+function numbers(url: string, count: number): string {
+  return dialectOf(url) === 'postgres'
+    ? `generate_series(1, ${count}) as numbers(n)`
+    : `(with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})
+        select n from numbers) as numbers`;
+}
+
+async function analyze(url: string, run: Run, tables: readonly string[]): Promise<void> {
+  const command = dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze';
+  for (const table of tables) await run(`${command} ${table}`);
+}
+
+/** @returns the process that serves this very connection; PostgreSQL only. */
+export async function backendOf(url: string): Promise<number> {
+  return rawSql(url, async (run) => Number((await run('select pg_backend_pid() as pid'))[0]?.['pid']));
+}

@@ -1,0 +1,137 @@
+import {
+  createCipheriv,
+  createECDH,
+  generateKeyPairSync,
+  hash,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
+
+export type WalletKey = {
+  readonly privateKey: KeyObject;
+  readonly jwk: { readonly kty: 'EC'; readonly crv: 'P-256'; readonly x: string; readonly y: string };
+  /** Encoded headers, made in advance so that the wallets do not slow the service down. */
+  readonly dpopHeader: string;
+  readonly proofHeader: string;
+};
+
+const KEY_BINDING_HEADER = encode({ alg: 'ES256', typ: 'kb+jwt' });
+
+/** More keys than a service will keep imported, so that each one is new to it when it comes round again. */
+export const KEY_COUNT = 16_384;
+
+export class KeyRing {
+  readonly #keys: readonly WalletKey[] = Array.from({ length: KEY_COUNT }, makeKey);
+  #next = 0;
+
+  take(): WalletKey {
+    const key = this.#keys[this.#next++ % this.#keys.length];
+    if (key === undefined) throw new Error('there are no keys');
+    return key;
+  }
+}
+
+function makeKey(): WalletKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const jwk = { kty: 'EC', crv: 'P-256', x, y } as const;
+  return {
+    privateKey,
+    jwk,
+    dpopHeader: encode({ typ: 'dpop+jwt', alg: 'ES256', jwk }),
+    proofHeader: encode({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk }),
+  };
+}
+
+/** RFC 9449 section 4.2 */
+export function dpopProof(key: WalletKey, url: string, accessToken?: string): string {
+  const payload = {
+    jti: randomBytes(12).toString('base64url'),
+    htm: 'POST',
+    htu: url,
+    iat: seconds(),
+    ...(accessToken === undefined ? {} : { ath: hash('sha256', accessToken, 'base64url') }),
+  };
+  return signJwt(key, key.dpopHeader, payload);
+}
+
+/** OpenID4VCI 1.0 appendix F.1 */
+export function keyProof(key: WalletKey, audience: string, nonce: string): string {
+  return signJwt(key, key.proofHeader, { aud: audience, iat: seconds(), nonce });
+}
+
+/** Keeps the disclosures of the wanted claims and binds them to a request (RFC 9901 section 4.3). */
+export function presentation(
+  credential: string,
+  key: WalletKey,
+  request: { readonly names: readonly string[]; readonly nonce: string; readonly audience: string },
+): string {
+  const [jwt = '', ...disclosures] = credential.split('~').slice(0, -1);
+  const kept = disclosures.filter((disclosure) => {
+    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return parts.length === 3 && request.names.includes(String(parts[1]));
+  });
+  const bound = [jwt, ...kept, ''].join('~');
+  const payload = {
+    iat: seconds(),
+    aud: request.audience,
+    nonce: request.nonce,
+    sd_hash: hash('sha256', bound, 'base64url'),
+  };
+  return bound + signJwt(key, KEY_BINDING_HEADER, payload);
+}
+
+/** Compact JWE by ECDH-ES in direct agreement with A256GCM (RFC 7516, RFC 7518 section 4.6). */
+export function encrypt(
+  plaintext: string,
+  recipient: { readonly kid: string; readonly x: string; readonly y: string },
+): string {
+  const ephemeral = createECDH('prime256v1');
+  const point = ephemeral.generateKeys();
+  const coordinates = [recipient.x, recipient.y].map((part) => Buffer.from(part, 'base64url'));
+  const secret = ephemeral.computeSecret(Buffer.concat([Buffer.of(4), ...coordinates]));
+  const epk = {
+    kty: 'EC',
+    crv: 'P-256',
+    x: point.toString('base64url', 1, 33),
+    y: point.toString('base64url', 33),
+  };
+  const header = encode({ alg: 'ECDH-ES', enc: 'A256GCM', kid: recipient.kid, epk });
+  const iv = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', contentKey(secret), iv);
+  cipher.setAAD(Buffer.from(header));
+  const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
+  const parts = [iv, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url'));
+  return [header, '', ...parts].join('.');
+}
+
+/** Concat KDF (RFC 7518 section 4.6.2) with empty party information. */
+function contentKey(secret: Buffer): Buffer {
+  const algorithm = Buffer.from('A256GCM');
+  const other = [number(algorithm.length), algorithm, number(0), number(0), number(256)];
+  return hash('sha256', Buffer.concat([number(1), secret, ...other]), 'buffer');
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+function signJwt(key: WalletKey, header: string, payload: object): string {
+  const input = `${header}.${encode(payload)}`;
+  const signature = sign('sha256', Buffer.from(input), {
+    key: key.privateKey,
+    dsaEncoding: 'ieee-p1363',
+  });
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

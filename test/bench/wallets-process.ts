@@ -1,0 +1,57 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ScenarioName } from './scenarios.ts';
+import type { Measured, Order, Report, World } from './world.ts';
+
+const MODULE = fileURLToPath(new URL('wallets.ts', import.meta.url));
+
+/** The bench's end of the channel to the process of the wallets. */
+export class WalletsProcess {
+  readonly #child: ChildProcess = fork(MODULE, { execArgv: [] });
+
+  async prepare(world: World): Promise<void> {
+    await this.#order({ kind: 'prepare', world });
+  }
+
+  /** Issues until the wallets hold so many credentials with a status. */
+  async stock(count: number): Promise<void> {
+    await this.#order({ kind: 'stock', count });
+  }
+
+  /** @param sample is called when the measured time begins and when it ends. */
+  async run(
+    scenario: ScenarioName,
+    times: { readonly warmUpMs: number; readonly measuredMs: number },
+    sample: () => void,
+  ): Promise<Measured> {
+    const last = await this.#order({ kind: 'run', scenario, ...times }, sample);
+    if (last.kind !== 'measured') throw new Error('the wallets gave no result');
+    return last.measured;
+  }
+
+  stop(): void {
+    this.#child.kill();
+  }
+
+  #order(order: Order, sample?: () => void): Promise<Report> {
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        this.#child.off('message', read);
+        this.#child.off('exit', ended);
+      };
+      const read = (report: Report) => {
+        if (report.kind === 'opened' || report.kind === 'closed') return sample?.();
+        settle();
+        if (report.kind === 'broken') reject(new Error(report.message));
+        else resolve(report);
+      };
+      const ended = () => {
+        settle();
+        reject(new Error('the process of the wallets ended'));
+      };
+      this.#child.on('message', read);
+      this.#child.once('exit', ended);
+      this.#child.send(order);
+    });
+  }
+}

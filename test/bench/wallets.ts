@@ -1,0 +1,80 @@
+import { type Flow, Flows } from './flows.ts';
+import { type Measured, type Order, type Report, WALLETS } from './world.ts';
+
+/**
+ * The process of the wallets: it takes orders from the bench over the channel to its parent, so that nothing of what
+ * wallets compute is counted as the service's.
+ */
+const MAX_MESSAGES = 5;
+const AFTER_ERROR_MS = 10;
+
+let flows: Flows | undefined;
+
+process.on('message', (order: Order) => {
+  obey(order).catch((error: unknown) => {
+    report({ kind: 'broken', message: error instanceof Error ? error.message : String(error) });
+  });
+});
+
+async function obey(order: Order): Promise<void> {
+  if (order.kind === 'prepare') {
+    flows = new Flows(order.world);
+    return report({ kind: 'done' });
+  }
+  if (flows === undefined) throw new Error('the wallets are not prepared');
+  if (order.kind === 'stock') return stock(flows, order.count);
+  flows.rewind();
+  const { warmUpMs, measuredMs } = order;
+  report({ kind: 'measured', measured: await drive(flows.of(order.scenario), warmUpMs, measuredMs) });
+}
+
+async function stock(from: Flows, count: number): Promise<void> {
+  const issue = from.of('issue-status');
+  const wallet = async (number: number) => {
+    while (from.held.length < count) await issue(number);
+  };
+  await Promise.all(Array.from({ length: WALLETS }, (_, number) => wallet(number)));
+  report({ kind: 'done' });
+}
+
+/** Runs a flow in all wallets; counts what ends inside the measured time. */
+async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<Measured> {
+  const opens = performance.now() + warmUpMs;
+  const closes = opens + measuredMs;
+  const latencies: number[] = [];
+  const messages = new Map<string, number>();
+  let errors = 0;
+  setTimeout(() => report({ kind: 'opened' }), warmUpMs);
+  setTimeout(() => report({ kind: 'closed' }), warmUpMs + measuredMs);
+  const wallet = async (number: number) => {
+    for (let began = performance.now(); began < closes; began = performance.now()) {
+      try {
+        await flow(number);
+        const ended = performance.now();
+        if (ended >= opens && ended < closes) latencies.push(ended - began);
+      } catch (error) {
+        errors++;
+        const message = error instanceof Error ? error.message : String(error);
+        if (messages.has(message) || messages.size < MAX_MESSAGES)
+          messages.set(message, (messages.get(message) ?? 0) + 1);
+        await new Promise((resolve) => setTimeout(resolve, AFTER_ERROR_MS));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: WALLETS }, (_, number) => wallet(number)));
+  latencies.sort((one, other) => one - other);
+  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
+  return {
+    flows: latencies.length,
+    seconds: measuredMs / 1000,
+    p50: percentile(0.5),
+    p95: percentile(0.95),
+    p99: percentile(0.99),
+    errors,
+    messages: [...messages],
+  };
+}
+
+function report(message: Report): void {
+  process.send?.(message);
+}

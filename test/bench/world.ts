@@ -1,0 +1,72 @@
+import type { ScenarioName } from './scenarios.ts';
+
+/** Where the wallets find what the set-up made. */
+export type World = {
+  readonly origin: string;
+  readonly tenantId: string;
+  /** Administrative access token of the tenant's client. */
+  readonly token: string;
+  readonly plainId: string;
+  readonly statusId: string;
+  readonly requestId: string;
+};
+
+/** From the bench to the process of the wallets. */
+export type Order =
+  | { readonly kind: 'prepare'; readonly world: World }
+  | {
+      readonly kind: 'run';
+      readonly scenario: ScenarioName;
+      readonly warmUpMs: number;
+      readonly measuredMs: number;
+    }
+  /** Issues until there are so many credentials with a status. */
+  | { readonly kind: 'stock'; readonly count: number };
+
+export type Measured = {
+  readonly flows: number;
+  readonly seconds: number;
+  /** Milliseconds per flow. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly errors: number;
+  /** The first distinct errors and how often each came. */
+  readonly messages: readonly (readonly [message: string, count: number])[];
+};
+
+/** From the process of the wallets to the bench. `opened` and `closed` bound the measured time. */
+export type Report =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'measured'; readonly measured: Measured }
+  | { readonly kind: 'broken'; readonly message: string };
+
+export const WALLETS = 8;
+
+/** Twelve top-level claims with sixteen values that can be disclosed one by one. */
+export const CLAIMS = {
+  given_name: 'Erika',
+  family_name: 'Mustermann',
+  birthdate: '1964-08-12',
+  birth_family_name: 'Gabler',
+  sex: 2,
+  email: 'erika.mustermann@example.org',
+  phone_number: '+49301234567',
+  personal_administrative_number: '1234567890',
+  issuing_authority: 'Bundesdruckerei',
+  issuing_country: 'DE',
+  nationalities: ['DE', 'FR'],
+  address: { street_address: 'Heidestraße 17', locality: 'Köln', postal_code: '51147', country: 'DE' },
+} as const;
+
+export const DISCLOSURE_FRAME = {
+  _sd: Object.keys(CLAIMS).filter((name) => name !== 'nationalities' && name !== 'address'),
+  nationalities: { _sd: [0, 1] },
+  address: { _sd: ['street_address', 'locality', 'postal_code', 'country'] },
+};
+export const DISCLOSURES = 16;
+
+/** What the verifier asks for. */
+export const ASKED = ['given_name', 'family_name', 'birthdate', 'issuing_country'] as const;
