@@ -61,7 +61,7 @@ export const SettingsSchema = z.object({
     .optional()
     .describe('`production`: nothing is generated at the start, and PUBLIC_URL must be https'),
   HOST: z.string().min(1).default('0.0.0.0').describe('Address to listen on'),
-  PORT: wholeNumber(0, 65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
+  PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   PUBLIC_URL: publicUrl
     .optional()
     .describe(

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { describeSettings } from '../../config/describe-settings.ts';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  scripts: Record<string, string>;
+  dependencies: Record<string, string>;
+};
+
+describe('the README', () => {
+  it('documents every setting as the schema does', () => {
+    const table = readme.split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
+    expect(table).to.equal(describeSettings());
+  });
+
+  it('names every production package with its reason', () => {
+    const families = Object.keys(manifest.dependencies).map((name) =>
+      name.replace(/^(@mikro-orm)\/.*/, '$1/*'),
+    );
+    for (const name of families) expect(readme, name).to.contain(`\`${name}\``);
+  });
+
+  it('names commands that exist', () => {
+    const named = [...readme.matchAll(/`npm run ([a-z]+)/g)].map((match) => match[1] ?? '');
+    for (const name of named) expect(manifest.scripts, name).to.have.property(name);
+  });
+});
