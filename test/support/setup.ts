@@ -1,1 +1,22 @@
 import 'reflect-metadata';
+import { Socket } from 'node:net';
+
+const originalFetch = globalThis.fetch;
+const originalConnect = Socket.prototype.connect;
+
+function forbidden(): never {
+  throw new Error('a unit test reached for the network');
+}
+
+/** In `test/unit` there is no network: neither `fetch` nor a socket. */
+export const mochaHooks = {
+  beforeEach(this: Mocha.Context) {
+    if (!this.currentTest?.file?.includes('/test/unit/')) return;
+    globalThis.fetch = forbidden as never;
+    Socket.prototype.connect = forbidden as never;
+  },
+  afterEach() {
+    globalThis.fetch = originalFetch;
+    Socket.prototype.connect = originalConnect;
+  },
+};
