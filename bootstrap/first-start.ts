@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { GENERATED } from '../config/settings.ts';
@@ -35,6 +35,8 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
   const lines = { ...known, ...Object.fromEntries(missing.map((name) => [name, values[name]])) };
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const text = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
+  // The mode counts for a new file only; one that was copied here may be open to others.
+  if (existsSync(file)) chmodSync(file, 0o600);
   writeFileSync(file, text.join(''), { mode: 0o600 });
   if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged };
   return {

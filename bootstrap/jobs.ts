@@ -36,6 +36,14 @@ export function startJobs(container: Container): () => Promise<void> {
       },
     },
     {
+      name: 'refresh-statistics',
+      everySeconds: 10,
+      async run() {
+        const tables = await store.chores.refreshStatistics();
+        if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
+      },
+    },
+    {
       name: 'forget-expired',
       everySeconds: 60,
       async run(now) {

@@ -4,6 +4,7 @@ import { Container } from 'inversify';
 import { buildRouter } from '../adapters/http/router.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
+import { SessionWatcher } from '../application/sessions/session-watcher.ts';
 import type { Settings } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
 import { modules } from './modules/all.ts';
@@ -17,6 +18,8 @@ export type RunningService = {
   close(graceMs?: number): Promise<void>;
 };
 
+const SWEEP_MS = 25;
+
 /** Wires and starts the service; throws, with everything released, when something is missing. */
 export async function startService(settings: Settings): Promise<RunningService> {
   const container = new Container();
@@ -25,6 +28,8 @@ export async function startService(settings: Settings): Promise<RunningService> 
     container.load(await openAdapters(settings, closers), ...modules);
     const log = container.get(Log);
     const authenticateClient = container.get(AuthenticateClient);
+    const sessionWatcher = container.get(SessionWatcher);
+    closers.addEarly(() => sessionWatcher.close());
     const app = buildRouter(
       collectRoutes(container),
       { authenticateClient, log },
@@ -48,9 +53,11 @@ export async function startService(settings: Settings): Promise<RunningService> 
         log.info('stopping');
         const closed = new Promise((resolve) => server.close(resolve));
         closers.beforeRequestsEnd();
-        server.closeIdleConnections();
+        // Clients keep their connections when their answer is complete; nobody waits for those.
+        const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
         const timer = setTimeout(() => server.closeAllConnections(), graceMs);
         await closed;
+        clearInterval(sweep);
         clearTimeout(timer);
         await stopJobs();
         await closers.closeAll();

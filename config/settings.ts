@@ -130,6 +130,11 @@ export const SettingsSchema = z.object({
   AMQP_URL: later('AMQP_URL'),
   CONFIG_FOLDER: later('CONFIG_FOLDER'),
   OIDC: later('external OIDC mode (OIDC)'),
+  OIDC_INTERNAL_ISSUER_URL: later('external OIDC mode'),
+  OIDC_CLIENT_ID: later('external OIDC mode'),
+  OIDC_CLIENT_SECRET: later('external OIDC mode'),
+  OIDC_SUB: later('external OIDC mode'),
+  OIDC_ALGORITHM: later('external OIDC mode'),
 });
 
 type Parsed = z.output<typeof SettingsSchema>;

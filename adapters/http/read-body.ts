@@ -1,6 +1,6 @@
 import express, { type RequestHandler } from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
-import { parseJsonObject } from '../../domain/shared/json.ts';
+import { isText, parseJsonObject } from '../../domain/shared/json.ts';
 import { type BodyKind, DEFAULT_BODY_LIMIT, type Route } from './route.ts';
 
 /** Reads at most the route's limit as bytes; compression is refused, since no caller needs it. */
@@ -20,7 +20,7 @@ export function readBody(kind: BodyKind, contentType: string | undefined, bytes:
   if (kind !== 'form' && (type === 'application/json' || type?.endsWith('+json'))) {
     const body = parseJsonObject(text);
     if (body !== undefined) return body;
-    const message = 'the body must be one JSON object without repeated members';
+    const message = 'the body must be one JSON object without repeated members and without NUL';
     throw new Failure('invalid_input', { message, errors: [{ path: '', message }] });
   }
   if (kind !== 'json' && type === 'application/x-www-form-urlencoded') return readForm(text);
@@ -35,6 +35,7 @@ function readForm(text: string): Record<string, string> {
     if (Object.hasOwn(form, name)) {
       throw new Failure('invalid_request', 'a parameter was sent more than once');
     }
+    if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');
     if (value !== '') form[name] = value;
   }
   return form;

@@ -4,7 +4,9 @@ import type { AuthenticateClient } from '../../application/access/authenticate-c
 import type { Caller } from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
+import { publicPath, routesAt } from './addresses.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { bodyReader, readBody } from './read-body.ts';
 import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
@@ -42,7 +44,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   for (const route of routes) {
     const reader = bodyReader(route);
-    const paths = prefix === '' ? [route.path] : [route.path, `${prefix}${route.path}`];
+    const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
     const handler = (request: Request, response: Response) => serve(route, request, response, ports);
     app[route.method](
       paths,
@@ -52,11 +54,12 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     );
   }
   app.use((request, response) => {
-    fail(response, unserved(routes, request.path, prefix), surfaceOf(request.path, routes), ports.log);
+    const there = routesAt(routes, request.path, prefix);
+    fail(response, unserved(there), surfaceOf(there), ports.log);
   });
   // Only body readers get here: express hands their errors to the handler with four parameters.
   app.use((error: unknown, request: Request, response: Response, _next: unknown) => {
-    fail(response, bodyFailure(error), surfaceOf(request.path, routes), ports.log);
+    fail(response, bodyFailure(error), surfaceOf(routesAt(routes, request.path, prefix)), ports.log);
   });
   return app;
 }
@@ -126,6 +129,7 @@ function parse<S extends z.ZodType>(
   place?: string,
 ): z.output<S> | undefined {
   if (schema === undefined) return undefined;
+  if (place !== undefined) assertText(value, place);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const errors: FieldError[] = parsed.error.issues.slice(0, 50).map((issue) => ({
@@ -136,6 +140,16 @@ function parse<S extends z.ZodType>(
   const message =
     first === undefined ? 'invalid' : first.path === '' ? first.message : `${first.path}: ${first.message}`;
   throw new Failure('invalid_input', { message, errors });
+}
+
+/** Nothing is called by a name with NUL, and databases do not even want to hear it. */
+function assertText(parameters: unknown, place: string): void {
+  const isFit = Object.values(parameters as object)
+    .flat()
+    .every((value) => typeof value !== 'string' || isText(value));
+  if (isFit) return;
+  if (place === 'path') throw new Failure('not_found', 'unknown address');
+  throw new Failure('invalid_input', 'a parameter contains NUL');
 }
 
 function rawRequest(request: Request, response: Response): RawRequest {
@@ -231,28 +245,12 @@ function bodyFailure(error: unknown): unknown {
 }
 
 /** RFC 9110 section 15.5.6: a known address with another method is 405 and names the methods. */
-function unserved(routes: readonly Route[], path: string, prefix: string): Failure {
-  const inside = prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
-  const allow = [
-    ...new Set(
-      routes.filter((route) => patternOf(route.path).test(inside)).map((route) => route.method.toUpperCase()),
-    ),
-  ];
+function unserved(there: readonly Route[]): Failure {
+  const allow = [...new Set(there.map((route) => route.method.toUpperCase()))];
   if (allow.length === 0) return new Failure('not_found', 'unknown address');
   return new Failure('method_not_allowed', { message: `use ${allow.join(' or ')}`, allow });
 }
 
-function surfaceOf(path: string, routes: readonly Route[]): Surface {
-  return routes.find((route) => patternOf(route.path).test(path))?.surface ?? 'admin';
-}
-
-const patterns = new Map<string, RegExp>();
-
-function patternOf(path: string): RegExp {
-  let pattern = patterns.get(path);
-  if (pattern === undefined) {
-    pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+')}/?$`);
-    patterns.set(path, pattern);
-  }
-  return pattern;
+function surfaceOf(there: readonly Route[]): Surface {
+  return there[0]?.surface ?? 'admin';
 }

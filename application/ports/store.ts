@@ -237,6 +237,8 @@ export type Chores = {
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
   /** Forgets used values and grants that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
+  /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
+  refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */
   tryLease(name: string, holder: string, now: Date, ttlSeconds: number): Promise<boolean>;
 };

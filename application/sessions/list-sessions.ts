@@ -86,7 +86,7 @@ function cursorAfter(place: Place | undefined): string {
 
 function readCursor(cursor: string): Place {
   const [, time, id] =
-    /^(\d{1,15})\.(.{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? [];
+    /^(\d{1,15})\.([A-Za-z0-9_-]{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? [];
   if (time === undefined || id === undefined) {
     throw invalidInput('cursor', 'take the cursor from the link of the page before');
   }

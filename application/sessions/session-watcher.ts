@@ -68,6 +68,7 @@ export class SessionWatcher {
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
+  #closed = false;
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -78,9 +79,9 @@ export class SessionWatcher {
     return this.#count;
   }
 
-  /** @throws Failure `unavailable` when this process has all the streams that it can bear. */
+  /** @throws Failure `unavailable` when this process stops, or has all the streams that it can bear. */
   open(tenantId: TenantId, id: SessionId): Watch {
-    if (this.#count >= MAX_WATCHES) {
+    if (this.#closed || this.#count >= MAX_WATCHES) {
       const message = 'too many event streams are open; poll the session, or try again later';
       throw new Failure('unavailable', { message, retryAfterSeconds: 30 });
     }
@@ -94,6 +95,13 @@ export class SessionWatcher {
     });
     this.#schedule();
     return watch;
+  }
+
+  /** Ends all streams and refuses new ones: the process is about to stop, and listeners come back elsewhere. */
+  close(): void {
+    this.#closed = true;
+    const ofSessions = [...this.#watches.values()].flatMap((ofTenant) => [...ofTenant.values()]);
+    for (const watch of ofSessions.flatMap((ofSession) => [...ofSession])) watch.close();
   }
 
   #remove(tenantId: TenantId, id: SessionId, watch: Watch): void {

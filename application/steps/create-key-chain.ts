@@ -33,6 +33,8 @@ export type NewKeyChain = {
   /** Host name that wallets see; it becomes the leaf's subject alternative name. */
   readonly dnsName: string;
   readonly certValidityDays?: number;
+  /** A CA of the tenant that certifies the leaf, instead of one of its own. */
+  readonly root?: KeyRoot;
 };
 
 /**
@@ -43,9 +45,9 @@ export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise
   const now = ports.clock.now();
   const certValidityDays = wanted.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS;
   // Before any key is made: a refused request must not leave keys behind in an external KMS.
-  leafValidity(now, certValidityDays, caValidity(now).notAfter);
+  leafValidity(now, certValidityDays, (wanted.root ?? caValidity(now)).notAfter);
 
-  const root = await makeRoot(ports, wanted, now);
+  const root = wanted.root ?? (await makeRoot(ports, wanted, now));
   const active = await makeLeaf(ports, wanted, root, now, certValidityDays);
   return {
     id: wanted.id ?? ports.random.token(),

@@ -14,11 +14,18 @@ import { createKeyChain } from '../steps/create-key-chain.ts';
 import { makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { mergeSettings } from './merge-settings.ts';
 
-/** The key chains that every tenant starts with, one internal CA and leaf per usage. */
-const FIRST_KEY_CHAINS: readonly { readonly id: string; readonly usage: KeyUsage }[] = [
+/**
+ * The key chains that every tenant starts with, a leaf per usage. Whoever verifies a credential accepts a status list
+ * under the anchor of that credential only (Token Status List section 11.3), so one CA certifies both.
+ */
+const FIRST_KEY_CHAINS: readonly {
+  readonly id: string;
+  readonly usage: KeyUsage;
+  readonly under?: string;
+}[] = [
   { id: 'access', usage: 'access' },
   { id: 'signing', usage: 'signing' },
-  { id: 'status-list', usage: 'statusList' },
+  { id: 'status-list', usage: 'statusList', under: 'signing' },
   { id: 'trust-list', usage: 'trustList' },
 ];
 
@@ -73,7 +80,8 @@ export class CreateTenant {
   async #makeKeyChains(tenant: Tenant): Promise<KeyChain[]> {
     const dnsName = new URL(this.#ports.settings.publicUrl).hostname;
     const chains: KeyChain[] = [];
-    for (const { id, usage } of FIRST_KEY_CHAINS) {
+    for (const { id, usage, under } of FIRST_KEY_CHAINS) {
+      const root = chains.find((chain) => chain.id === under)?.root;
       chains.push(
         await createKeyChain(this.#ports, {
           tenantId: tenant.id,
@@ -81,6 +89,7 @@ export class CreateTenant {
           usages: [usage],
           subjectName: tenant.name,
           dnsName,
+          ...(root !== undefined && { root }),
         }),
       );
     }

@@ -12,7 +12,7 @@ const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
 /**
  * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
  * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than
- * `maxDepth`, or names a member after an object's prototype.
+ * `maxDepth`, names a member after an object's prototype, or carries text that is none: see `isText`.
  */
 export function parseJson(text: string, maxDepth = 32): Json | undefined {
   let value: Json;
@@ -30,7 +30,12 @@ export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undef
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Walks text that is known to be valid JSON and looks at member names and depth only. */
+/** Databases keep no NUL, and half a surrogate pair is no character (RFC 7493 section 2.1). */
+export function isText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Walks text that is known to be valid JSON and looks at strings and depth only. */
 function isUnambiguous(text: string, maxDepth: number): boolean {
   const open: (Set<string> | undefined)[] = [];
   for (let i = 0; i < text.length; i++) {
@@ -42,10 +47,12 @@ function isUnambiguous(text: string, maxDepth: number): boolean {
       open.pop();
     } else if (char === '"') {
       const end = endOfString(text, i);
+      const raw = text.slice(i + 1, end);
+      const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+      // Only an escape can write what is no text.
+      if (name !== raw && !isText(name)) return false;
       const members = open.at(-1);
       if (members !== undefined && followedByColon(text, end)) {
-        const raw = text.slice(i + 1, end);
-        const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
         if (members.has(name) || PROTOTYPE_MEMBERS.has(name)) return false;
         members.add(name);
       }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { databases } from '../support/databases.ts';
 import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
 import type { BenchOptions } from './options.ts';
-import { backendOf, preloadSessions, preloadStatusEntries } from './preload.ts';
-import { memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
+import { analyze, lookAtBackend, preloadSessions, preloadStatusEntries } from './preload.ts';
+import { machineMs, memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
 import { freePort, ServiceProcess, type Start } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
@@ -20,6 +20,8 @@ export type Result = Measured & {
   readonly serverMs: number;
   readonly databaseMs: number;
   readonly peakMegabytes: number;
+  /** CPU that strangers used meanwhile, in cores; much of it makes the other numbers worse than they are. */
+  readonly strangersCores: number;
 };
 
 export type DatabaseRun = {
@@ -29,6 +31,14 @@ export type DatabaseRun = {
   readonly starts: readonly Start[];
   readonly results: readonly Result[];
   readonly preloaded: { readonly sessions: number; readonly entries: number };
+};
+
+/** Readings in CPU milliseconds. */
+type Sample = {
+  readonly server: number;
+  readonly database: ReadonlyMap<number, number>;
+  readonly wallets: number;
+  readonly machine: number;
 };
 
 /** Whose cost must not grow with the tables. */
@@ -102,13 +112,14 @@ class Round {
     const before = measureCryptoCosts();
     if (this.#kind === 'postgres') {
       const name = new URL(this.#url).pathname.slice(1);
-      this.#databaseTime = PostgresTime.of(await backendOf(this.#url), name);
+      this.#databaseTime = await lookAtBackend(this.#url, (pid) => PostgresTime.of(pid, name));
       if (this.#databaseTime === undefined)
         say('postgres: the server does not run on this machine; its CPU is not counted');
     }
     await this.#service.start();
     await this.#wallets.prepare(await setUpTenant(this.#service.origin));
     await this.#wallets.stock(FEW_CREDENTIALS);
+    await analyze(this.#url);
 
     const short = {
       warmUpMs: Math.min(FEW_WARM_UP_MS, warmUpSeconds * 1000),
@@ -119,6 +130,7 @@ class Round {
 
     say(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
     await preloadSessions(this.#url, preloadedSessions);
+    await analyze(this.#url);
     const long = { warmUpMs: warmUpSeconds * 1000, measuredMs: measuredSeconds * 1000 };
     const issuing: readonly ScenarioName[] = ['issue', 'issue-status', 'offer', 'session'];
     for (const name of issuing.filter((name) => wanted.includes(name)))
@@ -134,6 +146,7 @@ class Round {
     if (onEntries.length > 0) {
       say(`${this.#kind}: revoking ${preloadedEntries} entries of the status list`);
       await preloadStatusEntries(this.#url, preloadedEntries);
+      await analyze(this.#url);
     }
     for (const name of onEntries) await this.#measure(name, 'many', long);
     if (this.#service.starts.length === 1) {
@@ -159,21 +172,30 @@ class Round {
     times: { readonly warmUpMs: number; readonly measuredMs: number },
   ): Promise<void> {
     process.stdout.write(`${this.#kind}: ${scenario} (${tables} rows) … `);
-    const samples: { server: number; database: ReadonlyMap<number, number> }[] = [];
+    const samples: Sample[] = [];
     resetPeak(this.#service.pid);
     const measured = await this.#wallets.run(scenario, times, () => {
-      samples.push({ server: this.#service.cpuMs(), database: this.#databaseTime?.read() ?? new Map() });
+      samples.push({
+        server: this.#service.cpuMs(),
+        database: this.#databaseTime?.read() ?? new Map(),
+        wallets: this.#wallets.cpuMs(),
+        machine: machineMs(),
+      });
     });
     const [first, last] = samples;
     if (first === undefined || last === undefined)
       throw new Error('the wallets did not say when they measured');
+    const serverMs = last.server - first.server;
+    const databaseMs = spentMs(first.database, last.database);
+    const oursMs = serverMs + databaseMs + last.wallets - first.wallets;
     const result: Result = {
       ...measured,
       scenario,
       tables,
-      serverMs: (last.server - first.server) / measured.flows,
-      databaseMs: spentMs(first.database, last.database) / measured.flows,
+      serverMs: serverMs / measured.flows,
+      databaseMs: databaseMs / measured.flows,
       peakMegabytes: memoryMegabytes(this.#service.pid, 'VmHWM'),
+      strangersCores: Math.max(0, last.machine - first.machine - oursMs) / times.measuredMs,
     };
     this.#results.push(result);
     const sum = result.serverMs + result.databaseMs;

@@ -1,8 +1,6 @@
 import { dialectOf } from '../../adapters/persistence/orm/database.ts';
 import { rawSql } from '../support/databases.ts';
 
-type Run = (text: string) => Promise<Record<string, unknown>[]>;
-
 /** How the copies of a row differ from it; `n` numbers them. Other columns stay as they are. */
 type Copies = { readonly table: string; readonly columns: Readonly<Record<string, string>> };
 
@@ -48,11 +46,6 @@ export async function preloadSessions(url: string, count: number): Promise<void>
          cross join ${numbers(url, count)}`,
       );
     }
-    await analyze(
-      url,
-      run,
-      COPIES.map(({ table }) => table),
-    );
   });
 }
 
@@ -67,7 +60,6 @@ export async function preloadStatusEntries(url: string, count: number): Promise<
        cross join ${numbers(url, count)} where true on conflict do nothing`,
     );
     await run(`update status_lists set version = version + 1 where id = (select id from ${newest} l)`);
-    await analyze(url, run, ['status_entries', 'status_lists']);
   });
 }
 
@@ -78,12 +70,12 @@ function numbers(url: string, count: number): string {
         select n from numbers) as numbers`;
 }
 
-async function analyze(url: string, run: Run, tables: readonly string[]): Promise<void> {
-  const command = dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze';
-  for (const table of tables) await run(`${command} ${table}`);
+/** What autovacuum does within a minute or so; without it a run would measure plans made for empty tables. */
+export async function analyze(url: string): Promise<void> {
+  await rawSql(url, (run) => run(dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze'));
 }
 
-/** @returns the process that serves this very connection; PostgreSQL only. */
-export async function backendOf(url: string): Promise<number> {
-  return rawSql(url, async (run) => Number((await run('select pg_backend_pid() as pid'))[0]?.['pid']));
+/** Looks at the process that serves a connection, as long as it is there; PostgreSQL only. */
+export function lookAtBackend<T>(url: string, look: (pid: number) => T): Promise<T> {
+  return rawSql(url, async (run) => look(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
 }

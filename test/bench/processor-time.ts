@@ -12,6 +12,18 @@ function readTicks(): number {
   }
 }
 
+/** CPU milliseconds that all processes of this machine have used. */
+export function machineMs(): number {
+  const [total = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
+  // proc_stat(5): user, nice, system, idle, iowait, irq, softirq
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = total
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return ((user + nice + system + irq + softirq) / TICKS) * 1000;
+}
+
 /** User and system CPU of a process and of those of its children that have ended, in milliseconds. */
 export function cpuMs(pid: number): number {
   const fields = statFields(pid);

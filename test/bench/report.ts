@@ -39,6 +39,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
       'ratio',
       'limit here',
       'peak MB',
+      'strangers',
       '',
     ],
   ];
@@ -58,7 +59,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
   const start = startLines(run, faults);
   const { signMs, verifyMs, importMs } = run.costs;
   const text = [
-    `\n${run.database}, ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds`,
+    `\n${run.database}, ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, strangers in cores`,
     table(rows),
     `cryptography here: sign ${us(signMs)}, verify ${us(verifyMs)}, import of a key ${us(importMs)}` +
       ` (reference: ${us(REFERENCE.signMs)} and ${us(REFERENCE.verifyMs)})`,
@@ -91,6 +92,7 @@ function cells(scenario: Scenario, result: Result, judgement: Judgement): string
     judgement.ratio === null ? '-' : judgement.ratio.toFixed(1),
     ms(judgement.limitMs),
     result.peakMegabytes.toFixed(0),
+    result.strangersCores.toFixed(2),
     judgement.met ? 'ok' : 'MISSED',
   ];
 }

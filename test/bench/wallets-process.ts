@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { cpuMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
 import type { Measured, Order, Report, World } from './world.ts';
 
@@ -8,6 +9,11 @@ const MODULE = fileURLToPath(new URL('wallets.ts', import.meta.url));
 /** The bench's end of the channel to the process of the wallets. */
 export class WalletsProcess {
   readonly #child: ChildProcess = fork(MODULE, { execArgv: [] });
+
+  cpuMs(): number {
+    const { pid } = this.#child;
+    return pid === undefined ? 0 : cpuMs(pid);
+  }
 
   async prepare(world: World): Promise<void> {
     await this.#order({ kind: 'prepare', world });

@@ -1,4 +1,5 @@
 import { Failure } from '../../../domain/shared/failure.ts';
+import { isText } from '../../../domain/shared/json.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly secret: string };
 
@@ -33,7 +34,8 @@ function readBasic(authorization: string): ClientCredentials | undefined {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   if (colon < 0) return undefined;
-  return { clientId: decode(text.slice(0, colon)), secret: decode(text.slice(colon + 1)) };
+  const [clientId, secret] = [decode(text.slice(0, colon)), decode(text.slice(colon + 1))];
+  return isText(clientId) && isText(secret) ? { clientId, secret } : undefined;
 }
 
 /**

@@ -36,6 +36,7 @@ export class StatusListRoutes extends Routes {
           200: `The token, ${TOKEN_TYPE}`,
           304: 'Not modified',
           406: 'No form of the list is acceptable',
+          501: 'The status at another time is not told',
         },
         async handle({ params, query, request }) {
           // Token Status List section 8.4: looking into the past would tell when a credential was revoked
@@ -55,7 +56,7 @@ export class StatusListRoutes extends Routes {
             ETag: etag,
             Vary: 'Accept',
           };
-          if (request.headers['if-none-match'] === etag) return { status: 304, empty: true, headers };
+          if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
           return { status: 200, text: jwt, contentType: TOKEN_TYPE, headers };
         },
       }),
@@ -94,6 +95,12 @@ export class StatusListRoutes extends Routes {
       }),
     ];
   }
+}
+
+/** RFC 9110 section 13.1.2: a list, compared weakly, since proxies that compress weaken what they pass on. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  const known = (ifNoneMatch ?? '').split(',').map((entry) => entry.trim().replace(/^W\//, ''));
+  return known.includes(etag) || known.includes('*');
 }
 
 /** Token Status List section 8.1: nothing, anything or the JWT form; a client that only wants CWT gets a 406. */

@@ -28,6 +28,7 @@ export function memoryChores(state: State, pass: Pass): Chores {
       }),
     forgetExpired: (now, limit) =>
       pass(() => forget(state.usedValues, now, limit) + forget(state.grants, now, limit)),
+    refreshStatistics: async () => [],
     tryLease: (name, holder, now, ttlSeconds) =>
       pass(() => {
         const lease = state.leases.find(EVERYWHERE, name);

@@ -20,8 +20,9 @@ const { HEAD } = shared;
 const BATCH_COLUMNS =
   'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
 
-/** SQLSTATE of PostgreSQL. */
+/** SQLSTATE and the name of the constraint by which PostgreSQL says that a value was used before. */
 const UNIQUE_VIOLATION = '23505';
+const USED_BEFORE = 'used_values_pkey';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
@@ -45,58 +46,41 @@ const OPEN_SESSION_WITH_GRANT = named(
 const FETCH_SESSION = named(
   'fetch_session',
   `with u as (
-     update sessions set status = 'fetched', version = version + 1, updated_at = $3
-     where tenant_id = $1 and public_id = $2 and status = 'active' and expires_at > $3
-       and exists (select 1 from tenants where id = $1 and status = 'active')
-     returning *),
+     update sessions s set status = 'fetched', version = s.version + 1, updated_at = $3
+     from tenants t
+     where t.id = $1 and t.status = 'active'
+       and s.tenant_id = $1 and s.public_id = $2 and s.status = 'active' and s.expires_at > $3
+     returning ${HEAD}, s.*),
    e as (${LOG_FROM('u', 'updated_at')})
-   select ${HEAD}, s.*, exists (select 1 from u) as changed from tenants t
-   left join lateral (
-     select * from u
-     union all
-     select * from sessions where tenant_id = $1 and public_id = $2 and not exists (select 1 from u)
-   ) s on true
-   where t.id = $1`,
+   select * from u`,
 );
 
 /**
- * Remembers the values at `$first`, `$first + 1`, `$first + 2` unless one of them is `known`. In one order for all,
- * so that two callers with the same values do not block each other. The lateral limit keeps the planner at one
- * index lookup per value; it would otherwise hash the whole table.
+ * Remembers the values at `$first`, `$first + 1`, `$first + 2`. A value that is known violates the primary key and
+ * takes the whole statement back, so nothing else of it has happened either.
  */
-const USE_VALUES = (first: number, condition = 'true') =>
-  `v as (
-     select * from unnest($${first}::text[], $${first + 1}::text[], $${first + 2}::bigint[])
-       with ordinality as v(kind, hash, expires_at, place)),
-   known as (
-     select v.kind from v cross join lateral (
-       select 1 from used_values u where u.tenant_id = $1 and u.kind = v.kind and u.hash = v.hash limit 1) u
-     order by v.place limit 1),
-   n as (
+const USE_VALUES = (first: number) =>
+  `n as (
      insert into used_values (tenant_id, kind, hash, expires_at)
-     select $1, kind, hash, expires_at from v
-     where not exists (select 1 from known) and ${condition}
-     order by kind, hash)`;
+     select $1::varchar, unnest($${first}::text[]), unnest($${first + 1}::text[]), unnest($${first + 2}::bigint[])
+     where exists (select 1 from tenants where id = $1))`;
 
 const CONSUME_GRANT = named(
   'consume_grant',
-  `with ${USE_VALUES(4)},
-   g as (
-     update grants set consumed_at = $3
-     where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
-       and not exists (select 1 from known)
-       and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
-         and s.status in ('active', 'fetched') and s.expires_at > $3)
-     returning id)
-   select (select kind from known) as replayed, exists (select 1 from g) as consumed`,
+  `with ${USE_VALUES(4)}
+   update grants set consumed_at = $3
+   where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
+     and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
+       and s.status in ('active', 'fetched') and s.expires_at > $3)
+   returning id`,
 );
 
-const REMEMBER = named('remember', `with ${USE_VALUES(2)} select (select kind from known) as replayed`);
+const REMEMBER = named('remember', `with ${USE_VALUES(2)} select 1`);
 
 const CLAIM_CREDENTIAL_REQUEST = named(
   'claim_credential_request',
-  `with ${USE_VALUES(3, 'exists (select 1 from tenants where id = $1)')}
-   select ${HEAD}, s.*, (select kind from known) as replayed
+  `with ${USE_VALUES(3)}
+   select ${HEAD}, s.*
    from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
@@ -162,18 +146,33 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
   const one = async (statement: Statement, ...parameters: Parameter[]) =>
     (await all(statement, ...parameters))[0];
   const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
-  const valuesOf = (used: readonly UsedValue[]): Parameter[] => [
-    used.map((value) => value.kind),
-    used.map((value) => value.hash),
-    used.map((value) => value.expiresAt.getTime()),
-  ];
-  /** Somebody may remember the same value at the same moment; at the second look it is known. */
-  const again = async (attempt: () => Promise<Row | undefined>) => {
+  /** In one order for all, so that two callers with the same values do not block each other. */
+  const valuesOf = (used: readonly UsedValue[]): Parameter[] => {
+    const sorted = used.length < 2 ? used : [...used].sort((one, other) => (one.hash < other.hash ? -1 : 1));
+    return [
+      sorted.map((value) => value.kind),
+      sorted.map((value) => value.hash),
+      sorted.map((value) => value.expiresAt.getTime()),
+    ];
+  };
+  /** @returns the rows, or the kind of the value that was used before: then nothing has happened. */
+  const unlessUsed = async (
+    used: readonly UsedValue[],
+    statement: Statement,
+    ...parameters: Parameter[]
+  ): Promise<readonly Row[] | UsedValue['kind']> => {
     try {
-      return await attempt();
+      return await all(statement, ...parameters);
     } catch (error) {
-      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
-      return attempt();
+      const { code, constraint, detail } = error as {
+        code?: unknown;
+        constraint?: unknown;
+        detail?: unknown;
+      };
+      if (code !== UNIQUE_VIOLATION || constraint !== USED_BEFORE) throw error;
+      const replayed = used.find(({ hash }) => String(detail).includes(hash)) ?? used[0];
+      if (replayed === undefined) throw error;
+      return replayed.kind;
     }
   };
 
@@ -209,10 +208,7 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
     },
     async fetchSession(publicId, now) {
       const row = await one(FETCH_SESSION, publicId, now.getTime());
-      if (row === undefined) return undefined;
-      const fetched = { head: readHead(row), session: sessionOf(row), changed: Boolean(row['changed']) };
-      if (fetched.changed || fetched.session?.status !== 'active') return fetched;
-      // Either it may not be fetched, or another fetch won while this one waited, and we hold the old picture.
+      if (row !== undefined) return { head: readHead(row), session: sessionOf(row), changed: true };
       const present = await this.findByPublicId(publicId);
       return present === undefined ? undefined : { ...present, changed: false };
     },
@@ -222,30 +218,24 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
     },
     async consumeGrant(grantId, used, now) {
-      if (givenTwice(used) !== undefined) return 'replayed';
-      const row = await again(() => one(CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used)));
-      if (typeof row?.['replayed'] === 'string') return 'replayed';
-      return row?.['consumed'] === true ? 'consumed' : 'spent';
+      const rows = await unlessUsed(used, CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used));
+      if (typeof rows === 'string') return 'replayed';
+      return rows.length > 0 ? 'consumed' : 'spent';
     },
     async takeAttempt(grantId, maximum) {
       return (await one(shared.TAKE_ATTEMPT, grantId, maximum)) !== undefined;
     },
     async remember(used) {
-      if (givenTwice(used) !== undefined) return false;
-      const row = await again(() => one(REMEMBER, ...valuesOf(used)));
-      return row !== undefined && row['replayed'] === null;
+      return typeof (await unlessUsed(used, REMEMBER, ...valuesOf(used))) !== 'string';
     },
     async claimCredentialRequest(publicId, used) {
-      const twice = givenTwice(used);
-      if (twice !== undefined) {
+      const rows = await unlessUsed(used, CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used));
+      if (typeof rows === 'string') {
         const present = await this.findByPublicId(publicId);
-        return present === undefined ? undefined : { ...present, replayed: twice.kind };
+        return present === undefined ? undefined : { ...present, replayed: rows };
       }
-      const row = await again(() => one(CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used)));
-      if (row === undefined) return undefined;
-      const found = { head: readHead(row), session: sessionOf(row) };
-      const replayed = row['replayed'] as UsedValue['kind'] | null;
-      return replayed === null ? found : { ...found, replayed };
+      const [row] = rows;
+      return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
     },
     async takeStatusRun(listId, count) {
       const row = await one(shared.TAKE_STATUS_RUN, listId, count);
@@ -312,13 +302,6 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       return (await all(shared.SESSION_EVENTS, id, after, limit)).map(readEvent);
     },
   };
-}
-
-/** A value that stands there twice is a replay of itself. */
-function givenTwice(used: readonly UsedValue[]): UsedValue | undefined {
-  return used.find(({ kind, hash }, index) =>
-    used.some((other, place) => place < index && other.kind === kind && other.hash === hash),
-  );
 }
 
 export function readEvent(row: Row) {

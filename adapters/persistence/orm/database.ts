@@ -92,6 +92,15 @@ export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
     ...common,
     clientUrl: settings.url,
     pool: { min: 0, max: Math.max(2, settings.poolSize) },
+    driverOptions: {
+      // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
+      maxUses: 20_000,
+      maxLifetimeSeconds: 300,
+      // Our statements find single rows; compiling them would cost more than running them.
+      // One plan for all parameters: planning anew costs more than any of these statements.
+      options: '-c jit=off -c plan_cache_mode=force_generic_plan -c statement_timeout=30000',
+      connectionTimeoutMillis: 10_000,
+    },
   });
   return orm as unknown as MikroORM;
 }

@@ -16,7 +16,7 @@ export class Migration00000000000001_initial extends Migration {
     this.addSql(
       `create table "grants" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "kind" varchar(255) not null, "session_id" varchar(255) not null, "public_id" varchar(255) not null, "code_hash" varchar(255) not null, "tx_code_hash" varchar(255) null, "configuration_ids" text not null, "expires_at" bigint not null, "attempts" int not null, "consumed_at" bigint null, primary key ("tenant_id", "id"));`,
     );
-    this.addSql(`create index "grants_by_expiry" on "grants" ("expires_at");`);
+    this.addSql(`create index "grants_by_expiry" on "grants" using brin ("expires_at");`);
     this.addSql(`alter table "grants" add constraint "grants_code" unique ("tenant_id", "code_hash");`);
 
     this.addSql(
@@ -47,7 +47,7 @@ export class Migration00000000000001_initial extends Migration {
       `create table "sessions" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "public_id" varchar(255) not null, "kind" varchar(255) not null, "status" varchar(255) not null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, "expires_at" bigint not null, "configuration_ids" text not null, "use_dc_api" boolean not null, "request" text null, "outcome" text null, "issued_mask" int not null, "claimed_at" bigint null, primary key ("tenant_id", "id"));`,
     );
     this.addSql(`create index "sessions_by_creation" on "sessions" ("tenant_id", "created_at", "id");`);
-    this.addSql(`create index "sessions_by_expiry" on "sessions" ("expires_at");`);
+    this.addSql(`create index "sessions_by_expiry" on "sessions" using brin ("expires_at");`);
     this.addSql(
       `alter table "sessions" add constraint "sessions_public_id" unique ("tenant_id", "public_id");`,
     );
@@ -70,7 +70,7 @@ export class Migration00000000000001_initial extends Migration {
     this.addSql(
       `create table "used_values" ("tenant_id" varchar(255) not null, "kind" varchar(255) not null, "hash" varchar(255) not null, "expires_at" bigint not null, primary key ("tenant_id", "kind", "hash"));`,
     );
-    this.addSql(`create index "used_values_by_expiry" on "used_values" ("expires_at");`);
+    this.addSql(`create index "used_values_by_expiry" on "used_values" using brin ("expires_at");`);
   }
 
   override down(): void | Promise<void> {

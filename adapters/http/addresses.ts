@@ -1,0 +1,36 @@
+import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
+import type { Route } from './route.ts';
+
+/** The routes of an address, whatever their methods. */
+export function routesAt(routes: readonly Route[], path: string, prefix: string): readonly Route[] {
+  const inside = insidePath(path, prefix);
+  const isTenants = !RESERVED_TENANT_IDS.has(inside.split('/', 2)[1] ?? '');
+  return routes.filter(
+    (route) => (isTenants || !route.path.startsWith('/:tenant')) && patternOf(route.path).test(inside),
+  );
+}
+
+const WELL_KNOWN = /^(\/\.well-known\/[^/]+)(\/.*)$/;
+
+/** RFC 8414 section 3.1: the path of an identifier stands after the well-known name, every other one before all. */
+export function publicPath(path: string, prefix: string): string {
+  const [, name = '', rest = path] = WELL_KNOWN.exec(path) ?? [];
+  return name + prefix + rest;
+}
+
+/** Undoes `publicPath`. */
+function insidePath(path: string, prefix: string): string {
+  const [, name = '', rest = path] = WELL_KNOWN.exec(path) ?? [];
+  return rest.startsWith(`${prefix}/`) ? name + rest.slice(prefix.length) : path;
+}
+
+const patterns = new Map<string, RegExp>();
+
+function patternOf(path: string): RegExp {
+  let pattern = patterns.get(path);
+  if (pattern === undefined) {
+    pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+')}/?$`);
+    patterns.set(path, pattern);
+  }
+  return pattern;
+}

@@ -1,0 +1,134 @@
+import { Failure } from '../shared/failure.ts';
+import { isJsonObject, type Json, parseJson } from '../shared/json.ts';
+import { isChallenge } from './pkce.ts';
+
+/** An authorization request as it was pushed (RFC 9126, OpenID4VCI 1.0 section 5.1). */
+export type AuthorizationRequest = {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** Echoed to the wallet as it came. */
+  readonly state?: string;
+  readonly codeChallenge: string;
+  readonly issuerState?: string;
+  /** What the wallet asked for, in the order of the configurations. */
+  readonly credentialConfigurationIds: readonly string[];
+  /** Asked by `authorization_details`: the token response must then name identifiers. */
+  readonly byDetails: boolean;
+  /** The scope values that named something; absent when only details were sent. */
+  readonly scope?: string;
+};
+
+export type RequestableConfiguration = { readonly id: string; readonly scope: string };
+
+const MAX_STATE_LENGTH = 1024;
+const MAX_DETAILS = 30;
+
+/**
+ * Reads a pushed authorization request. Unknown parameters and unknown scope values are ignored
+ * (OpenID4VCI 1.0 section 5.1.2).
+ * @throws Failure `invalid_request`, `request_not_supported`, `unsupported_response_type`, `invalid_scope`,
+ *   `invalid_authorization_details`, `invalid_target`.
+ */
+export function readAuthorizationRequest(
+  form: Readonly<Record<string, string>>,
+  context: { readonly issuer: string; readonly configurations: readonly RequestableConfiguration[] },
+): AuthorizationRequest {
+  const invalid = (message: string) => new Failure('invalid_request', message);
+  // RFC 9126 section 2.1
+  if (form['request_uri'] !== undefined) throw invalid('request_uri cannot be pushed');
+  // RFC 9101 section 7
+  if (form['request'] !== undefined)
+    throw new Failure('request_not_supported', 'send the parameters themselves');
+  const clientId = form['client_id'];
+  if (clientId === undefined) throw invalid('client_id is missing');
+  if (form['response_type'] === undefined) throw invalid('response_type is missing');
+  // RFC 6749 section 4.1.2.1
+  if (form['response_type'] !== 'code') {
+    throw new Failure('unsupported_response_type', 'only the response type code is supported');
+  }
+  const redirectUri = form['redirect_uri'];
+  if (redirectUri === undefined || !isRedirectUri(redirectUri)) {
+    throw invalid('redirect_uri must be absolute, without fragment, and https or an app scheme');
+  }
+  const codeChallenge = form['code_challenge'];
+  // RFC 7636 section 4.4.1, HAIP 1.0 section 4
+  if (!isChallenge(codeChallenge) || form['code_challenge_method'] !== 'S256') {
+    throw invalid('a code_challenge with code_challenge_method S256 is needed');
+  }
+  // RFC 8707 section 2
+  if (form['resource'] !== undefined && form['resource'] !== context.issuer) {
+    throw new Failure('invalid_target', 'resource is not this credential issuer');
+  }
+  const { state, issuer_state: issuerState } = form;
+  if (state !== undefined && state.length > MAX_STATE_LENGTH) throw invalid('state is too long');
+  return {
+    clientId,
+    redirectUri,
+    codeChallenge,
+    ...(state === undefined ? {} : { state }),
+    ...(issuerState === undefined ? {} : { issuerState }),
+    ...readWanted(form, context),
+  };
+}
+
+/** F2 section 5.3.2.2: https or a private-use scheme; plain http only to the device itself (RFC 8252 section 7.3). */
+function isRedirectUri(text: string): boolean {
+  if (text.length > 2048 || text.includes('#') || !URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  if (username !== '' || password !== '') return false;
+  if (protocol === 'https:') return true;
+  if (protocol === 'http:') return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
+  // RFC 8252 section 7.1 wants a domain name in reverse; wallets use short names too, so only harmful ones are refused
+  return !['javascript:', 'data:', 'file:', 'vbscript:', 'blob:', 'about:', 'ftp:', 'ws:', 'wss:'].includes(
+    protocol,
+  );
+}
+
+type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetails' | 'scope'>;
+
+function readWanted(
+  form: Readonly<Record<string, string>>,
+  { issuer, configurations }: { issuer: string; configurations: readonly RequestableConfiguration[] },
+): Wanted {
+  const detailed = readDetails(form['authorization_details'], issuer, configurations);
+  const values = new Set((form['scope'] ?? '').split(' ').filter((value) => value !== ''));
+  const named = configurations.filter(({ scope }) => values.has(scope));
+  if (detailed.length === 0 && named.length === 0) {
+    throw new Failure('invalid_scope', 'name a credential by scope or authorization_details');
+  }
+  const scope = [...new Set(named.map((configuration) => configuration.scope))].join(' ');
+  // OpenID4VCI 1.0 section 5.1.2: where both name one type, the details win
+  const ids = detailed.length > 0 ? detailed : named.map(({ id }) => id);
+  return {
+    credentialConfigurationIds: [...new Set(ids)],
+    byDetails: detailed.length > 0,
+    ...(scope === '' ? {} : { scope }),
+  };
+}
+
+/** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. Members that we do not know are no error. */
+function readDetails(
+  text: string | undefined,
+  issuer: string,
+  configurations: readonly RequestableConfiguration[],
+): readonly string[] {
+  if (text === undefined) return [];
+  const refused = (message: string) => new Failure('invalid_authorization_details', message);
+  const details = parseJson(text);
+  if (!Array.isArray(details) || details.length === 0 || details.length > MAX_DETAILS) {
+    throw refused('authorization_details must be an array of objects');
+  }
+  return details.map((entry: Json) => {
+    if (!isJsonObject(entry) || entry['type'] !== 'openid_credential') {
+      throw refused('only the type openid_credential is known');
+    }
+    const { credential_configuration_id: id, locations } = entry;
+    if (!configurations.some((configuration) => configuration.id === id)) {
+      throw refused('the issuer has no such credential configuration');
+    }
+    if (locations !== undefined && !(Array.isArray(locations) && locations.includes(issuer))) {
+      throw refused('locations names another issuer');
+    }
+    return String(id);
+  });
+}

@@ -1,0 +1,24 @@
+/**
+ * Where the wallet's browser goes (RFC 6749 section 4.1.2, RFC 9207 section 2). What the redirect address had in its
+ * query stays.
+ */
+export function authorizationResponse(
+  redirectUri: string,
+  parameters: { readonly issuer: string; readonly state?: string | undefined } & (
+    | { readonly code: string }
+    | { readonly error: string; readonly description?: string }
+  ),
+): string {
+  const url = new URL(redirectUri);
+  const append = (name: string, value: string | undefined) => {
+    if (value !== undefined) url.searchParams.append(name, value);
+  };
+  if ('code' in parameters) append('code', parameters.code);
+  else {
+    append('error', parameters.error);
+    append('error_description', parameters.description);
+  }
+  append('state', parameters.state);
+  append('iss', parameters.issuer);
+  return url.href;
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { Failure } from '../shared/failure.ts';
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
+import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../shared/jwk.ts';
+
+/**
+ * Attestation-based client authentication, in the two published shapes: drafts 07 (pinned by OpenID4VCI 1.0) and 10,
+ * which dropped `iss` from both tokens. What a shape does not require is checked when it is there.
+ */
+export const ATTESTATION_TYPE = 'oauth-client-attestation+jwt';
+export const POP_TYPE = 'oauth-client-attestation-pop+jwt';
+
+const MAX_TOKEN_LENGTH = 16_384;
+const SKEW_SECONDS = 60;
+const POP_PAST_SECONDS = 300;
+const MAX_JTI_LENGTH = 256;
+
+const refused = (message: string) => new Failure('invalid_client_attestation', message);
+
+/** Both tokens taken apart; nothing they say is to be believed before their signatures are checked. */
+export type OpenedAttestation = {
+  readonly attestation: CompactJws;
+  readonly pop: CompactJws;
+};
+
+export type AcceptedAttestation = {
+  /** `sub`: the wallet product, shared by all its installations (OpenID4VCI 1.0 section 15.4.4). */
+  readonly clientId: string;
+  /** RFC 7638 thumbprint of the key of this installation. */
+  readonly instance: string;
+  /** Names the proof of possession, to be remembered until `expiresAt`. */
+  readonly hash: string;
+  readonly expiresAt: Date;
+  readonly challenge: string | undefined;
+  /** `status` of the attestation, unread. */
+  readonly status: JsonObject | undefined;
+};
+
+/**
+ * @param attestations every `OAuth-Client-Attestation` header field as it came; `pops` likewise.
+ * @returns undefined when neither header is there.
+ * @throws Failure `invalid_client_attestation` when one is missing, repeated, or not the right kind of JWT.
+ */
+export function openAttestation(
+  attestations: readonly string[],
+  pops: readonly string[],
+): OpenedAttestation | undefined {
+  if (attestations.length === 0 && pops.length === 0) return undefined;
+  // Attestation-based client authentication (draft 10) section 7.1: exactly one field each
+  const attestation = only(attestations, 'OAuth-Client-Attestation');
+  const pop = only(pops, 'OAuth-Client-Attestation-PoP');
+  return {
+    attestation: openToken(attestation, ATTESTATION_TYPE, 'attestation'),
+    pop: openToken(pop, POP_TYPE, 'proof of possession'),
+  };
+}
+
+function only(values: readonly string[], name: string): string {
+  const [value] = values;
+  if (value === undefined || values.length > 1 || value.includes(',')) {
+    throw refused(`send exactly one ${name} header`);
+  }
+  return value;
+}
+
+function openToken(text: string, type: string, what: string): CompactJws {
+  const jws = text.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(text);
+  if (jws === undefined) throw refused(`the ${what} is not a JWT`);
+  if (jws.header['typ'] !== type) throw refused(`the typ of the ${what} must be ${type}`);
+  return jws;
+}
+
+/**
+ * The key of this installation, with which the proof of possession has to verify (draft 10 section 4).
+ * @throws Failure `invalid_client_attestation` without a usable `cnf.jwk`.
+ */
+export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJwk {
+  const { cnf } = attestation.payload;
+  const key = isJsonObject(cnf) ? readPublicJwk(cnf['jwk']) : undefined;
+  if (key === undefined) throw refused('the attestation has no usable cnf.jwk');
+  if (!fits(pop, key)) throw refused('the alg of the proof of possession does not fit its key');
+  return key;
+}
+
+/** Whether the token's algorithm is one of ours and fits the key that is to verify it (RFC 8725 section 3.1). */
+export function fits(token: CompactJws, key: PublicJwk): boolean {
+  const verdict = readAlgorithm(token.header, SIGNING_ALGORITHMS);
+  return 'algorithm' in verdict && verdict.algorithm === algorithmOf(key);
+}
+
+/**
+ * Judges what the two verified tokens say (drafts 07 and 10, section 7).
+ * @param expected `audience`: the issuer of the authorization server itself, not the address of an endpoint.
+ * @throws Failure `invalid_client_attestation`, `use_fresh_attestation`.
+ */
+export function acceptAttestation(
+  { attestation, pop }: OpenedAttestation,
+  instanceKey: PublicJwk,
+  expected: {
+    readonly audience: string;
+    readonly now: Date;
+    /** Client id that the request itself names. */
+    readonly clientId: string | undefined;
+    /** Seconds; an older attestation must be renewed although it has not expired. */
+    readonly maxAgeSeconds?: number;
+  },
+): AcceptedAttestation {
+  const now = expected.now.getTime() / 1000;
+  const { sub, exp, nbf, iat, status } = attestation.payload;
+  if (typeof sub !== 'string' || sub === '') throw refused('the attestation has no sub');
+  if (typeof exp !== 'number' || exp <= now) throw refused('the attestation has expired');
+  if (typeof nbf === 'number' && nbf > now + SKEW_SECONDS) throw refused('the attestation is not valid yet');
+  if (iat !== undefined && (typeof iat !== 'number' || iat > now + SKEW_SECONDS)) {
+    throw refused('the attestation comes from the future');
+  }
+  if (expected.maxAgeSeconds !== undefined && typeof iat === 'number' && iat < now - expected.maxAgeSeconds) {
+    throw new Failure('use_fresh_attestation', 'the attestation is too old');
+  }
+  // OpenID4VCI 1.0 appendix E: the client is whom the attestation is about
+  if (expected.clientId !== undefined && expected.clientId !== sub) {
+    throw refused('client_id is not the subject of the attestation');
+  }
+  const proof = acceptPop(pop, sub, expected.audience, now);
+  return {
+    clientId: sub,
+    instance: thumbprint(instanceKey),
+    hash: createHash('sha256')
+      .update(`${thumbprint(instanceKey)} ${proof.jti}`)
+      .digest('base64url'),
+    expiresAt: new Date((proof.iat + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
+    challenge: proof.challenge,
+    status: isJsonObject(status) ? status : undefined,
+  };
+}
+
+function acceptPop(pop: CompactJws, subject: string, audience: string, now: number) {
+  const { aud, jti, iat, nbf, iss, challenge, exp } = pop.payload;
+  // Draft 10 section 5.1: the issuer as a string; one element in an array says the same
+  const audiences = Array.isArray(aud) ? aud : [aud];
+  if (audiences.length !== 1 || audiences[0] !== audience) {
+    throw refused('aud of the proof of possession is not this authorization server');
+  }
+  // Draft 07 section 5.2
+  if (iss !== undefined && iss !== subject) throw refused('iss of the proof of possession is not the client');
+  // Draft 10 section 9.7: before the identifier is looked up
+  if (typeof iat !== 'number' || iat < now - POP_PAST_SECONDS || iat > now + SKEW_SECONDS) {
+    throw refused('iat of the proof of possession is missing or outside the accepted window');
+  }
+  if (typeof nbf === 'number' && nbf > now + SKEW_SECONDS)
+    throw refused('the proof of possession is not valid yet');
+  if (typeof exp === 'number' && exp <= now) throw refused('the proof of possession has expired');
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
+    throw refused('jti of the proof of possession is missing or too long');
+  }
+  return { jti, iat, challenge: typeof challenge === 'string' ? challenge : undefined };
+}

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { addClient, created } from '../support/populated.ts';
+import { describeRaces, tally, times } from '../support/race-arena.ts';
+
+describeRaces('Administrators at the same time', (arena) => {
+  it('leave one secret valid after many rotations', async () => {
+    const { service, token } = arena();
+    await created(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
+    const answers = await times(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
+    const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
+    expect(made + refused, JSON.stringify(tally(answers))).to.equal(10);
+    expect(made).to.be.greaterThan(0);
+    const logins = await Promise.all(
+      answers
+        .filter(({ status }) => status === 201)
+        .map(({ body }) => {
+          const json = { grant_type: 'client_credentials', client_id: 'rotated', client_secret: body.secret };
+          return service.call('POST', '/oauth2/token', { json });
+        }),
+    );
+    const { 200: good = 0, '401 invalid_client': bad = 0 } = tally(logins);
+    expect([good, bad]).to.deep.equal([1, made - 1]);
+  });
+
+  it('create a tenant once', async () => {
+    const { service } = arena();
+    const token = await service.rootToken();
+    const json = { id: 'wanted', name: 'Wanted', roles: ['clients:manage'] };
+    const answers = await times(10, () => service.call('POST', '/tenant', { token, json }));
+    expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+    const winner = answers.find(({ status }) => status === 201);
+    const tenants = await service.call('GET', '/tenant', { token });
+    expect(tenants.body.filter(({ id }: { id: string }) => id === 'wanted')).to.have.length(1);
+    expect(winner?.body.id).to.equal('wanted');
+  });
+
+  it('create a client once', async () => {
+    const { service, token } = arena();
+    const json = { clientId: 'wanted', roles: ['issuance:offer'] };
+    const answers = await times(10, () => service.call('POST', '/client', { token, json }));
+    expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+  });
+
+  it('write one configuration as if they came one after the other', async () => {
+    const { service, token } = arena();
+    const body = (lifeTime: number) => ({
+      id: 'contested',
+      lifeTime,
+      dcql_query: { credentials: [{ id: 'x', format: 'dc+sd-jwt', meta: { vct_values: ['y'] } }] },
+    });
+    const answers = await times(20, (index) =>
+      service.call('POST', '/verifier/config', { token, json: body(100 + index) }),
+    );
+    const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
+    expect(made + refused, JSON.stringify(tally(answers))).to.equal(20);
+    const stored = await service.call('GET', '/verifier/config/contested', { token });
+    expect(stored.body.lifeTime).to.be.within(100, 119);
+  });
+
+  it('delete a session once', async () => {
+    const { service, token } = arena();
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['pid'],
+    };
+    const { session } = await created(service, token, '/issuer/offer', json);
+    const answers = await times(10, () => service.call('DELETE', `/session/${session}`, { token }));
+    expect(tally(answers)).to.deep.equal({ 200: 1, '404 not_found': 9 });
+  });
+
+  it('change rights that no process misses afterwards', async () => {
+    const { service, token } = arena();
+    const client = await addClient({ service, token }, 'demoted', {
+      roles: ['issuance:manage', 'clients:manage'],
+    });
+    for (let round = 0; round < 10; round++) {
+      const roles = round % 2 === 0 ? ['issuance:manage'] : ['issuance:manage', 'clients:manage'];
+      const changed = await service.call('PATCH', '/client/demoted', { token, json: { roles } });
+      expect(changed.status).to.equal(200);
+      const answers = await times(4, () => service.call('GET', '/client', { token: client }));
+      expect(tally(answers)).to.deep.equal(round % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
+    }
+  });
+});

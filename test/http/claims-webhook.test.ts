@@ -1,0 +1,220 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { Backend } from '../support/backend.ts';
+import { issue } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { readableClaims } from '../wallets/openid4vc/wallet.ts';
+
+const KEY = 'the-secret-key-of-the-backend';
+const auth = { type: 'apiKey', config: { headerName: 'X-Backend-Key', value: KEY } };
+
+describe('the claims webhook', () => {
+  let service: TestService;
+  let backend: Backend;
+  let tenant: { id: string; token: string };
+
+  before(async () => {
+    backend = await Backend.start();
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    const base = {
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+      vct: 'urn:card:1',
+      disclosureFrame: { _sd: ['name'] },
+      schema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+    };
+    const webhook = { url: `${backend.url}/configured`, auth };
+    await write({ ...base, id: 'static', claims: { name: 'static' } });
+    await write({ ...base, id: 'hooked', claims: { name: 'static' }, claimsWebhook: webhook });
+    await write({
+      ...base,
+      id: 'inside',
+      claimsWebhook: { url: 'http://10.0.0.1/claims' },
+    });
+    await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+  });
+  after(async () => {
+    await service.close();
+    await backend.close();
+  });
+  beforeEach(() => {
+    backend.forget();
+    backend.on('/configured', { json: { hooked: { name: 'configured' } } });
+    backend.on('/named', { json: { hooked: { name: 'named' }, static: { name: 'named' } } });
+  });
+
+  const call = (method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+  const write = async (json: object) => {
+    const answer = await call('POST', '/issuer/credentials', json);
+    expect(answer.status, answer.text).to.equal(201);
+  };
+  const nameIn = async (configurationId: string, source?: object) => {
+    const offer = source === undefined ? {} : { credentialClaims: { [configurationId]: source } };
+    return readableClaims((await issue(service, tenant, configurationId, offer)).text)['name'];
+  };
+
+  it('is asked where the offer has no claims of its own, that of the offer before the configured one', async () => {
+    const named = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
+    expect(await nameIn('hooked', { type: 'inline', claims: { name: 'inline' } })).to.equal('inline');
+    expect(backend.calls).to.have.length(0);
+    expect(await nameIn('hooked', named)).to.equal('named');
+    expect(backend.calls.map(({ path }) => path)).to.deep.equal(['/named']);
+    expect(await nameIn('hooked')).to.equal('configured');
+    expect(await nameIn('static')).to.equal('static');
+    expect(await nameIn('static', named)).to.equal('named');
+    expect(backend.calls.map(({ path }) => path)).to.deep.equal(['/named', '/configured', '/named']);
+  });
+
+  it('is called once, with the published body, its key and an identifier of the delivery', async () => {
+    const { session } = await issue(service, tenant, 'hooked');
+    expect(backend.calls).to.have.length(1);
+    const [asked] = backend.calls;
+    expect(asked?.body).to.deep.equal({
+      session,
+      credential_configuration_id: 'hooked',
+      identity: {},
+      credentials: [],
+    });
+    expect(asked?.headers).to.include({ 'content-type': 'application/json', 'x-backend-key': KEY });
+    const { status, deliveries, failure } = (await call('GET', `/session/${session}`)).body;
+    expect([status, failure]).to.deep.equal(['completed', undefined]);
+    expect(deliveries).to.have.length(1);
+    expect(deliveries[0]).to.include({ webhook: 'claims', result: 'delivered' });
+    expect(asked?.headers['idempotency-key']).to.equal(deliveries[0].id);
+  });
+
+  it('sends no key that nobody configured', async () => {
+    await nameIn('static', { type: 'webhook', webhook: { url: `${backend.url}/named` } });
+    expect(backend.calls[0]?.headers).to.not.have.any.keys('x-backend-key', 'authorization');
+  });
+
+  /** Tries to collect, and reports what wallet and operator see. */
+  async function refusal(configurationId: string) {
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: [configurationId],
+    };
+    const { uri, session } = (await call('POST', '/issuer/offer', json)).body;
+    const wallet = new RawWallet(service, tenant.id);
+    const accessToken = await wallet.accessToken(uri);
+    const first = await wallet.request(accessToken, configurationId);
+    const calls = backend.calls.length;
+    const second = await wallet.request(accessToken, configurationId);
+    expect(backend.calls.length, 'the backend is not asked again').to.equal(calls);
+    expect(second.status).to.equal(400);
+    return { first, calls, seen: (await call('GET', `/session/${session}`)).body };
+  }
+
+  type Case = [string, (response: ServerResponse) => void, RegExp];
+  const json = (response: ServerResponse, value: unknown) => response.end(JSON.stringify(value));
+  const cases: Case[] = [
+    ['garbage', (response) => response.end('<html>sorry</html>'), /JSON/],
+    ['nothing', (response) => response.end(), /object/],
+    ['an error', (response) => response.writeHead(500).end('{"secret":"of the backend"}'), /500/],
+    ['a refusal', (response) => response.writeHead(404).end(), /404/],
+    ['a redirect', (response) => response.writeHead(307, { Location: '/named' }).end(), /redirect/],
+    ['an array', (response) => json(response, [{ name: 'x' }]), /object/],
+    ['claims of another configuration', (response) => json(response, { static: { name: 'x' } }), /hooked/],
+    ['claims that are no object', (response) => json(response, { hooked: 'x' }), /hooked/],
+    ['a deferral', (response) => json(response, { deferred: true, interval: 5 }), /defer/],
+    ['claims against the schema', (response) => json(response, { hooked: { name: 7 } }), /schema.*name/],
+    ['a claim missing', (response) => json(response, { hooked: {} }), /schema/],
+    [
+      'a claim of the protocol',
+      (response) => json(response, { hooked: { name: 'x', cnf: {} } }),
+      /cnf|set by the issuer/,
+    ],
+    ['too much', (response) => json(response, { hooked: { name: 'x'.repeat(300_000) } }), /KiB/],
+    ['a broken connection', (response) => response.destroy(), /reached/],
+  ];
+  for (const [what, answer, reason] of cases) {
+    it(`fails the session after one attempt when it answers with ${what}`, async () => {
+      backend.on('/configured', answer);
+      const { first, calls, seen } = await refusal('hooked');
+      expect(calls, 'attempts').to.equal(1);
+      expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
+      expect(first.text, 'the wallet is told no reason').to.not.match(reason).and.not.include('webhook');
+      expect(seen.status).to.equal('failed');
+      expect(seen.failure.code).to.equal('claims_unavailable');
+      expect(seen.failure.message).to.match(reason);
+      expect(seen.deliveries).to.have.length(1);
+      expect(seen.deliveries[0]).to.include({ webhook: 'claims', result: 'failed' });
+      expect(seen.deliveries[0].detail).to.match(reason);
+      expect(seen.deliveries[0].id).to.equal(backend.calls[0]?.headers['idempotency-key']);
+      expect(JSON.stringify(seen), 'values stay out').to.not.match(/of the backend|xxxx/);
+    });
+  }
+
+  it('fails the session without a call when the address may not be called', async () => {
+    const { first, calls, seen } = await refusal('inside');
+    expect(calls).to.equal(0);
+    expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
+    expect(first.text).to.not.include('10.0.0.1');
+    expect([seen.status, seen.deliveries.length]).to.deep.equal(['failed', 1]);
+    expect(seen.failure.message).to.match(/may be called/);
+  });
+
+  it('fails the session when static claims do not fit the schema', async () => {
+    await call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } });
+    const { first, seen } = await refusal('static');
+    await call('PATCH', '/issuer/credentials/static', { claims: { name: 'static' } });
+    expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
+    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'claims_unavailable']);
+    expect(seen.failure.message).to.match(/schema.*name/);
+  });
+
+  describe('its key', () => {
+    const stored = async () => (await call('GET', '/issuer/credentials/hooked')).body;
+
+    it('is never shown, and stays when the mask is written back', async () => {
+      const shown = await stored();
+      expect(shown.claimsWebhook.auth.config).to.deep.equal({ headerName: 'X-Backend-Key', value: '***' });
+      const { tenant: _tenant, createdAt: _created, updatedAt: _updated, certId: _certId, ...body } = shown;
+      expect((await call('POST', '/issuer/credentials', body)).status).to.equal(201);
+      const change = { claimsWebhook: shown.claimsWebhook, description: 'again' };
+      expect((await call('PATCH', '/issuer/credentials/hooked', change)).status).to.equal(200);
+      await issue(service, tenant, 'hooked');
+      expect(backend.calls[0]?.headers['x-backend-key']).to.equal(KEY);
+    });
+
+    it('does not follow to another address or another header', async () => {
+      const { claimsWebhook } = await stored();
+      const moved = { ...claimsWebhook, url: `${backend.url}/elsewhere` };
+      const renamed = {
+        ...claimsWebhook,
+        auth: { type: 'apiKey', config: { headerName: 'X', value: '***' } },
+      };
+      for (const webhook of [moved, renamed]) {
+        const answer = await call('PATCH', '/issuer/credentials/hooked', { claimsWebhook: webhook });
+        expect(answer.status, answer.text).to.equal(400);
+        expect(answer.body.errors[0].path).to.equal('claimsWebhook.auth.config.value');
+      }
+      expect((await stored()).claimsWebhook).to.deep.equal(claimsWebhook);
+    });
+
+    it('stands in no answer that an administrator can get', async () => {
+      const source = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
+      const { session } = await issue(service, tenant, 'hooked', {
+        credentialClaims: { hooked: source },
+        notifyWebhook: { url: `${backend.url}/told`, auth },
+      });
+      const answers = [
+        await call('GET', '/issuer/credentials'),
+        await call('GET', '/issuer/credentials/hooked'),
+        await call('PATCH', '/issuer/credentials/hooked', { description: 'new' }),
+        await call('GET', '/session?limit=500'),
+        await call('GET', `/session/${session}`),
+      ];
+      for (const answer of answers) {
+        expect(answer.status).to.equal(200);
+        expect(answer.text).to.not.include(KEY);
+      }
+      const { parsedWebhook, notifyWebhook } = answers[4]?.body ?? {};
+      expect(parsedWebhook.auth.config.value).to.equal('***');
+      expect(notifyWebhook.auth.config.value).to.equal('***');
+    });
+  });
+});

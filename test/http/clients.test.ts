@@ -1,0 +1,191 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+
+const SECRET = 'a-secret-that-was-agreed-on';
+
+describe('clients through HTTP', () => {
+  let service: TestService;
+  let root: string;
+  let token: string;
+
+  before(async () => {
+    service = await startTestService();
+    root = await service.rootToken();
+    ({ token } = await createTenant(service, 'acme'));
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown, as = token) =>
+    service.call(method, path, { token: as, ...(json === undefined ? {} : { json }) });
+  const create = (clientId: string, more: object = {}) =>
+    call('POST', '/client', { clientId, roles: ['issuance:offer'], ...more });
+  const login = (client_id: string, client_secret: string) =>
+    service.call('POST', '/oauth2/token', {
+      json: { grant_type: 'client_credentials', client_id, client_secret },
+    });
+
+  it('are created, read, listed, changed and deleted', async () => {
+    const made = await create('shop', { secret: SECRET, description: 'The shop' });
+    expect(made.status, made.text).to.equal(201);
+    const { createdAt, updatedAt, ...fields } = made.body;
+    expect(fields).to.deep.equal({
+      clientId: 'shop',
+      roles: ['issuance:offer'],
+      description: 'The shop',
+      tenantId: 'acme',
+      tenant: { id: 'acme', name: 'Tenant acme' },
+      allowedPresentationConfigs: null,
+      allowedIssuanceConfigs: null,
+    });
+    expect(new Date(createdAt) <= new Date(updatedAt)).to.equal(true);
+    expect((await call('GET', '/client/shop')).body).to.deep.equal(made.body);
+    const list = (await call('GET', '/client')).body.map(({ clientId }: { clientId: string }) => clientId);
+    expect(list).to.deep.equal(['acme-admin', 'shop']);
+
+    const json = { roles: ['issuance:manage'], allowedIssuanceConfigs: ['pid'] };
+    const changed = await call('PATCH', '/client/shop', json);
+    expect(changed.status, changed.text).to.equal(200);
+    expect(changed.body).to.deep.include({ ...json, description: 'The shop' });
+    const reset = { roles: ['issuance:manage'], allowedIssuanceConfigs: null, description: null };
+    expect((await call('PATCH', '/client/shop', reset)).body).to.deep.include(reset);
+    expect((await call('PATCH', '/client/shop', { description: 'x' })).status, 'roles are required').to.equal(
+      400,
+    );
+
+    const deleted = await call('DELETE', '/client/shop');
+    expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'shop' }]);
+    for (const method of ['GET', 'DELETE']) expect((await call(method, '/client/shop')).status).to.equal(404);
+    expect((await login('shop', SECRET)).status).to.equal(401);
+  });
+
+  const invalid: [string, object, string][] = [
+    ['an id with spaces', { clientId: 'a b' }, 'clientId'],
+    ['no id', { clientId: undefined }, 'clientId'],
+    ['no roles', { roles: [] }, 'roles'],
+    ['roles left out', { roles: undefined }, 'roles'],
+    ['an unknown role', { roles: ['everything'] }, 'roles.0'],
+    ['the role that manages tenants', { roles: ['tenants:manage'] }, 'roles'],
+    ['a short secret', { secret: 'short' }, 'secret'],
+    ['a restriction that is no list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
+  ];
+  for (const [what, change, path] of invalid) {
+    it(`are not created with ${what}`, async () => {
+      const answer = await create('fine', change);
+      expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+      expect(answer.body.errors[0].path).to.equal(path);
+    });
+  }
+
+  it('have an id of their own, in the whole service', async () => {
+    const other = await createTenant(service, 'other');
+    expect((await create('taken')).status).to.equal(201);
+    const json = { clientId: 'taken', roles: ['issuance:offer'] };
+    for (const attempt of [await create('taken'), await call('POST', '/client', json, other.token)])
+      expect([attempt.status, attempt.body.code]).to.deep.equal([409, 'conflict']);
+    expect((await create('root')).status, 'the client of the configuration').to.equal(409);
+  });
+
+  it('are not given, by creation or change, what their maker does not have', async () => {
+    const roles = ['clients:manage', 'issuance:offer'];
+    await create('steward', { roles, secret: SECRET, allowedIssuanceConfigs: ['pid', 'mdl'] });
+    const steward = await service.token('steward', SECRET);
+    const as = (method: string, path: string, json: object) => call(method, path, json, steward);
+    const own = { clientId: 'helper', roles: ['issuance:offer'], allowedIssuanceConfigs: ['pid'] };
+    const more = { ...own, clientId: 'more', roles: ['issuance:manage'] };
+    expect((await as('POST', '/client', more)).status, 'a role that it lacks').to.equal(403);
+    for (const allowedIssuanceConfigs of [null, [], ['pid', 'secret']]) {
+      const wider = { ...own, clientId: 'wider', allowedIssuanceConfigs };
+      expect((await as('POST', '/client', wider)).status, String(allowedIssuanceConfigs)).to.equal(403);
+    }
+    expect((await as('POST', '/client', own)).status).to.equal(201);
+    const raise = { roles: ['issuance:offer', 'presentation:manage'] };
+    for (const id of ['helper', 'steward'])
+      expect((await as('PATCH', `/client/${id}`, raise)).status, id).to.equal(403);
+    const widen = { roles: ['clients:manage'], allowedIssuanceConfigs: null };
+    expect((await as('PATCH', '/client/steward', widen)).status, 'itself').to.equal(403);
+    const master = { roles: ['tenants:manage'] };
+    expect((await call('PATCH', '/client/helper', master)).status).to.equal(400);
+    expect((await call('GET', '/client/steward')).body.roles).to.have.members(roles);
+  });
+
+  it('lose and gain rights at once, whatever their tokens say', async () => {
+    await create('clerk', { secret: SECRET, roles: ['issuance:manage'] });
+    const clerk = await service.token('clerk', SECRET);
+    const see = async () => (await call('GET', '/issuer/credentials', undefined, clerk)).status;
+    expect(await see()).to.equal(200);
+    await call('PATCH', '/client/clerk', { roles: ['presentation:request'] });
+    expect(await see()).to.equal(403);
+    await call('PATCH', '/client/clerk', { roles: ['issuance:manage'] });
+    expect(await see()).to.equal(200);
+    await call('DELETE', '/client/clerk');
+    expect(await see()).to.equal(401);
+  });
+
+  it('know the older name of a role', async () => {
+    const made = await create('older', { roles: ['presentation:offer'] });
+    expect(made.body.roles).to.deep.equal(['presentation:request']);
+  });
+
+  describe('their secrets', () => {
+    it('are fetched once, by the role that made them, and generated unless given', async () => {
+      const made = await create('generated');
+      expect(made.body).to.not.have.property('secret');
+      expect((await call('GET', '/client/generated/secret', undefined, root)).status).to.equal(403);
+      const picked = await call('GET', '/client/generated/secret');
+      expect([picked.status, Object.keys(picked.body)]).to.deep.equal([200, ['secret']]);
+      expect(picked.body.secret).to.match(/^[\w-]{43}$/);
+      expect(picked.headers.get('cache-control')).to.equal('no-store');
+      const again = await call('GET', '/client/generated/secret');
+      expect([again.status, again.body.code]).to.deep.equal([410, 'gone']);
+      expect((await login('generated', picked.body.secret)).status).to.equal(200);
+      await create('given', { secret: SECRET });
+      expect((await call('GET', '/client/given/secret')).body).to.deep.equal({ secret: SECRET });
+      expect((await call('GET', '/client/nobody/secret')).status).to.equal(404);
+    });
+
+    it('cannot be fetched after ten minutes', async () => {
+      await create('late');
+      const clock = sinon.useFakeTimers({ now: Date.now() + 10 * 60_000 + 1_000, toFake: ['Date'] });
+      try {
+        expect((await call('GET', '/client/late/secret')).status).to.equal(410);
+      } finally {
+        clock.restore();
+      }
+      expect((await call('GET', '/client/late/secret')).status, 'and are erased then').to.equal(410);
+    });
+
+    it('are replaced at once, by the tenant or by who manages tenants', async () => {
+      await create('turned', { secret: SECRET });
+      let old = SECRET;
+      for (const as of [token, root]) {
+        const rotated = await call('POST', '/client/turned/rotate-secret', undefined, as);
+        expect([rotated.status, Object.keys(rotated.body)]).to.deep.equal([201, ['secret']]);
+        const refused = await login('turned', old);
+        expect([refused.status, refused.body.error]).to.deep.equal([401, 'invalid_client']);
+        expect((await login('turned', rotated.body.secret)).status).to.equal(200);
+        old = rotated.body.secret;
+      }
+      expect((await call('GET', '/client/turned/secret')).status, 'nothing waits any more').to.equal(410);
+      const other = await createTenant(service, 'stranger');
+      const foreign = await call('POST', '/client/turned/rotate-secret', undefined, other.token);
+      expect(foreign.status).to.equal(404);
+      expect((await login('turned', old)).status).to.equal(200);
+    });
+
+    it('stand in no list and in no document', async () => {
+      await create('quiet', { secret: 'never-to-be-read-again-anywhere' });
+      const answers = [
+        await call('GET', '/client'),
+        await call('GET', '/client/quiet'),
+        await call('PATCH', '/client/quiet', { roles: TENANT_ROLES }),
+        await call('GET', '/tenant', undefined, root),
+        await call('GET', '/tenant/acme', undefined, root),
+      ];
+      for (const { status, text } of answers) {
+        expect(status).to.equal(200);
+        expect(text).to.not.match(/never-to-be-read|secretHash|argon2|"secret"/);
+      }
+    });
+  });
+});

@@ -1,0 +1,209 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { decode, issue, QUERY } from '../support/present.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const CARD = {
+  id: 'card',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+};
+
+describe('keys and certificates through HTTP', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+  const created = async (path: string, json: unknown) => {
+    const answer = await call('POST', path, json);
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const expectInvalid = (answer: Answer, path: string) => {
+    expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+    expect(answer.body.errors[0].path).to.equal(path);
+  };
+
+  it('make a leaf that its own authority certifies', async () => {
+    const chain = await created('/key-chain', { id: 'diplomas', usageType: 'signing', subjectName: 'Uni' });
+    expect(chain).to.deep.include({ usageType: 'signing', usages: ['signing'], kmsProvider: 'local' });
+    const [leaf, root] = [
+      new X509Certificate(chain.activeCertificate),
+      new X509Certificate(chain.rootCertificate),
+    ];
+    expect(leaf.checkIssued(root) && leaf.verify(root.publicKey), 'the chain').to.equal(true);
+    expect(leaf.verify(leaf.publicKey), 'self-signed').to.equal(false);
+    expect([leaf.ca, root.ca]).to.deep.equal([false, true]);
+    expect(leaf.subject).to.include('CN=Uni');
+    expect(leaf.checkHost('localhost')).to.equal('localhost');
+    expect(new Date(leaf.validTo) <= new Date(root.validTo)).to.equal(true);
+    expect(new Date(leaf.validTo).toISOString()).to.equal(chain.activeCertificateExpiry);
+    const { x, y } = leaf.publicKey.export({ format: 'jwk' });
+    expect(chain.activeKey).to.include({ kty: 'EC', crv: 'P-256', alg: 'ES256', x, y });
+    const all: Answer = await call('GET', '/key-chain');
+    for (const { activeCertificate, rootCertificate } of all.body) {
+      const pair = [new X509Certificate(activeCertificate), new X509Certificate(rootCertificate)] as const;
+      expect(pair[0].verify(pair[1].publicKey) && !pair[0].verify(pair[0].publicKey)).to.equal(true);
+    }
+  });
+
+  it('certify credentials and their status lists under one authority', async () => {
+    const [signing, lists] = [
+      (await call('GET', '/key-chain/signing')).body,
+      (await call('GET', '/key-chain/status-list')).body,
+    ];
+    expect(lists.rootCertificate).to.equal(signing.rootCertificate);
+    expect(lists.activeKey.kid).to.not.equal(signing.activeKey.kid);
+    const root = new X509Certificate(lists.rootCertificate);
+    expect(new X509Certificate(lists.activeCertificate).verify(root.publicKey)).to.equal(true);
+  });
+
+  it('are the same thing under both names', async () => {
+    const chains: { id: string }[] = (await call('GET', '/key-chain')).body;
+    const certificates: { id: string }[] = (await call('GET', '/certs')).body;
+    expect(certificates.map(({ id }) => id)).to.have.members(chains.map(({ id }) => id));
+    const chain = (await call('GET', '/key-chain/signing')).body;
+    const certificate = (await call('GET', '/certs/signing')).body;
+    const { activeCertificate, rootCertificate, tenantId } = chain;
+    expect(certificate).to.deep.include({ id: 'signing', keyId: 'signing', tenantId });
+    expect(certificate.crt).to.deep.equal([activeCertificate, rootCertificate]);
+    expect(certificate.usages).to.deep.equal([
+      { tenantId: 'acme', certId: 'signing', usage: 'signing', cert: { id: 'signing' } },
+    ]);
+    expect(certificate.key.key).to.deep.equal(chain.activeKey);
+
+    const second = await created('/certs', {
+      id: 'signing-2',
+      keyId: 'signing',
+      certUsageTypes: ['signing'],
+    });
+    expect(second).to.include({ id: 'signing-2', keyId: 'signing' });
+    const leaf = new X509Certificate(second.crt[0]);
+    expect(leaf.verify(new X509Certificate(second.crt[1]).publicKey), 'never self-signed').to.equal(true);
+    const asChain = (await call('GET', '/key-chain/signing-2')).body;
+    expect(asChain.activeKey).to.deep.equal(chain.activeKey);
+    const ofKey: { id: string }[] = (await call('GET', '/certs?keyId=signing')).body;
+    expect(ofKey.map(({ id }) => id)).to.have.members(['signing', 'signing-2']);
+    expect((await call('GET', '/certs?keyId=nothing')).body).to.deep.equal([]);
+    expect((await call('DELETE', '/key-chain/signing-2')).status).to.equal(200);
+    expect((await call('GET', '/certs/signing-2')).status).to.equal(404);
+  });
+
+  it('are named by either name in configurations, which answer with both', async () => {
+    const made = await created('/issuer/credentials', { ...CARD, certId: 'diplomas' });
+    expect(made).to.include({ certId: 'diplomas', keyChainId: 'diplomas' });
+    const both = { ...CARD, certId: 'diplomas', keyChainId: 'diplomas' };
+    expect(await created('/issuer/credentials', both)).to.include({ keyChainId: 'diplomas' });
+    const torn = { ...CARD, certId: 'diplomas', keyChainId: 'signing' };
+    expectInvalid(await call('POST', '/issuer/credentials', torn), 'certId');
+    const patch = { certId: 'diplomas', keyChainId: 'signing' };
+    expectInvalid(await call('PATCH', '/issuer/credentials/card', patch), 'certId');
+    const config = { id: 'check', dcql_query: QUERY };
+    const verifier = { ...config, accessCertId: 'access', trustAnchors: [{ certId: 'signing' }] };
+    const presented = await created('/verifier/config', verifier);
+    expect(presented).to.include({ accessCertId: 'access', accessKeyChainId: 'access' });
+    expect(presented.trustAnchors).to.deep.equal([{ keyChainId: 'signing', certId: 'signing' }]);
+    const split = { ...config, accessCertId: 'access', accessKeyChainId: 'signing' };
+    expectInvalid(await call('POST', '/verifier/config', split), 'accessCertId');
+    const anchors = { ...config, trustAnchors: [{ certId: 'signing', keyChainId: 'access' }] };
+    expectInvalid(await call('POST', '/verifier/config', anchors), 'trustAnchors.0.certId');
+  });
+
+  it('sign what names them', async () => {
+    await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    const { header } = decode((await issue(service, tenant, 'card')).text);
+    const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
+    const { activeCertificate } = (await call('GET', '/key-chain/diplomas')).body;
+    expect(leaf.toString().trim()).to.equal(activeCertificate.trim());
+  });
+
+  it('cannot be deleted, nor lose their usage, while something names them', async () => {
+    for (const path of ['diplomas', 'access', 'signing']) {
+      const answer = await call('DELETE', `/key-chain/${path}`);
+      expect([answer.status, answer.body.code], path).to.deep.equal([409, 'conflict']);
+      expect(answer.body.detail).to.include('configuration');
+    }
+    const usages = { usages: ['trustList'] };
+    expect((await call('PATCH', '/key-chain/diplomas', usages)).status).to.equal(409);
+    const described = await call('PATCH', '/key-chain/diplomas', { description: 'Signs diplomas' });
+    expect(described.body.description).to.equal('Signs diplomas');
+    await created('/key-chain', { id: 'spare', usages: ['access', 'trustList'] });
+    const gone = await call('DELETE', '/key-chain/spare');
+    expect([gone.status, gone.body]).to.deep.equal([200, { id: 'spare' }]);
+    expect((await call('DELETE', '/key-chain/spare')).status).to.equal(404);
+  });
+
+  const invalid: [string, string, object, string][] = [
+    ['a key chain without usage', '/key-chain', { id: 'x' }, 'usageType'],
+    ['one with both usages', '/key-chain', { usageType: 'signing', usages: ['signing'] }, 'usageType'],
+    ['an unknown usage', '/key-chain', { usageType: 'encryption' }, 'usageType'],
+    ['an id with a slash', '/key-chain', { id: 'a/b', usageType: 'signing' }, 'id'],
+    ['an id that is an address', '/key-chain', { id: 'providers', usageType: 'signing' }, 'id'],
+    ['an unknown algorithm', '/key-chain', { usageType: 'signing', algorithm: 'RS256' }, 'algorithm'],
+    [
+      'rotation, which is not there yet',
+      '/key-chain',
+      { usageType: 'signing', rotationEnabled: true },
+      'rotationEnabled',
+    ],
+    ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
+    [
+      'certificates that are none',
+      '/certs',
+      { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' },
+      'crt',
+    ],
+    [
+      'a credential signed by an access key',
+      '/issuer/credentials',
+      { ...CARD, keyChainId: 'access' },
+      'keyChainId',
+    ],
+  ];
+  for (const [what, path, body, place] of invalid) {
+    it(`refuse ${what}`, async () => expectInvalid(await call('POST', path, body), place));
+  }
+
+  it('refuse certificates of another key, ids that are taken and keys that are not there', async () => {
+    const { activeCertificate } = (await call('GET', '/key-chain/access')).body;
+    const foreign = { keyId: 'signing', certUsageTypes: ['signing'], crt: activeCertificate };
+    expectInvalid(await call('POST', '/certs', foreign), 'crt');
+    const taken = { id: 'signing', usageType: 'signing' };
+    expect((await call('POST', '/key-chain', taken)).status).to.equal(409);
+    const unknown = { keyId: 'nothing', certUsageTypes: ['signing'] };
+    expect((await call('POST', '/certs', unknown)).status).to.equal(404);
+    expect((await call('GET', '/key-chain/nothing')).status).to.equal(404);
+    const missing = { ...CARD, keyChainId: 'nothing' };
+    expect((await call('POST', '/issuer/credentials', missing)).status).to.be.oneOf([400, 404]);
+  });
+
+  it('never show a private key, in no answer that can be had', async () => {
+    const session = (await issue(service, tenant, 'card')).session;
+    const request = { response_type: 'uri', requestId: 'check' };
+    const asked = await created('/verifier/offer', request);
+    const root = await service.rootToken();
+    const paths = [
+      ...['/key-chain', '/key-chain/signing', '/key-chain/providers', '/certs', '/certs/signing'],
+      ...['/issuer/config', '/issuer/credentials', '/issuer/credentials/card', '/verifier/config'],
+      ...['/session', `/session/${session}`, `/session/${asked.session}`, '/client', '/client/acme-admin'],
+      ...['/session-config', '/status-list-config', '/acme/.well-known/jwks.json', '/acme/status-lists'],
+      ...['/acme/.well-known/openid-credential-issuer', '/acme/.well-known/oauth-authorization-server'],
+      new URL(asked.uri).searchParams.get('request_uri') ?? '',
+    ];
+    const answers = await Promise.all(paths.map((path) => call('GET', path)));
+    answers.push(await service.call('GET', '/tenant/acme', { token: root }));
+    for (const [i, { status, text }] of answers.entries()) {
+      expect(status, paths[i]).to.equal(200);
+      const readable = text.startsWith('eyJ') ? JSON.stringify(decode(text)) : text;
+      expect(readable, paths[i]).to.not.match(/"d"\s*:|PRIVATE|sealedKey|"k"\s*:/);
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import type { Route } from '../../adapters/http/route.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+/** What the contract publishes and this release has, under the paths that it publishes. */
+const PUBLISHED = [
+  ...['get /', 'get /health', 'post /oauth2/token', 'post /session/revoke', 'get /session/{id}/events'],
+  ...['get /tenant', 'post /tenant', 'get /tenant/{id}', 'patch /tenant/{id}', 'delete /tenant/{id}'],
+  ...['get /client', 'post /client', 'get /client/{id}', 'patch /client/{id}', 'delete /client/{id}'],
+  ...['get /client/{id}/secret', 'post /client/{id}/rotate-secret'],
+  ...[
+    'get /certs',
+    'post /certs',
+    'get /certs/{certId}',
+    'get /status-list-config',
+    'put /status-list-config',
+  ],
+  ...['get /session', 'get /session/{id}', 'delete /session/{id}'],
+  ...['get /session-config', 'put /session-config', 'delete /session-config'],
+  ...['get /issuer/config', 'post /issuer/config', 'get /issuer/credentials', 'post /issuer/credentials'],
+  ...['get /issuer/credentials/{id}', 'patch /issuer/credentials/{id}', 'delete /issuer/credentials/{id}'],
+  ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
+  ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
+];
+
+describe('the description of the service', () => {
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('names every route, published path and address', async () => {
+    const answer = await service.call('GET', '/openapi.json');
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
+    const { openapi, servers, paths, components } = answer.body;
+    expect(openapi).to.match(/^3\.1\./);
+    expect(servers).to.deep.equal([{ url: service.address }]);
+    const described = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(described).to.include.members(PUBLISHED);
+    const nameOf = ({ method, path }: Route) =>
+      `${method} ${path.replaceAll(/:([A-Za-z]+)/g, (_, parameter: string) => `{${parameter}}`)}`;
+    const served = collectRoutes(service.service.container).filter(({ tag }) => tag !== 'Service');
+    expect(described).to.include.members(served.map(nameOf));
+    const operations = Object.values(paths as Record<string, Record<string, { operationId: string }>>)
+      .flatMap((item) => Object.values(item))
+      .map(({ operationId }) => operationId);
+    expect(new Set(operations).size, 'operation ids').to.equal(operations.length);
+    const references = [...answer.text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)];
+    expect(references).to.have.length.greaterThan(20);
+    for (const [, name] of references) expect(components.schemas).to.have.property(name ?? '');
+  });
+
+  it('tells the roles of every protected route', async () => {
+    const { paths } = (await service.call('GET', '/openapi.json')).body;
+    for (const route of collectRoutes(service.service.container)) {
+      if (typeof route.access === 'string') continue;
+      const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
+      const operation = paths[path][route.method];
+      expect(operation['x-roles'], path).to.have.length.greaterThan(0);
+      expect(operation.responses, path).to.include.keys('401', '403');
+      expect(operation.security[0], path).to.have.property('bearer');
+    }
+  });
+
+  it('is a page that runs nothing from elsewhere', async () => {
+    const page = await service.call('GET', '/docs');
+    expect([page.status, page.headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8']);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).to.include("default-src 'none'").and.include("script-src 'self'");
+    expect(policy).to.not.match(/unsafe|https?:|\*/);
+    const assets = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset ?? '');
+    expect(assets).to.have.length.greaterThan(3);
+    for (const asset of assets) {
+      const { status, headers, text } = await service.call('GET', asset);
+      expect(status, asset).to.equal(200);
+      expect(headers.get('content-type'), asset).to.match(/^(text\/(css|javascript)|image\/png)/);
+      expect(headers.get('x-content-type-options')).to.equal('nosniff');
+      expect(text).to.have.length.greaterThan(100);
+    }
+    for (const path of ['/docs/package.json', '/docs/..%2fpackage.json', '/docs/constructor'])
+      expect((await service.call('GET', path)).status, path).to.equal(404);
+  });
+});

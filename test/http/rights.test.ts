@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import type { Route } from '../../adapters/http/route.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import {
+  addClient,
+  created,
+  credentialBody,
+  type Ids,
+  offerBody,
+  type Populated,
+  populate,
+  presentationBody,
+} from '../support/populated.ts';
+import { addressOf, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { type Answer, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+
+describe('A client that is restricted to some configurations', () => {
+  let service: TestService;
+  let world: Populated;
+  let routes: readonly Route[];
+  let token: string;
+  let own: Ids;
+
+  before(async () => {
+    service = await startTestService();
+    routes = collectRoutes(service.service.container).filter((route) => rolesOf(route) !== undefined);
+    world = await populate(service, 'acme');
+    const post = (path: string, json: object) => created(service, world.token, path, json);
+    await post('/issuer/credentials', credentialBody('mine', 'signing'));
+    await post('/verifier/config', presentationBody('my-question', 'signing'));
+    token = await addClient(world, 'restricted', {
+      roles: TENANT_ROLES,
+      allowedIssuanceConfigs: ['mine'],
+      allowedPresentationConfigs: ['my-question'],
+    });
+    const issuance = await created(service, token, '/issuer/offer', offerBody('mine'));
+    const question = { response_type: 'uri', requestId: 'my-question' };
+    const verification = await created(service, token, '/verifier/offer', question);
+    const sessions = { issuance: issuance.session, verification: verification.session };
+    own = { ...world.ids, credential: 'mine', presentation: 'my-question', ...sessions };
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: object): Promise<Answer> =>
+    service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const expectRefusal = (answer: Answer, status: number, code: string, message: string) =>
+    expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([status, code]);
+
+  it('cannot offer or ask for others', async () => {
+    const { credential, presentation } = world.ids;
+    const question = { response_type: 'uri', requestId: presentation };
+    expectRefusal(await call('POST', '/verifier/offer', question), 403, 'forbidden', 'question');
+    expectRefusal(await call('POST', '/issuer/offer', offerBody(credential)), 403, 'forbidden', 'offer');
+    const mixed = { ...offerBody('mine'), credentialConfigurationIds: ['mine', credential] };
+    expectRefusal(await call('POST', '/issuer/offer', mixed), 403, 'forbidden', 'a mixed offer');
+    const unknown = await call('POST', '/issuer/offer', offerBody('nowhere'));
+    expectRefusal(unknown, 403, 'forbidden', 'one that does not exist');
+  });
+
+  it('cannot write others', async () => {
+    const { credential, presentation } = world.ids;
+    const card = credentialBody(credential, 'signing');
+    expectRefusal(await call('POST', '/issuer/credentials', card), 403, 'forbidden', 'credential');
+    const question = presentationBody(presentation, 'signing');
+    expectRefusal(await call('POST', '/verifier/config', question), 403, 'forbidden', 'presentation');
+  });
+
+  it('finds neither others nor their sessions at any address', async () => {
+    let hidden = 0;
+    for (const route of routes) {
+      for (const role of ['issuance:manage', 'presentation:manage']) {
+        const { params } = recipeOf(route).request(world.ids, 'fresh', role);
+        const { params: ownParams } = recipeOf(route).request(own, 'fresh', role);
+        if (JSON.stringify(params) === JSON.stringify(ownParams)) continue;
+        const { json } = recipeOf(route).request(world.ids, 'fresh', role);
+        hidden++;
+        const answer = await call(
+          route.method.toUpperCase(),
+          addressOf(route, params),
+          json as object | undefined,
+        );
+        expectRefusal(answer, 404, 'not_found', nameOf(route));
+      }
+    }
+    expect(hidden).to.be.greaterThan(8);
+    const revocation = { sessionId: world.ids.issuance, status: 1 };
+    expectRefusal(await call('POST', '/session/revoke', revocation), 404, 'not_found', 'revocation');
+  });
+
+  it('sees its own alone in lists', async () => {
+    const ids = async (path: string) =>
+      (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
+    expect(await ids('/issuer/credentials')).to.deep.equal(['mine']);
+    expect(await ids('/verifier/config')).to.deep.equal(['my-question']);
+    expect(await ids('/session')).to.have.members([own.issuance, own.verification]);
+    expect(await ids('/session?limit=1')).to.have.length(1);
+  });
+
+  it('does not see a session that mixes its own with others', async () => {
+    const mixed = { ...offerBody('mine'), credentialConfigurationIds: ['mine', world.ids.credential] };
+    const { session } = await created(service, world.token, '/issuer/offer', mixed);
+    expect((await call('GET', `/session/${session}`)).status).to.equal(404);
+    expect((await call('DELETE', `/session/${session}`)).status).to.equal(404);
+  });
+
+  it('cannot free itself or make a client that is freer', async () => {
+    const roles = ['issuance:offer'];
+    for (const allowed of [null, [], ['mine', world.ids.credential]]) {
+      const wider = { roles, allowedIssuanceConfigs: allowed, allowedPresentationConfigs: ['my-question'] };
+      const made = await call('POST', '/client', { clientId: 'freer', ...wider });
+      expectRefusal(made, 403, 'forbidden', `create with ${allowed}`);
+      expectRefusal(
+        await call('PATCH', '/client/restricted', wider),
+        403,
+        'forbidden',
+        `change to ${allowed}`,
+      );
+    }
+    const silent = await call('POST', '/client', { clientId: 'freer', roles });
+    expectRefusal(silent, 403, 'forbidden', 'create without saying anything');
+  });
+});
+
+describe('Changed rights', () => {
+  let service: TestService;
+  let world: Populated;
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'acme');
+  });
+  after(() => service.close());
+
+  const get = async (path: string, token: string) => (await service.call('GET', path, { token })).status;
+  const change = async (clientId: string, json: object) => {
+    const answer = await service.call('PATCH', `/client/${clientId}`, { token: world.token, json });
+    expect(answer.status, answer.text).to.equal(200);
+  };
+
+  it('end the rights of a token that is out: a role that is taken away', async () => {
+    const token = await addClient(world, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
+    expect(await get('/client', token)).to.equal(200);
+    await change('demoted', { roles: ['issuance:manage'] });
+    expect(await get('/client', token)).to.equal(403);
+    expect(await get('/issuer/config', token)).to.equal(200);
+    await change('demoted', { roles: ['issuance:manage', 'clients:manage'] });
+    expect(await get('/client', token), 'and given back').to.equal(200);
+  });
+
+  it('hold for a token that is out: a restriction', async () => {
+    const token = await addClient(world, 'narrowed', { roles: ['issuance:manage'] });
+    const path = `/issuer/credentials/${world.ids.credential}`;
+    expect(await get(path, token)).to.equal(200);
+    await change('narrowed', { roles: ['issuance:manage'], allowedIssuanceConfigs: ['another'] });
+    expect(await get(path, token)).to.equal(404);
+  });
+
+  it('end with the client', async () => {
+    const token = await addClient(world, 'leaving', { roles: ['clients:manage'] });
+    expect(await get('/client', token)).to.equal(200);
+    expect((await service.call('DELETE', '/client/leaving', { token })).status).to.equal(200);
+    expect(await get('/client', token)).to.equal(401);
+  });
+
+  it('end while the tenant is suspended, and for good when it is deleted', async () => {
+    const { token } = await populate(service, 'short-lived');
+    const root = await service.rootToken();
+    const set = (status: string) =>
+      service.call('PATCH', '/tenant/short-lived', { token: root, json: { status } });
+    expect(await get('/client', token)).to.equal(200);
+    expect((await set('suspended')).status).to.equal(200);
+    expect(await get('/client', token)).to.equal(403);
+    const credentials = { client_id: 'short-lived-client', client_secret: 'whatever it is' };
+    const login = await service.call('POST', '/oauth2/token', {
+      json: { grant_type: 'client_credentials', ...credentials },
+    });
+    expect(login.status).to.equal(401);
+    expect((await set('active')).status).to.equal(200);
+    expect(await get('/client', token)).to.equal(200);
+    expect((await service.call('DELETE', '/tenant/short-lived', { token: root })).status).to.equal(200);
+    expect(await get('/client', token)).to.equal(401);
+  });
+});

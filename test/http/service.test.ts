@@ -1,0 +1,239 @@
+import { createServer } from 'node:net';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Store } from '../../application/ports/store.ts';
+import { freePort } from '../demo/process.ts';
+import { Backend } from '../support/backend.ts';
+import { databases } from '../support/databases.ts';
+import { decode } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
+
+describe('the service itself', () => {
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('says what it is', async () => {
+    const { status, body } = await service.call('GET', '/');
+    expect(status).to.equal(200);
+    expect(body).to.have.all.keys('name', 'version', 'documentation', 'issuerUrlTemplate');
+    expect(body).to.include({
+      documentation: `${service.address}/docs`,
+      issuerUrlTemplate: `${service.address}/{tenant}`,
+    });
+  });
+
+  it('is healthy, and says so to everybody', async () => {
+    const { status, body } = await service.call('GET', '/health');
+    const up = { database: { status: 'up' } };
+    expect([status, body]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
+  });
+
+  for (const { name, open } of databases()) {
+    it(`says what is down, in the same shape, when ${name} is gone, and does not end with it`, async function () {
+      const database = await open();
+      if (database === undefined) return this.skip();
+      const other = await startTestService({ DATABASE_URL: database.url });
+      const root = await other.rootToken();
+      expect((await other.call('GET', '/health')).status).to.equal(200);
+      // A file that is open cannot be taken away, so the fault is made where it would show.
+      if (name === 'sqlite')
+        sinon.stub(other.service.container.get(Store), 'ping').rejects(new Error('sqlite'));
+      else await database.drop();
+      for (let i = 0; i < 2; i++) {
+        const { status, body, text, headers } = await other.call('GET', '/health');
+        const down = { database: { status: 'down' } };
+        expect([status, body]).to.deep.equal([
+          503,
+          { status: 'error', info: {}, error: down, details: down },
+        ]);
+        expect(text, 'without internals').to.not.match(/postgres|sqlite|vidimus_test|Error/);
+        expect(headers.get('cache-control')).to.equal('no-store');
+      }
+      if (name === 'sqlite') {
+        await other.close();
+        return database.drop();
+      }
+      const failing = await other.call('GET', '/tenant', { token: root });
+      expect(failing.status).to.be.oneOf([500, 503]);
+      expect(failing.headers.get('content-type')).to.equal('application/problem+json');
+      expect(failing.text).to.not.match(/select|sqlite|vidimus_test|stack/);
+      await other.close();
+    });
+  }
+
+  describe('every answer', () => {
+    const root = () => service.rootToken();
+
+    it('has an id: that of the caller if it is one, else its own', async () => {
+      const ask = async (id: string) =>
+        (await service.call('GET', '/', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id');
+      expect(await ask('trace-1.a_B')).to.equal('trace-1.a_B');
+      const own = [await ask('with space'), await ask('x'.repeat(65)), await ask('<script>')];
+      for (const id of own) expect(id).to.match(/^[\w.-]{5,64}$/);
+      expect(new Set(own).size).to.equal(3);
+      const problem = await service.call('GET', '/nowhere', { headers: { 'X-Request-Id': 'mine' } });
+      expect(problem.body.requestId).to.equal('mine');
+    });
+
+    it('carries headers that keep browsers safe, and no name of the software', async () => {
+      for (const path of ['/', '/health', '/nowhere', '/tenant', '/docs', '/acme/nonce']) {
+        const { headers } = await service.call('GET', path);
+        expect(headers.get('x-content-type-options'), path).to.equal('nosniff');
+        expect(headers.get('x-frame-options'), path).to.equal('DENY');
+        expect(headers.get('referrer-policy'), path).to.equal('no-referrer');
+        expect(headers.get('content-security-policy'), path).to.include("frame-ancestors 'none'");
+        expect(headers.get('x-powered-by'), path).to.equal(null);
+        expect(headers.get('server'), path).to.equal(null);
+      }
+    });
+
+    it('that fails is problem+json', async () => {
+      const cases: [string, string, object, number, string][] = [
+        ['GET', '/nowhere', {}, 404, 'not_found'],
+        ['GET', '/tenant/x/y/z', {}, 404, 'not_found'],
+        ['PUT', '/tenant', {}, 405, 'method_not_allowed'],
+        ['DELETE', '/oauth2/nothing', {}, 404, 'not_found'],
+        ['GET', '/tenant', {}, 401, 'unauthenticated'],
+        ['GET', '/session', { token: await root() }, 403, 'forbidden'],
+        ['POST', '/tenant', { token: await root(), json: [] }, 400, 'invalid_input'],
+        ['POST', '/tenant', { token: await root(), form: { id: 'x' } }, 415, 'unsupported_media_type'],
+        ['POST', '/tenant', { token: await root(), json: { id: 'x'.repeat(70_000) } }, 413, 'too_large'],
+        ['GET', '/tenant/%E0%A4%A', {}, 404, 'not_found'],
+      ];
+      for (const [method, path, options, status, code] of cases) {
+        const answer = await service.call(method, path, options);
+        const what = `${method} ${path} ${answer.text}`;
+        expect([answer.status, answer.body.code], what).to.deep.equal([status, code]);
+        expect(answer.headers.get('content-type'), what).to.equal('application/problem+json');
+        expect(answer.body).to.include.all.keys('type', 'title', 'status', 'detail', 'code', 'requestId');
+        expect(answer.body.status).to.equal(status);
+        expect(answer.body.requestId).to.equal(answer.headers.get('x-request-id'));
+      }
+    });
+
+    it('to a method that an address does not know names those that it knows', async () => {
+      const allow = async (method: string, path: string) => {
+        const { status, headers } = await service.call(method, path);
+        return [status, headers.get('allow')?.split(', ').sort().join(' ')];
+      };
+      expect(await allow('PUT', '/tenant')).to.deep.equal([405, 'GET POST']);
+      expect(await allow('POST', '/tenant/acme')).to.deep.equal([405, 'DELETE GET PATCH']);
+      expect(await allow('GET', '/oauth2/token')).to.deep.equal([405, 'POST']);
+      expect(await allow('GET', '/acme/nonce')).to.deep.equal([405, 'POST']);
+      expect(await allow('POST', '/client/token')).to.deep.equal([405, 'DELETE GET PATCH']);
+      expect(await allow('PUT', '/issuer/nonce'), 'no tenant').to.deep.equal([404, undefined]);
+    });
+  });
+
+  it('finishes what it has begun before it stops, takes nothing new, and does not wait for the idle', async () => {
+    const backend = await Backend.start();
+    const other = await startTestService();
+    const { token } = await createTenant(other, 'acme');
+    const post = (path: string, json: object) => other.call('POST', path, { token, json });
+    let release = () => {};
+    const called = new Promise<void>((resolve) => {
+      backend.on('/claims', (response) => {
+        release = () => response.end(JSON.stringify({ card: { name: 'Ada' } }));
+        resolve();
+      });
+    });
+    await post('/issuer/credentials', {
+      id: 'card',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+      vct: 'urn:card:1',
+      claimsWebhook: { url: `${backend.url}/claims` },
+      statusManagement: true,
+    });
+    await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    const ids = { credentialConfigurationIds: ['card'] };
+    const offer = await post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', ...ids });
+    const wallet = new RawWallet(other, 'acme');
+    const running = wallet.request(await wallet.accessToken(offer.body.uri), 'card');
+    await called;
+    const began = performance.now();
+    const closing = other.service.close();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const refused = await fetch(`${other.address}/health`).then(
+      () => 'answered',
+      () => 'refused',
+    );
+    expect(refused).to.equal('refused');
+    release();
+    expect((await running).status).to.equal(200);
+    await closing;
+    expect(performance.now() - began).to.be.lessThan(1_500);
+    await backend.close();
+  });
+
+  describe('behind a path', () => {
+    let behind: TestService;
+    let token: string;
+
+    before(async () => {
+      const port = await freePort(createServer);
+      behind = await startTestService({
+        PORT: String(port),
+        PUBLIC_URL: `http://localhost:${port}/credentials/v1`,
+      });
+      ({ token } = await createTenant(behind, 'acme'));
+    });
+    after(() => behind.close());
+
+    it('publishes its addresses with the path, and serves them there', async () => {
+      const { body } = await behind.call('GET', '/');
+      expect(body.documentation).to.equal(`${behind.address}/docs`);
+      expect((await behind.call('GET', '/openapi.json')).body.servers[0].url).to.equal(behind.address);
+      const page = (await behind.call('GET', '/docs')).text;
+      expect(page).to.include('src="/credentials/v1/docs/start.js"');
+      const { origin, pathname } = new URL(behind.address);
+      for (const name of ['openid-credential-issuer', 'oauth-authorization-server']) {
+        const inserted = await behind.call('GET', `${origin}/.well-known/${name}${pathname}/acme`);
+        const suffixed = await behind.call('GET', `/acme/.well-known/${name}`);
+        expect([inserted.status, suffixed.status], name).to.deep.equal([200, 200]);
+        expect(inserted.text).to.equal(suffixed.text);
+        const { credential_issuer: vci, issuer } = inserted.body;
+        expect(vci ?? issuer).to.equal(`${behind.address}/acme`);
+      }
+    });
+
+    it('is found there by a wallet, from the link alone', async () => {
+      const post = (path: string, json: object) => behind.call('POST', path, { token, json });
+      await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      await post('/issuer/credentials', {
+        id: 'card',
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+        vct: 'urn:card:1',
+        claims: { name: 'Ada' },
+        statusManagement: true,
+      });
+      const offer = await post('/issuer/offer', {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['card'],
+      });
+      const [credential] = await new Openid4vcWallet().accept(offer.body.uri);
+      const { iss, status } = decode(credential?.text ?? '').payload;
+      expect(iss).to.equal(`${behind.address}/acme`);
+      expect(status.status_list.uri).to.include(`${behind.address}/acme/status-list/`);
+      expect((await behind.call('GET', status.status_list.uri)).status).to.equal(200);
+    });
+
+    it('speaks the same errors there', async () => {
+      const long = await behind.call('POST', '/acme/token', { form: { grant_type: 'x'.repeat(70_000) } });
+      expect([long.status, long.body.error], long.text).to.deep.equal([413, 'invalid_request']);
+      const wrong = await behind.call('GET', '/acme/token');
+      expect([wrong.status, wrong.headers.get('allow'), wrong.body.error]).to.deep.equal([
+        405,
+        'POST',
+        'invalid_request',
+      ]);
+      expect((await behind.call('GET', '/nowhere')).body.code).to.equal('not_found');
+    });
+  });
+});

@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Shop } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { type EventStream, openStream } from '../support/sse.ts';
+
+describe('the event stream of a session', () => {
+  let shop: Shop;
+  const streams: EventStream[] = [];
+
+  before(async () => {
+    shop = await Shop.open();
+  });
+  after(() => shop.close());
+  afterEach(() => {
+    for (const stream of streams.splice(0)) stream.leave();
+  });
+
+  const address = (id: string, token?: string) =>
+    `${shop.service.address}/session/${id}/events${token === undefined ? '' : `?token=${token}`}`;
+  const follow = async (id: string, token: string, lastEventId?: string): Promise<EventStream> => {
+    const headers: Record<string, string> = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
+    const stream = await openStream(address(id, token), headers);
+    streams.push(stream);
+    return stream;
+  };
+  /** Statuses up to the end of the stream, with what was told. */
+  const rest = async (stream: EventStream) => {
+    const messages = [];
+    for (let message = await stream.next(); message !== undefined; message = await stream.next())
+      messages.push(message);
+    return messages;
+  };
+  const offer = async (): Promise<{ uri: string; session: string }> => {
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+    };
+    return (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
+  };
+
+  it('is a stream of events that nothing may keep, with the published data', async () => {
+    const { session } = await offer();
+    const stream = await follow(session, shop.acme.token);
+    expect(stream.headers.get('content-type')).to.equal('text/event-stream');
+    expect(stream.headers.get('cache-control')).to.equal('no-store');
+    const message = await stream.next();
+    expect(message?.data).to.have.all.keys('id', 'status', 'updatedAt');
+    const { updatedAt } = (await shop.call('GET', `/session/${session}`, undefined, shop.acme.token)).body;
+    expect(message?.data).to.deep.equal({ id: session, status: 'active', updatedAt });
+    expect(message?.id).to.equal('1');
+  });
+
+  it('tells every change of an issuance at once, and ends with it', async () => {
+    const { uri, session } = await offer();
+    const stream = await follow(session, shop.acme.token);
+    expect((await stream.next())?.data.status).to.equal('active');
+    const wallet = new RawWallet(shop.service, 'acme');
+    const accessToken = await wallet.accessToken(uri);
+    expect((await stream.next())?.data.status).to.equal('fetched');
+    expect((await wallet.request(accessToken, 'card')).status).to.equal(200);
+    const messages = await rest(stream);
+    expect(messages.map(({ data }) => data.status)).to.deep.equal(['completed']);
+  });
+
+  it('tells every change of a verification to all who listen, and ends with it', async () => {
+    const held = await shop.issue();
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check' });
+    const { session } = made.body;
+    const listeners = await Promise.all([1, 2, 3].map(() => follow(session, shop.token)));
+    for (const stream of listeners) expect((await stream.next())?.data.status).to.equal('active');
+    const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
+    const text = (await shop.service.call('GET', url)).text;
+    for (const stream of listeners) expect((await stream.next())?.data.status).to.equal('fetched');
+    const payload = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
+    await shop.present({ session, uri: made.body.uri, url, text, header: {}, payload }, held);
+    for (const stream of listeners)
+      expect((await rest(stream)).map(({ data }) => data.status)).to.deep.equal(['completed']);
+  });
+
+  it('tells failures, and tells a finished session once and ends', async () => {
+    const asked = await shop.ask();
+    const stream = await follow(asked.session, shop.token);
+    expect((await stream.next())?.data.status).to.equal('fetched');
+    await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+    expect((await rest(stream)).map(({ data }) => data.status)).to.deep.equal(['failed']);
+    const late = await rest(await follow(asked.session, shop.token));
+    expect(late.map(({ data }) => data.status)).to.deep.equal(['failed']);
+    const expiring = await offer();
+    const clock = sinon.useFakeTimers({ now: Date.now() + 86_401_000, toFake: ['Date'] });
+    try {
+      const fresh = await shop.service.call('POST', '/oauth2/token', {
+        json: {
+          grant_type: 'client_credentials',
+          client_id: 'acme-admin',
+          client_secret: await rotated('acme-admin'),
+        },
+      });
+      const over = await rest(await follow(expiring.session, fresh.body.access_token));
+      expect(over.map(({ data }) => data.status)).to.deep.equal(['expired']);
+    } finally {
+      clock.restore();
+    }
+  });
+
+  const rotated = async (clientId: string): Promise<string> => {
+    const root = await shop.service.call('POST', '/oauth2/token', {
+      json: {
+        grant_type: 'client_credentials',
+        client_id: 'root',
+        client_secret: 'root-secret-for-the-tests',
+      },
+    });
+    const path = `/client/${clientId}/rotate-secret`;
+    return (await shop.service.call('POST', path, { token: root.body.access_token })).body.secret;
+  };
+
+  it('ends when the session is deleted', async () => {
+    const { session } = await offer();
+    const stream = await follow(session, shop.acme.token);
+    await stream.next();
+    expect((await shop.call('DELETE', `/session/${session}`, undefined, shop.acme.token)).status).to.equal(
+      200,
+    );
+    expect(await stream.next()).to.equal(undefined);
+  });
+
+  it('replays what a listener missed', async () => {
+    const held = await shop.issue();
+    const asked = await shop.ask();
+    await shop.present(asked, held);
+    const told = async (lastEventId?: string) =>
+      (await rest(await follow(asked.session, shop.token, lastEventId))).map(({ id, data }) => [
+        data.status,
+        Number(id) > Number(lastEventId ?? 0),
+      ]);
+    expect(await told()).to.deep.equal([['completed', true]]);
+    expect(await told('1')).to.deep.equal([
+      ['fetched', true],
+      ['completed', true],
+    ]);
+    const [last] = await rest(await follow(asked.session, shop.token));
+    expect(
+      (await told(last?.id)).map(([status]) => status),
+      'who has all hears the end',
+    ).to.deep.equal(['completed']);
+    for (const invented of ['999', 'x', '-1']) expect(await told(invented)).to.have.length(1);
+  });
+
+  it('takes the token in the query or in the header, and nothing else', async () => {
+    const { session } = await offer();
+    const { token } = shop.acme;
+    const inHeader = await openStream(address(session), { Authorization: `Bearer ${token}` });
+    streams.push(inHeader);
+    expect((await inHeader.next())?.data.status).to.equal('active');
+    const tampered = `${token.slice(0, -3)}abc`;
+    const bad = [address(session), address(session, ''), address(session, 'x'), address(session, tampered)];
+    for (const url of [...bad, `${address(session, token)}&token=${token}`]) {
+      const answer = await shop.service.call('GET', url);
+      expect(answer.status, url).to.equal(401);
+      expect(answer.headers.get('www-authenticate')).to.include('Bearer');
+      expect(answer.headers.get('content-type')).to.equal('application/problem+json');
+    }
+    const elsewhere = await shop.service.call('GET', `/session/${session}?token=${token}`);
+    expect(elsewhere.status, 'only the stream takes it there').to.equal(401);
+  });
+
+  it('is not found for an unknown session and one of another tenant, alike', async () => {
+    const { session } = await offer();
+    const answers = [
+      await shop.service.call('GET', address('unknown', shop.token)),
+      await shop.service.call('GET', address(session, shop.token)),
+    ];
+    for (const { status, body } of answers) expect([status, body.code]).to.deep.equal([404, 'not_found']);
+  });
+
+  it('ends at once when the service stops, which does not wait for it', async () => {
+    const other = await Shop.open();
+    const asked = await other.ask();
+    const url = `${other.service.address}/session/${asked.session}/events?token=${other.token}`;
+    const open = await Promise.all([1, 2, 3].map(() => openStream(url)));
+    for (const stream of open) expect((await stream.next())?.data.status).to.equal('fetched');
+    const began = performance.now();
+    const [ended] = await Promise.all([
+      Promise.all(open.map((stream) => stream.next())),
+      other.service.service.close(),
+    ]);
+    expect(performance.now() - began).to.be.lessThan(1_500);
+    expect(ended, 'an end, not an error').to.deep.equal([undefined, undefined, undefined]);
+    await other.backend.close();
+  });
+});

@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Shop } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+
+describe('sessions through HTTP', () => {
+  let shop: Shop;
+
+  before(async () => {
+    shop = await Shop.open();
+  });
+  after(() => shop.close());
+
+  const asAcme = (method: string, path: string, json?: unknown) =>
+    shop.call(method, path, json, shop.acme.token);
+  const offer = async (): Promise<{ uri: string; session: string }> => {
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+    };
+    return (await asAcme('POST', '/issuer/offer', json)).body;
+  };
+  const client = async (clientId: string, more: object): Promise<string> => {
+    const secret = 'a-secret-of-this-very-client';
+    const made = await asAcme('POST', '/client', { clientId, secret, ...more });
+    expect(made.status, made.text).to.equal(201);
+    return shop.service.token(clientId, secret);
+  };
+
+  describe('in a list', () => {
+    const ids: string[] = [];
+
+    before(async () => {
+      for (let i = 0; i < 250; i++) ids.push((await offer()).session);
+    });
+
+    const next = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
+    const walk = async (path: string) => {
+      const pages: { id: string; createdAt: string }[][] = [];
+      for (let url: string | undefined = path; url !== undefined; ) {
+        const page = await asAcme('GET', url);
+        expect(page.status, page.text).to.equal(200);
+        pages.push(page.body);
+        const link = page.headers.get('link');
+        url = next(link);
+        if (url !== undefined) expect(url).to.match(new RegExp(`^${shop.service.address}/session\\?`));
+      }
+      return pages;
+    };
+
+    it('come a hundred at a time, the newest first, each once, and a link leads on', async () => {
+      const pages = await walk('/session');
+      expect(pages.map((page) => page.length)).to.deep.equal([100, 100, 50]);
+      const all = pages.flat();
+      expect(all.map(({ id }) => id)).to.have.members(ids);
+      const times = all.map(({ createdAt }) => createdAt);
+      expect(times).to.deep.equal(times.toSorted().reverse());
+    });
+
+    it('come in the size and order that was asked for, and the link keeps both', async () => {
+      const pages = await walk('/session?limit=120&sort=asc');
+      expect(pages.map((page) => page.length)).to.deep.equal([120, 120, 10]);
+      const times = pages.flat().map(({ createdAt }) => createdAt);
+      expect(times).to.deep.equal(times.toSorted());
+      expect(new Set(pages.flat().map(({ id }) => id)).size).to.equal(250);
+    });
+
+    it('are not listed twice or left out when new ones come meanwhile', async () => {
+      const first = await asAcme('GET', '/session?limit=100');
+      ids.push((await offer()).session);
+      const rest = await walk(next(first.headers.get('link')) ?? '');
+      const seen = [...first.body, ...rest.flat()].map(({ id }: { id: string }) => id);
+      expect(seen).to.have.length(250);
+      expect(new Set(seen).size).to.equal(250);
+    });
+
+    it('are found by status and by time', async () => {
+      const marker = new Date().toISOString();
+      const { uri, session } = await offer();
+      await new RawWallet(shop.service, 'acme').offer(uri);
+      const list = async (query: string) =>
+        (await asAcme('GET', `/session?limit=500&${query}`)).body.map(({ id }: { id: string }) => id);
+      expect(await list('status=fetched')).to.deep.equal([session]);
+      expect(await list('status=active')).to.have.members(ids);
+      expect(await list('status=completed')).to.deep.equal([]);
+      expect(await list(`since=${marker}`)).to.deep.equal([session]);
+      expect(await list(`since=${marker}&status=active`)).to.deep.equal([]);
+      expect(await list(`since=${new Date(Date.now() + 60_000).toISOString()}`)).to.deep.equal([]);
+    });
+
+    const bad = ['limit=0', 'limit=501', 'limit=x', 'status=open', 'since=yesterday', 'cursor=x', 'sort=up'];
+    for (const query of bad) {
+      it(`are refused with ${query}`, async () => {
+        const answer = await asAcme('GET', `/session?${query}`);
+        expect([answer.status, answer.body.code]).to.deep.equal([400, 'invalid_input']);
+        expect(answer.body.errors[0].path).to.include(query.split('=')[0]);
+      });
+    }
+  });
+
+  describe('one by one', () => {
+    it('show what the contract names', async () => {
+      const { session, uri } = await offer();
+      const { body } = await asAcme('GET', `/session/${session}`);
+      expect(body).to.deep.include({
+        id: session,
+        status: 'active',
+        tenantId: 'acme',
+        useDcApi: false,
+        notifications: [],
+        offerUrl: uri,
+      });
+      expect(body.tenant).to.deep.equal({ id: 'acme', name: 'Tenant acme' });
+      for (const name of ['createdAt', 'updatedAt', 'expiresAt'])
+        expect(new Date(body[name]).toISOString()).to.equal(body[name]);
+      const asked = await shop.ask();
+      const verification = await shop.session(asked.session);
+      expect(verification).to.deep.include({
+        status: 'fetched',
+        requestId: 'check',
+        requestUrl: asked.url,
+        request_uri: asked.url,
+        requestObject: asked.text,
+        clientId: asked.payload['client_id'],
+        vp_nonce: asked.payload['nonce'],
+        responseUri: asked.payload['response_uri'],
+        redirectUri: null,
+      });
+      expect(JSON.stringify(verification), 'no private key').to.not.match(/"d":/);
+    });
+
+    it('can be deleted, and are gone for the wallet too', async () => {
+      const { session, uri } = await offer();
+      const asked = await shop.ask();
+      expect((await asAcme('DELETE', `/session/${asked.session}`)).status, 'not by another tenant').to.equal(
+        404,
+      );
+      expect((await asAcme('DELETE', `/session/${session}`)).body).to.deep.equal({ id: session });
+      for (const method of ['GET', 'DELETE'])
+        expect((await asAcme(method, `/session/${session}`)).status).to.equal(404);
+      const link = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+      expect((await shop.service.call('GET', link)).status).to.equal(404);
+      expect((await shop.call('DELETE', `/session/${asked.session}`)).status).to.equal(200);
+      expect((await shop.service.call('GET', asked.url)).status).to.equal(404);
+    });
+
+    it('never change once they have ended', async () => {
+      const held = await shop.issue();
+      const good = await shop.ask();
+      expect((await shop.present(good, held)).status).to.equal(200);
+      const bad = await shop.ask();
+      await shop.post(bad, { error: 'access_denied', state: bad.payload['state'] });
+      for (const [asked, status] of [
+        [good, 'completed'],
+        [bad, 'failed'],
+      ] as const) {
+        const before = await shop.session(asked.session);
+        await shop.service.call('GET', asked.url);
+        await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+        await shop.present(asked, held);
+        const clock = sinon.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date'] });
+        try {
+          expect(await shop.session(asked.session)).to.deep.equal(before);
+        } finally {
+          clock.restore();
+        }
+        expect(before['status']).to.equal(status);
+      }
+    });
+
+    it('expire by the clock, for reader, list and wallet alike', async () => {
+      await asAcme('PUT', '/session-config', { ttlSeconds: 60 });
+      const { uri, session } = await offer();
+      expect((await asAcme('DELETE', '/session-config')).body.ttlSeconds).to.equal(86_400);
+      const wallet = new RawWallet(shop.service, 'acme');
+      const code = await wallet.code(uri);
+      const { expiresAt } = (await asAcme('GET', `/session/${session}`)).body;
+      const clock = sinon.useFakeTimers({ now: Date.now() + 61_000, toFake: ['Date'] });
+      try {
+        const { body } = await asAcme('GET', `/session/${session}`);
+        expect([body.status, body.updatedAt]).to.deep.equal(['expired', expiresAt]);
+        for (const status of ['active', 'fetched']) {
+          const list = await asAcme('GET', `/session?status=${status}&limit=500`);
+          expect(list.text, status).to.not.include(session);
+        }
+        const redeemed = await wallet.redeem(code);
+        expect([redeemed.status, redeemed.body.error]).to.deep.equal([400, 'invalid_grant']);
+      } finally {
+        clock.restore();
+      }
+    });
+
+    it('are seen by roles of their kind, and by restricted clients when they are theirs', async () => {
+      const { session } = await offer();
+      const see = async (token: string) => {
+        const one = await shop.call('GET', `/session/${session}`, undefined, token);
+        const list = await shop.call('GET', '/session?limit=500', undefined, token);
+        const events = await shop.call('GET', `/session/${session}/events?token=x`, undefined, token);
+        const listed = list.text.includes(session);
+        return [one.status, listed, events.status];
+      };
+      const issuing = await client('issuing', { roles: ['issuance:offer'] });
+      const presenting = await client('presenting', { roles: ['presentation:request'] });
+      const restricted = await client('restricted', {
+        roles: ['issuance:offer'],
+        allowedIssuanceConfigs: ['card-status'],
+      });
+      const other = await client('other', { roles: ['clients:manage'] });
+      expect((await shop.call('GET', `/session/${session}`, undefined, issuing)).status).to.equal(200);
+      expect(await see(presenting)).to.deep.equal([404, false, 404]);
+      expect(await see(restricted)).to.deep.equal([404, false, 404]);
+      expect(await see(other)).to.deep.equal([403, false, 403]);
+      const deletion = await shop.call('DELETE', `/session/${session}`, undefined, restricted);
+      expect(deletion.status).to.equal(404);
+      const json = { sessionId: session, status: 1 };
+      expect((await shop.call('POST', '/session/revoke', json, restricted)).status).to.equal(404);
+    });
+  });
+});

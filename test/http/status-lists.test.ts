@@ -1,0 +1,288 @@
+import { inflateSync } from 'node:zlib';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { decode, type Held, issue, verifiedByLeaf } from '../support/present.ts';
+import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const CARD = {
+  id: 'card',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+  statusManagement: true,
+};
+const MEDIA_TYPE = 'application/statuslist+jwt';
+
+type Tenant = { readonly id: string; readonly token: string };
+
+describe('status lists through HTTP', () => {
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  /** A tenant that issues revocable cards, with this shape of its lists. */
+  const issuer = async (id: string, statusListConfig: object = {}, batchSize = 1): Promise<Tenant> => {
+    const tenant = await createTenant(service, id, { statusListConfig });
+    const call = (path: string, json: object) => service.call('POST', path, { token: tenant.token, json });
+    expect((await call('/issuer/credentials', CARD)).status).to.equal(201);
+    const config = { display: [{ name: id, locale: 'en' }], batchSize };
+    expect((await call('/issuer/config', config)).status).to.equal(201);
+    return tenant;
+  };
+  const referenceIn = (text: string): { idx: number; uri: string } =>
+    decode(text).payload['status'].status_list;
+  const fetchList = (uri: string, headers: Record<string, string> = {}) =>
+    service.call('GET', uri, { headers });
+  const revoke = (tenant: Tenant, json: object): Promise<Answer> =>
+    service.call('POST', '/session/revoke', { token: tenant.token, json });
+  const entriesOf = ({ text }: Answer) => {
+    const { bits, lst } = decode(text).payload['status_list'];
+    const bytes = inflateSync(Buffer.from(lst, 'base64url'));
+    const perByte = 8 / bits;
+    return {
+      bits,
+      size: bytes.length * perByte,
+      at: (i: number) => ((bytes[Math.floor(i / perByte)] ?? 0) >> ((i % perByte) * bits)) & (2 ** bits - 1),
+      set: bytes.filter((byte) => byte !== 0).length,
+    };
+  };
+
+  describe('a token', () => {
+    let tenant: Tenant;
+    let held: Held;
+    let uri: string;
+
+    before(async () => {
+      tenant = await issuer('plain');
+      held = await issue(service, tenant, 'card');
+      ({ uri } = referenceIn(held.text));
+    });
+
+    it('is signed without its anchor, about the address that the credential names', async () => {
+      const answer = await fetchList(uri);
+      expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, MEDIA_TYPE]);
+      const { header, payload } = decode(answer.text);
+      expect(header).to.include({ typ: 'statuslist+jwt', alg: 'ES256' });
+      expect(header['x5c']).to.have.length(1);
+      const leaf = verifiedByLeaf(answer.text);
+      expect(leaf.issuer).to.not.equal(leaf.subject);
+      const { x, y } = leaf.publicKey.export({ format: 'jwk' });
+      expect(header['jwk']).to.include({ kty: 'EC', crv: 'P-256', x, y }).and.not.have.property('d');
+      expect(payload).to.have.all.keys('sub', 'iat', 'exp', 'ttl', 'status_list');
+      expect(payload['sub']).to.equal(uri);
+      expect(uri).to.match(new RegExp(`^${service.address}/plain/status-list/[\\w-]{22,}$`));
+      expect([payload['ttl'], payload['exp'] - payload['iat']]).to.deep.equal([3600, 3600]);
+      expect(payload['status_list'].aggregation_uri).to.equal(`${service.address}/plain/status-lists`);
+    });
+
+    it('has room for 100,000, all valid, and gives places away without order', async () => {
+      const list = entriesOf(await fetchList(uri));
+      expect([list.bits, list.size, list.set]).to.deep.equal([1, 100_000, 0]);
+      const places: number[] = [];
+      for (let i = 0; i < 8; i++) places.push(referenceIn((await issue(service, tenant, 'card')).text).idx);
+      expect(new Set(places).size).to.equal(8);
+      for (const place of places) expect(place).to.be.within(0, 99_999);
+      const steps = places.slice(1).map((place, i) => place - (places[i] ?? 0));
+      expect(new Set(steps).size, 'no sequence').to.be.greaterThan(1);
+    });
+
+    it('may be kept for as long as it is valid, and is confirmed by its ETag', async () => {
+      const answer = await fetchList(uri);
+      const [, maxAge] = /^public, max-age=(\d+)$/.exec(answer.headers.get('cache-control') ?? '') ?? [];
+      const left = decode(answer.text).payload['exp'] - Date.now() / 1000;
+      expect(Number(maxAge)).to.be.within(Math.floor(left) - 2, Math.ceil(left) + 1);
+      expect(answer.headers.get('access-control-allow-origin')).to.equal('*');
+      const etag = answer.headers.get('etag') ?? '';
+      expect(etag).to.match(/^"[^"]+"$/);
+      for (const given of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const again = await fetchList(uri, { 'If-None-Match': given });
+        expect([again.status, again.text, again.headers.get('etag')], given).to.deep.equal([304, '', etag]);
+        expect(again.headers.get('cache-control')).to.match(/max-age/);
+      }
+      expect((await fetchList(uri, { 'If-None-Match': '"other"' })).status).to.equal(200);
+      expect((await fetchList(uri)).text, 'one token for all').to.equal(answer.text);
+    });
+
+    it('is there for who accepts it, and for nobody else', async () => {
+      for (const accept of ['*/*', MEDIA_TYPE, 'application/*', `text/html, ${MEDIA_TYPE};q=0.5`]) {
+        expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(200);
+      }
+      for (const accept of ['application/statuslist+cwt', 'text/html', `${MEDIA_TYPE};q=0`]) {
+        expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(406);
+      }
+    });
+
+    it('does not look into the past, and is nowhere else', async () => {
+      expect((await fetchList(`${uri}?time=1700000000`)).status).to.equal(501);
+      const id = uri.split('/').at(-1);
+      await issuer('neighbour');
+      for (const path of [
+        '/plain/status-list/unknown',
+        `/neighbour/status-list/${id}`,
+        `/x/status-list/${id}`,
+      ])
+        expect((await fetchList(path)).status, path).to.equal(404);
+    });
+
+    it('outlives the suspension of its tenant', async () => {
+      const token = await service.rootToken();
+      const suspend = (status: string) => service.call('PATCH', '/tenant/plain', { token, json: { status } });
+      expect((await suspend('suspended')).status).to.equal(200);
+      expect((await fetchList(uri)).status).to.equal(200);
+      expect((await service.call('GET', '/plain/status-lists')).status).to.equal(200);
+      expect((await service.call('POST', '/plain/nonce')).status).to.equal(404);
+      expect((await suspend('active')).status).to.equal(200);
+    });
+
+    it('of one bit refuses to suspend, and changes nothing', async () => {
+      const before = await fetchList(uri);
+      const refused = await revoke(tenant, { sessionId: held.session, status: 2 });
+      expect([refused.status, refused.body.code]).to.deep.equal([400, 'invalid_input']);
+      expect(refused.body.errors[0].path).to.equal('status');
+      expect((await fetchList(uri)).text).to.equal(before.text);
+      for (const status of [3, -1, '1', null]) {
+        const answer = await revoke(tenant, { sessionId: held.session, status });
+        expect(answer.status, String(status)).to.equal(400);
+      }
+      expect((await revoke(tenant, { sessionId: 'unknown', status: 1 })).status).to.equal(404);
+    });
+
+    it('shows a change when its time is over, and not earlier', async () => {
+      const { idx } = referenceIn(held.text);
+      const before = await fetchList(uri);
+      expect((await revoke(tenant, { sessionId: held.session, status: 1 })).status).to.equal(201);
+      const still = await fetchList(uri);
+      expect([still.text, entriesOf(still).at(idx)]).to.deep.equal([before.text, 0]);
+      const clock = sinon.useFakeTimers({ now: Date.now() + 3_601_000, toFake: ['Date'] });
+      try {
+        const fresh = await fetchList(uri);
+        expect(entriesOf(fresh).at(idx)).to.equal(1);
+        expect(entriesOf(fresh).set).to.equal(1);
+        expect(decode(fresh.text).payload['iat']).to.be.greaterThan(decode(before.text).payload['iat']);
+      } finally {
+        clock.restore();
+      }
+    });
+  });
+
+  it('show a change at once where the tenant wants it so', async () => {
+    const tenant = await issuer('at-once', { immediateUpdate: true, bits: 2, ttl: 60 });
+    const held = await issue(service, tenant, 'card');
+    const { uri, idx } = referenceIn(held.text);
+    expect(entriesOf(await fetchList(uri))).to.include({ bits: 2, set: 0 });
+    const etags = new Set<string | null>();
+    for (const status of [1, 2, 0]) {
+      const answer = await revoke(tenant, { sessionId: held.session, status });
+      expect(answer.body).to.deep.equal({ sessionId: held.session, status, changed: 1 });
+      const list = await fetchList(uri);
+      expect(entriesOf(list).at(idx)).to.equal(status);
+      expect(decode(list.text).payload['ttl']).to.equal(60);
+      etags.add(list.headers.get('etag'));
+    }
+    expect(etags.size).to.equal(3);
+  });
+
+  it('change for one configuration of a session, or for all', async () => {
+    const tenant = await issuer('two', { immediateUpdate: true });
+    const second = { ...CARD, id: 'second' };
+    await service.call('POST', '/issuer/credentials', { token: tenant.token, json: second });
+    const wallet = new RawWallet(service, 'two');
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card', 'second'],
+    };
+    const offer = (await service.call('POST', '/issuer/offer', { token: tenant.token, json })).body;
+    const token = await wallet.accessToken(offer.uri);
+    const references: { idx: number; uri: string }[] = [];
+    for (const id of ['card', 'second'])
+      references.push(referenceIn((await wallet.request(token, id)).body.credentials[0].credential));
+    const statuses = async () => {
+      const lists = await Promise.all(references.map(({ uri }) => fetchList(uri)));
+      return lists.map((list, i) => entriesOf(list).at(references[i]?.idx ?? -1));
+    };
+    const one = { sessionId: offer.session, status: 1, credentialConfigurationId: 'second' };
+    expect((await revoke(tenant, one)).body.changed).to.equal(1);
+    expect(await statuses()).to.deep.equal([0, 1]);
+    expect((await revoke(tenant, { sessionId: offer.session, status: 1 })).body.changed).to.equal(2);
+    expect(await statuses()).to.deep.equal([1, 1]);
+  });
+
+  it('are opened anew when the last one is full, and both resolve and are listed', async () => {
+    const tenant = await issuer('small', { capacity: 100, immediateUpdate: true }, 50);
+    const wallet = new RawWallet(service, 'small');
+    const references: { idx: number; uri: string }[] = [];
+    let last = '';
+    for (const size of [50, 50, 20]) {
+      const json = {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['card'],
+      };
+      const offer = (await service.call('POST', '/issuer/offer', { token: tenant.token, json })).body;
+      const token = await wallet.accessToken(offer.uri);
+      const nonce = await wallet.nonce();
+      const jwt = Array.from({ length: size }, () => keyProof(newKey(), wallet.issuer, nonce));
+      const body = { credential_configuration_id: 'card', proofs: { jwt } };
+      const issued = await wallet.request(token, 'card', { body });
+      expect(issued.status, issued.text).to.equal(200);
+      for (const { credential } of issued.body.credentials) references.push(referenceIn(credential));
+      last = offer.session;
+    }
+    expect(references).to.have.length(120);
+    expect(new Set(references.map(({ uri, idx }) => `${uri} ${idx}`)).size, 'none twice').to.equal(120);
+    const uris = [...new Set(references.map(({ uri }) => uri))];
+    expect(uris).to.have.length(2);
+    const sizes = uris.map((uri) => references.filter((reference) => reference.uri === uri).length);
+    expect(sizes).to.deep.equal([100, 20]);
+    expect((await revoke(tenant, { sessionId: last, status: 1 })).body.changed).to.equal(20);
+    const lists = await Promise.all(uris.map((uri) => fetchList(uri)));
+    expect(lists.map((list) => entriesOf(list).size)).to.deep.equal([104, 104]);
+    for (const { uri, idx } of references)
+      expect(entriesOf(lists[uris.indexOf(uri)] as Answer).at(idx)).to.equal(uri === uris[1] ? 1 : 0);
+    const aggregated = await service.call('GET', '/small/status-lists');
+    expect(aggregated.status).to.equal(200);
+    expect(aggregated.headers.get('content-type')).to.equal('application/json');
+    expect(aggregated.headers.get('access-control-allow-origin')).to.equal('*');
+    expect(Object.keys(aggregated.body)).to.deep.equal(['status_lists']);
+    expect(aggregated.body.status_lists).to.have.members(uris);
+  });
+
+  it('take no part in aggregation where the tenant does not want it', async () => {
+    const tenant = await issuer('alone', { enableAggregation: false });
+    const { uri } = referenceIn((await issue(service, tenant, 'card')).text);
+    expect(decode((await fetchList(uri)).text).payload['status_list']).to.have.all.keys('bits', 'lst');
+    expect((await service.call('GET', '/alone/status-lists')).status).to.equal(404);
+    expect((await service.call('GET', '/nobody/status-lists')).status).to.equal(404);
+    await issuer('fresh');
+    expect((await service.call('GET', '/fresh/status-lists')).body).to.deep.equal({ status_lists: [] });
+  });
+
+  it('have the shape that the tenant set, which is checked, and null resets', async () => {
+    const { token } = await createTenant(service, 'shaped');
+    const put = (json: object) => service.call('PUT', '/status-list-config', { token, json });
+    const defaults = {
+      capacity: 100_000,
+      bits: 1,
+      ttl: 3600,
+      immediateUpdate: false,
+      enableAggregation: true,
+    };
+    expect((await service.call('GET', '/status-list-config', { token })).body).to.deep.equal(defaults);
+    for (const bad of [{ capacity: 99 }, { bits: 3 }, { ttl: 59 }, { immediateUpdate: 'yes' }, { bits: '1' }])
+      expect((await put(bad)).status, JSON.stringify(bad)).to.equal(400);
+    const wanted = { capacity: 200, bits: 4, ttl: 60, immediateUpdate: true, enableAggregation: false };
+    expect((await put(wanted)).body).to.deep.equal(wanted);
+    expect((await put({ bits: null, capacity: null })).body).to.deep.equal({
+      ...wanted,
+      bits: 1,
+      capacity: 100_000,
+    });
+    const none = { ttl: null, immediateUpdate: null, enableAggregation: null };
+    expect((await put(none)).body).to.deep.equal(defaults);
+  });
+});

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import type { Route } from '../../adapters/http/route.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { type Artefacts, type Ids, type Populated, populate } from '../support/populated.ts';
+import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { type Answer, startTestService, type TestService } from '../support/test-service.ts';
+import { isStatusRoute, isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
+
+const NOWHERE: Ids = {
+  tenant: 'nowhere',
+  client: 'nowhere',
+  keyChain: 'nowhere',
+  credential: 'nowhere',
+  presentation: 'nowhere',
+  issuance: 'nowhere',
+  verification: 'nowhere',
+};
+
+const random = (length: number) => randomBytes(length).toString('base64url');
+
+/** What an answer tells, with the ids that were asked for made alike. */
+function told(answer: Answer, asked: Ids | Artefacts): object {
+  let text = answer.text;
+  const ids = Object.values<string>(asked).toSorted((one, two) => two.length - one.length);
+  for (const id of ids) text = text.replaceAll(id, 'ID');
+  text = text.replace(/"requestId":"[^"]*"/, '');
+  const headers = Object.fromEntries(answer.headers);
+  for (const name of ['date', 'x-request-id', 'content-length']) delete headers[name];
+  return { status: answer.status, headers, text };
+}
+
+describe('The things of one tenant', () => {
+  let service: TestService;
+  let acme: Populated;
+  let other: Populated;
+  let routes: readonly Route[];
+  let walletRoutes: readonly Route[];
+
+  before(async () => {
+    service = await startTestService();
+    const all = collectRoutes(service.service.container);
+    routes = all.filter((route) => rolesOf(route) !== undefined);
+    walletRoutes = all.filter(isTenantRoute);
+    [acme, other] = [await populate(service, 'acme-corp'), await populate(service, 'bravo-corp')];
+  });
+  after(() => service.close());
+
+  const call = (route: Route, token: string, ids: Ids, fresh: string, role?: string): Promise<Answer> => {
+    const { params, json } = recipeOf(route).request(ids, fresh, role);
+    return service.call(route.method.toUpperCase(), addressOf(route, params), {
+      token,
+      ...(json === undefined ? {} : { json }),
+    });
+  };
+  const callWallet = (route: Route, { wallet }: Populated, artefacts: Artefacts): Promise<Answer> => {
+    const { path, ...options } = walletRecipeOf(route)(wallet, artefacts);
+    return service.call(route.method.toUpperCase(), path, options);
+  };
+  const reads = () => routes.filter(({ method, path }) => method === 'get' && !path.endsWith('/secret'));
+
+  /** Everything that its own administrator, and the root client, can read of a tenant. */
+  const snapshot = async ({ token, ids }: Populated): Promise<Map<string, string>> => {
+    const seen = new Map<string, string>();
+    for (const route of reads()) {
+      const own = rolesOf(route)?.includes('tenants:manage') ? await service.rootToken() : token;
+      for (const role of ['issuance:manage', 'presentation:manage']) {
+        if (route.path === '/tenant') continue;
+        const answer = await call(route, own, ids, '', role);
+        expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(200);
+        seen.set(`${nameOf(route)} ${role}`, answer.text);
+      }
+    }
+    return seen;
+  };
+
+  it('are not found by the administrator of another, and stay as they are', async () => {
+    const before = await snapshot(acme);
+    let compared = 0;
+    for (const route of routes) {
+      for (const role of ['issuance:manage', 'presentation:manage']) {
+        const fresh = freshId();
+        const request = recipeOf(route).request(acme.ids, fresh, role);
+        const unknown = recipeOf(route).request(NOWHERE, fresh, role);
+        const answer = await call(route, other.token, acme.ids, fresh, role);
+        if (JSON.stringify(request) === JSON.stringify(unknown)) continue;
+        compared++;
+        const nowhere = await call(route, other.token, NOWHERE, fresh, role);
+        expect(told(answer, acme.ids), nameOf(route)).to.deep.equal(told(nowhere, NOWHERE));
+        const service = rolesOf(route)?.every((needed) => needed === 'tenants:manage');
+        if (service) expect(answer.status, nameOf(route)).to.equal(403);
+        else if (route.path.includes(':')) expect(answer.status, nameOf(route)).to.equal(404);
+        else expect(answer.status, nameOf(route)).to.be.oneOf([400, 404]);
+      }
+    }
+    expect(compared).to.be.greaterThan(30);
+    expect(await snapshot(acme)).to.deep.equal(before);
+  });
+
+  it('cannot be taken over by writing things of the same id', async () => {
+    const before = await snapshot(acme);
+    const { keyChain, credential, presentation, client } = acme.ids;
+    const { token, ids } = other;
+    const post = (path: string, json: object) => service.call('POST', path, { token, json });
+    const display = [{ name: 'Other', locale: 'en' }];
+    expect((await post('/key-chain', { id: keyChain, usageType: 'signing' })).status).to.equal(201);
+    const config = { format: 'dc+sd-jwt', display };
+    const mine = { id: credential, config, vct: 'urn:other:1', keyChainId: ids.keyChain };
+    expect((await post('/issuer/credentials', mine)).status).to.equal(201);
+    const dcql_query = { credentials: [{ id: 'x', format: 'dc+sd-jwt', meta: { vct_values: ['y'] } }] };
+    expect((await post('/verifier/config', { id: presentation, dcql_query })).status).to.equal(201);
+    // Clients log in by their id alone, so ids of clients are taken for the whole service.
+    expect((await post('/client', { clientId: client, roles: ['issuance:offer'] })).status).to.equal(409);
+    expect(await snapshot(acme)).to.deep.equal(before);
+    for (const path of ['key-chain', 'issuer/credentials', 'verifier/config']) {
+      const id = path === 'key-chain' ? keyChain : path === 'verifier/config' ? presentation : credential;
+      expect((await service.call('DELETE', `/${path}/${id}`, { token })).status, path).to.equal(200);
+    }
+    expect(await snapshot(acme)).to.deep.equal(before);
+  });
+
+  it('are in no list of another', async () => {
+    const foreign = [...Object.values(acme.ids), acme.artefacts.offerId, acme.artefacts.requestId];
+    for (const route of routes.filter(({ method, path }) => method === 'get' && !path.includes(':'))) {
+      if (route.path === '/tenant') continue;
+      const { status, text } = await call(route, other.token, other.ids, '');
+      expect(status, nameOf(route)).to.equal(200);
+      for (const id of foreign) expect(text, nameOf(route)).not.to.include(id);
+    }
+  });
+
+  it('are nothing to wallets of another: codes, nonces, tokens, offers, requests and lists', async () => {
+    const { accessToken } = acme.artefacts;
+    const unknown: Artefacts = {
+      code: random(32),
+      nonce: random(32),
+      offerId: random(16),
+      requestId: random(16),
+      accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
+      listId: random(16),
+      vctId: 'nowhere',
+    };
+    for (const route of walletRoutes) {
+      const answer = await callWallet(route, other, acme.artefacts);
+      for (const id of Object.values(acme.ids)) expect(answer.text, nameOf(route)).not.to.include(id);
+      const named = JSON.stringify(recipeText(route, acme.artefacts));
+      if (named === JSON.stringify(recipeText(route, unknown))) continue;
+      expect(answer.status, nameOf(route)).to.be.within(400, 404);
+      const nowhere = await callWallet(route, other, unknown);
+      expect(told(answer, acme.artefacts), nameOf(route)).to.deep.equal(told(nowhere, unknown));
+    }
+    // Each artefact by itself, with everything else right.
+    const { wallet, ids, artefacts } = other;
+    const refused = await wallet.request(artefacts.accessToken, ids.credential, {
+      nonce: acme.artefacts.nonce,
+    });
+    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_nonce']);
+    const foreign = await wallet.request(accessToken, ids.credential);
+    expect([foreign.status, foreign.body.error]).to.deep.equal([401, 'invalid_token']);
+    // Nothing of this used anything up.
+    const token = await acme.wallet.redeem(acme.artefacts.code);
+    expect(token.status, token.text).to.equal(200);
+    const credential = await acme.wallet.request(token.body.access_token, acme.ids.credential, {
+      nonce: acme.artefacts.nonce,
+    });
+    expect(credential.status, credential.text).to.equal(200);
+    const request = await service.call('GET', `/${acme.ids.tenant}/request/${acme.artefacts.requestId}`);
+    expect(request.status).to.equal(200);
+  });
+
+  /** Path and form of a call, which is where artefacts stand that are no proofs. */
+  function recipeText(route: Route, artefacts: Artefacts): object {
+    const { path, form, headers } = walletRecipeOf(route)(other.wallet, artefacts);
+    return { path, form, authorization: headers?.['Authorization'] };
+  }
+
+  it('are out of reach for the root client', async () => {
+    const token = await service.rootToken();
+    for (const route of routes.filter(({ access }) => typeof access === 'object')) {
+      if (rolesOf(route)?.includes('tenants:manage')) continue;
+      const answer = await call(route, token, acme.ids, freshId());
+      expect([answer.status, answer.body.code], nameOf(route)).to.deep.equal([403, 'forbidden']);
+    }
+  });
+
+  it('are closed while the tenant is suspended, except its status lists', async () => {
+    const token = await service.rootToken();
+    const suspend = (status: string) =>
+      service.call('PATCH', `/tenant/${acme.ids.tenant}`, { token, json: { status } });
+    const before = await snapshot(acme);
+    expect((await suspend('suspended')).status).to.equal(200);
+    for (const route of routes) {
+      const answer = await call(route, acme.token, acme.ids, freshId());
+      expect([answer.status, answer.body?.code], nameOf(route)).to.deep.equal([403, 'forbidden']);
+    }
+    for (const route of walletRoutes) {
+      const answer = await callWallet(route, acme, acme.artefacts);
+      expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(isStatusRoute(route) ? 200 : 404);
+    }
+    expect((await suspend('active')).status).to.equal(200);
+    const unchanged = [...before].filter(([name]) => !name.includes('/tenant/'));
+    const after = await snapshot(acme);
+    for (const [name, text] of unchanged) expect(after.get(name), name).to.equal(text);
+  });
+
+  it('do not exist for wallets of a tenant that does not exist either', async () => {
+    for (const route of walletRoutes) {
+      const { path, ...options } = walletRecipeOf(route)(acme.wallet, acme.artefacts);
+      const address = path.replace('acme-corp', 'no-such-tenant');
+      const answer = await service.call(route.method.toUpperCase(), address, options);
+      expect(answer.status, nameOf(route)).to.equal(404);
+    }
+  });
+});

@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import { issue, QUERY } from '../support/present.ts';
+import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+
+describe('tenants through HTTP', () => {
+  let service: TestService;
+  let root: string;
+
+  before(async () => {
+    service = await startTestService();
+    root = await service.rootToken();
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown, token = root) =>
+    service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const create = (json: unknown) => call('POST', '/tenant', json);
+
+  it('are created whole: shown as the contract says, with keys and an administrator', async () => {
+    const made = await create({ id: 'acme', name: 'Acme', description: 'Anvils', roles: TENANT_ROLES });
+    expect(made.status, made.text).to.equal(201);
+    const { clients, createdAt, updatedAt, ...fields } = made.body;
+    expect(fields).to.deep.equal({
+      id: 'acme',
+      name: 'Acme',
+      description: 'Anvils',
+      status: 'active',
+      sessionConfig: null,
+      statusListConfig: null,
+    });
+    for (const time of [createdAt, updatedAt]) expect(new Date(time).toISOString()).to.equal(time);
+    expect(clients).to.have.length(1);
+    const [{ secret, ...administrator }] = clients;
+    expect(administrator).to.deep.include({ clientId: 'acme-admin', tenantId: 'acme', roles: TENANT_ROLES });
+    const read = await call('GET', '/tenant/acme');
+    expect(read.status).to.equal(200);
+    expect(read.body).to.deep.equal({ ...made.body, clients: [administrator] });
+    expect(read.text, 'told once').to.not.include(secret);
+    const list = await call('GET', '/tenant');
+    expect(list.body).to.deep.equal([read.body]);
+    const token = await service.token('acme-admin', secret);
+    const chains = (await call('GET', '/key-chain', undefined, token)).body;
+    expect(chains.map(({ usageType }: { usageType: string }) => usageType)).to.have.members([
+      'access',
+      'signing',
+      'statusList',
+      'trustList',
+    ]);
+  });
+
+  it('without roles have no administrator, until roles are given', async () => {
+    expect((await create({ id: 'empty', name: 'Empty' })).body.clients).to.deep.equal([]);
+    const given = await call('PATCH', '/tenant/empty', { roles: ['issuance:offer'] });
+    expect(given.status, given.text).to.equal(200);
+    expect(given.body.clients[0]).to.deep.include({ clientId: 'empty-admin', roles: ['issuance:offer'] });
+    expect(await service.token('empty-admin', given.body.clients[0].secret)).to.be.a('string');
+    const changed = await call('PATCH', '/tenant/empty', { roles: ['presentation:request'] });
+    expect(changed.body.clients[0].roles).to.deep.equal(['presentation:request']);
+    expect(changed.body.clients[0]).to.not.have.property('secret');
+  });
+
+  const reserved = [
+    ...['tenant', 'client', 'certs', 'session', 'session-config', 'status-lists', 'status-list-config'],
+    ...['issuer', 'verifier', 'trust-list', 'cache', 'registrar', 'oauth2', 'health', 'docs', 'key-chain'],
+    ...['key', 'deferred_credential'],
+  ];
+  const invalid: [string, object, string][] = [
+    ...reserved.map((id): [string, object, string] => [`the reserved id ${id}`, { id }, 'id']),
+    ['an id with upper case', { id: 'Acme' }, 'id'],
+    ['an id with a dot', { id: '.well-known' }, 'id'],
+    ['an id with a slash', { id: 'a/b' }, 'id'],
+    ['an id that begins with a hyphen', { id: '-a' }, 'id'],
+    ['an id of 64 characters', { id: 'a'.repeat(64) }, 'id'],
+    ['no id', { id: undefined }, 'id'],
+    ['no name', { name: '  ' }, 'name'],
+    ['an unknown role', { roles: ['admin'] }, 'roles.0'],
+    ['the role that manages tenants', { roles: ['tenants:manage'] }, 'roles'],
+    ['sessions shorter than a minute', { sessionConfig: { ttlSeconds: 59 } }, 'sessionConfig.ttlSeconds'],
+    ['an unknown clean-up', { sessionConfig: { cleanupMode: 'none' } }, 'sessionConfig.cleanupMode'],
+    ['status lists under 100', { statusListConfig: { capacity: 99 } }, 'statusListConfig.capacity'],
+    ['three bits', { statusListConfig: { bits: 3 } }, 'statusListConfig.bits'],
+    ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
+  ];
+  for (const [what, change, path] of invalid) {
+    it(`are not created with ${what}`, async () => {
+      const answer = await create({ id: 'fine', name: 'Fine', ...change });
+      expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+      expect(answer.body.errors[0].path).to.equal(path);
+      expect((await call('GET', '/tenant/fine')).status).to.equal(404);
+    });
+  }
+
+  it('are not created twice, nor over the administrator of somebody else', async () => {
+    await create({ id: 'once', name: 'Once', roles: ['clients:manage'] });
+    const again = await create({ id: 'once', name: 'Again', roles: ['clients:manage'] });
+    expect([again.status, again.body.code]).to.deep.equal([409, 'conflict']);
+    expect((await call('GET', '/tenant/once')).body.name).to.equal('Once');
+    const { token } = await createTenant(service, 'squatter');
+    const json = { clientId: 'later-admin', roles: ['issuance:offer'] };
+    expect((await call('POST', '/client', json, token)).status).to.equal(201);
+    const later = await create({ id: 'later', name: 'Later', roles: ['clients:manage'] });
+    expect(later.status).to.equal(409);
+    expect((await call('GET', '/tenant/later')).status, 'nothing remains of it').to.equal(404);
+  });
+
+  it('change by fields: what is left out stays, null resets, and bad values change nothing', async () => {
+    const sessionConfig = { ttlSeconds: 3600, cleanupMode: 'anonymize' };
+    const statusListConfig = { capacity: 200, bits: 2, ttl: 60 };
+    await create({ id: 'patched', name: 'One', description: 'First', sessionConfig, statusListConfig });
+    const patch = async (json: unknown) => {
+      const answer = await call('PATCH', '/tenant/patched', json);
+      expect(answer.status, answer.text).to.equal(200);
+      const { name, description, ...rest } = answer.body;
+      return {
+        name,
+        description,
+        sessionConfig: rest.sessionConfig,
+        statusListConfig: rest.statusListConfig,
+      };
+    };
+    const all = { name: 'One', description: 'First', sessionConfig, statusListConfig };
+    expect(await patch({})).to.deep.equal(all);
+    expect(await patch({ name: 'Two', description: null })).to.deep.equal({
+      ...all,
+      name: 'Two',
+      description: null,
+    });
+    expect((await patch({ sessionConfig: { ttlSeconds: null } })).sessionConfig).to.deep.equal({
+      ttlSeconds: null,
+      cleanupMode: 'anonymize',
+    });
+    const lists = await patch({ statusListConfig: { bits: null, immediateUpdate: true } });
+    expect(lists.statusListConfig).to.deep.equal({ capacity: 200, ttl: 60, immediateUpdate: true });
+    expect(await patch({ sessionConfig: null, statusListConfig: null })).to.include({
+      sessionConfig: null,
+      statusListConfig: null,
+    });
+    const bad = await call('PATCH', '/tenant/patched', { name: 'Three', sessionConfig: { ttlSeconds: 1 } });
+    expect(bad.status).to.equal(400);
+    expect((await call('GET', '/tenant/patched')).body.name).to.equal('Two');
+    expect((await call('PATCH', '/tenant/nobody', { name: 'x' })).status).to.equal(404);
+  });
+
+  it('set their own session storage, over the global default', async () => {
+    const { token } = await createTenant(service, 'stored');
+    const own = (method: string, json?: unknown) => call(method, '/session-config', json, token);
+    const defaults = { ttlSeconds: 86_400, cleanupMode: 'full' };
+    expect((await own('GET')).body).to.deep.equal(defaults);
+    expect((await own('PUT', { ttlSeconds: 60, cleanupMode: 'anonymize' })).body).to.deep.equal({
+      ttlSeconds: 60,
+      cleanupMode: 'anonymize',
+    });
+    expect((await own('PUT', { ttlSeconds: null })).body).to.deep.equal({
+      ...defaults,
+      cleanupMode: 'anonymize',
+    });
+    expect((await own('PUT', { ttlSeconds: 59 })).status).to.equal(400);
+    const reset = await own('DELETE');
+    expect([reset.status, reset.body]).to.deep.equal([200, defaults]);
+  });
+
+  it('answer neither clients nor wallets while they are suspended', async () => {
+    const { token } = await createTenant(service, 'paused');
+    const suspend = await call('PATCH', '/tenant/paused', { status: 'suspended' });
+    expect(suspend.body.status).to.equal('suspended');
+    expect((await call('GET', '/key-chain', undefined, token)).status).to.equal(403);
+    for (const path of ['/paused/.well-known/openid-credential-issuer', '/paused/.well-known/jwks.json'])
+      expect((await service.call('GET', path)).status, path).to.equal(404);
+    expect((await service.call('POST', '/paused/nonce')).status).to.equal(404);
+    await call('PATCH', '/tenant/paused', { status: 'active' });
+    expect((await call('GET', '/key-chain', undefined, token)).status).to.equal(200);
+    expect((await call('PATCH', '/tenant/paused', { status: 'closed' })).status).to.equal(400);
+  });
+
+  it('are deleted with everything, and come back as strangers', async () => {
+    const issuer = '/.well-known/openid-credential-issuer/gone';
+    const before = await createTenant(service, 'gone');
+    const own = (path: string, json: object) => call('POST', path, json, before.token);
+    const card = {
+      id: 'card',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+      vct: 'urn:card:1',
+      claims: { name: 'Ada' },
+      statusManagement: true,
+    };
+    await own('/issuer/credentials', card);
+    await own('/issuer/config', { display: [{ name: 'Gone', locale: 'en' }] });
+    await own('/verifier/config', { id: 'check', dcql_query: QUERY });
+    const held = await issue(service, before, 'card');
+    const payload = JSON.parse(Buffer.from(held.text.split('.')[1] ?? '', 'base64url').toString());
+    const asked = (await own('/verifier/offer', { response_type: 'uri', requestId: 'check' })).body;
+    const request = new URL(asked.uri).searchParams.get('request_uri') ?? '';
+    const list: string = payload.status.status_list.uri;
+    const publicPaths = [issuer, request, '/gone/status-lists'];
+    for (const path of [...publicPaths, list])
+      expect((await service.call('GET', path)).status, path).to.equal(200);
+
+    const deleted = await call('DELETE', '/tenant/gone');
+    expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'gone' }]);
+    for (const path of publicPaths) expect((await service.call('GET', path)).status, path).to.equal(404);
+    expect((await call('GET', '/session', undefined, before.token)).status).to.equal(401);
+    expect((await call('GET', '/tenant/gone')).status).to.equal(404);
+    expect((await call('DELETE', '/tenant/gone')).status).to.equal(404);
+
+    // Status lists are looked up twice a second; and a token counts whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await service.call('GET', list)).status).to.equal(404);
+    const after = await createTenant({ ...service, token: fresh }, 'gone');
+    expect((await call('GET', '/session', undefined, before.token)).status, 'old tokens').to.equal(401);
+    for (const path of ['/session', '/issuer/credentials', '/verifier/config'])
+      expect((await call('GET', path, undefined, after.token)).body, path).to.deep.equal([]);
+    expect((await service.call('GET', request)).status).to.equal(404);
+  });
+
+  /** Like `TestService.token`, without remembering. */
+  async function fresh(clientId: string, secret: string): Promise<string> {
+    const json = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+    return (await service.call('POST', '/oauth2/token', { json })).body.access_token;
+  }
+});

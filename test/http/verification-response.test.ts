@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+import { type Asked, bind, encrypt, formOf, type Held, Shop } from '../support/present.ts';
+import type { Answer } from '../support/test-service.ts';
+
+describe('a response to a presentation request', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    await shop.configure({ id: 'plain', responseMode: 'direct_post' });
+    held = await shop.issue();
+  });
+  after(() => shop.close());
+
+  const tokenFor = (asked: Asked) => ({ card: [bind(asked, held)] });
+  const statusOf = async (asked: Asked) => (await shop.session(asked.session))['status'];
+  const expectRefused = (answer: Answer, status = 400) => {
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, 'invalid_request']);
+    expect(answer.headers.get('cache-control')).to.equal('no-store');
+    expect(answer.headers.get('content-type')).to.equal('application/json');
+  };
+
+  describe('keeps the session as it is', () => {
+    type Case = [string, string, (asked: Asked) => Promise<Answer>, number?];
+    const state = (asked: Asked) => asked.payload['state'] as string;
+    const vp = (asked: Asked) => JSON.stringify(tokenFor(asked));
+    const cases: Case[] = [
+      [
+        'N31 as JSON',
+        'plain',
+        (asked) =>
+          shop.service.call('POST', asked.payload['response_uri'], {
+            json: { vp_token: tokenFor(asked), state: state(asked) },
+          }),
+        415,
+      ],
+      [
+        'N32 over the size limit',
+        'plain',
+        (asked) => shop.post(asked, { vp_token: 'x'.repeat(1_100_000), state: state(asked) }),
+        413,
+      ],
+      ['N33 without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],
+      ['N38 without state', 'plain', (asked) => shop.post(asked, { vp_token: vp(asked) })],
+      [
+        'N38 without state in the ciphertext',
+        'check',
+        async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked) }) }),
+      ],
+      [
+        'N59 with a wrong state in the ciphertext',
+        'check',
+        async (asked) =>
+          shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked), state: 'x' }) }),
+      ],
+      [
+        'N46 as an error with a wrong state',
+        'check',
+        (asked) => shop.post(asked, { error: 'access_denied', state: 'wrong' }),
+      ],
+      [
+        'with a parameter twice',
+        'plain',
+        (asked) =>
+          shop.service.call('POST', asked.payload['response_uri'], {
+            text: `state=${state(asked)}&state=${state(asked)}&error=access_denied`,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          }),
+      ],
+    ];
+    for (const [what, configuration, attempt, status] of cases) {
+      it(`when it comes ${what}`, async () => {
+        const asked = await shop.ask(configuration);
+        expectRefused(await attempt(asked), status);
+        expect(await statusOf(asked)).to.equal('fetched');
+        expect((await shop.present(asked, held)).status, 'and can still be answered').to.equal(200);
+      });
+    }
+
+    it('when it comes N39 with the state of another session, which keeps too', async () => {
+      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
+      const vpToken = JSON.stringify(tokenFor(one));
+      expectRefused(await shop.post(one, { vp_token: vpToken, state: other.payload['state'] }));
+      expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
+    });
+
+    it('when it comes N40 to the address of another session', async () => {
+      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
+      expectRefused(await shop.post(other, await formOf(one, tokenFor(one))));
+      expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
+    });
+  });
+
+  describe('ends the session', () => {
+    type Case = [string, string, (asked: Asked) => Promise<Record<string, string>> | Record<string, string>];
+    const plain = (asked: Asked) => ({
+      vp_token: JSON.stringify(tokenFor(asked)),
+      state: asked.payload['state'] as string,
+    });
+    const sealed = (asked: Asked) =>
+      encrypt(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
+    const cases: Case[] = [
+      ['N34 in the clear though it was to be encrypted', 'check', plain],
+      [
+        'N35 encrypted though it was not asked for',
+        'plain',
+        async (asked) => ({ response: await sealed(await shop.ask()), state: asked.payload['state'] }),
+      ],
+      ['N36 with presentations and an error', 'plain', (asked) => ({ ...plain(asked), error: 'x' })],
+      [
+        'N37 encrypted and in the clear',
+        'check',
+        async (asked) => ({ ...plain(asked), response: await sealed(asked) }),
+      ],
+      [
+        'N51 encrypted for another session',
+        'check',
+        async () => ({ response: await sealed(await shop.ask()) }),
+      ],
+      [
+        'N55 with a byte changed',
+        'check',
+        async (asked) => ({ response: (await sealed(asked)).replace(/.$/, (c) => (c === 'A' ? 'Q' : 'A')) }),
+      ],
+    ];
+    for (const [what, configuration, form] of cases) {
+      it(`when it comes ${what}`, async () => {
+        const asked = await shop.ask(configuration);
+        expectRefused(await shop.post(asked, await form(asked)));
+        const seen = await shop.session(asked.session);
+        expect(seen['status']).to.equal('failed');
+        expect(seen['failure'].code).to.be.a('string');
+        expect(seen['report'], 'the operator sees why').to.have.length.greaterThan(0);
+        expectRefused(await shop.present(asked, held));
+      });
+    }
+
+    for (const configuration of ['plain', 'check']) {
+      it(`N45 N48 when it is an error of the wallet, unencrypted, with ${configuration}`, async () => {
+        const asked = await shop.ask(configuration);
+        const { state } = asked.payload;
+        const answer = await shop.post(asked, { error: 'access_denied', error_description: 'no', state });
+        expect([answer.status, answer.body]).to.deep.equal([200, {}]);
+        const seen = await shop.session(asked.session);
+        expect([seen['status'], seen['failure']]).to.deep.equal([
+          'failed',
+          { code: 'access_denied', message: 'no' },
+        ]);
+      });
+    }
+
+    it('N47 when it is an error with a book of markup, of which little is kept', async () => {
+      const asked = await shop.ask();
+      const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
+      const { state } = asked.payload;
+      const answer = await shop.post(asked, { error: '<b>odd</b>', error_description, state });
+      expect(answer.status).to.equal(200);
+      const { failure } = await shop.session(asked.session);
+      expect(failure.code).to.equal('wallet_error');
+      expect(failure.message).to.have.length.lessThan(400);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that they are gone is the point
+      expect(failure.message).to.not.match(/[<>\u0000-\u001f]/);
+    });
+  });
+
+  describe('is taken', () => {
+    it('N41 N42 once, however often and however fast it comes', async () => {
+      const asked = await shop.ask();
+      const form = await formOf(asked, tokenFor(asked));
+      const answers = await Promise.all([1, 2, 3, 4, 5].map(() => shop.post(asked, form)));
+      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+      for (const answer of answers.filter(({ status }) => status !== 200)) expectRefused(answer);
+      const seen = await shop.session(asked.session);
+      expect(seen['credentials']).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+      expectRefused(await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] }));
+      expect((await shop.session(asked.session))['status'], 'the first result stays').to.equal('completed');
+    });
+
+    it('N49 with unknown fields beside it', async () => {
+      const asked = await shop.ask();
+      const form = { ...(await formOf(asked, tokenFor(asked))), presentation_submission: '{}', extra: 'x' };
+      expect((await shop.post(asked, form)).status).to.equal(200);
+    });
+
+    it('with too many claims, of which only those that were asked for are kept', async () => {
+      const asked = await shop.ask();
+      expect((await shop.present(asked, held)).status).to.equal(200);
+      const text = JSON.stringify(await shop.session(asked.session));
+      expect(text).to.include('Ada').and.not.include('age');
+    });
+  });
+
+  it('answers other methods with 405', async () => {
+    const asked = await shop.ask();
+    const answer = await shop.service.call('GET', asked.payload['response_uri']);
+    expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
+  });
+});

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { type Held, Shop } from '../support/present.ts';
+
+const KEY = 'the-key-of-the-shop';
+const auth = (value: string) => ({ type: 'apiKey', config: { headerName: 'X-Shop-Key', value } });
+
+describe('after a presentation, the way back', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+    shop.backend.on('/elsewhere', { json: { redirectUri: 'https://other.example/{sessionId}' } });
+    shop.backend.on('/nonsense', { json: { redirectUri: 'javascript:alert(1)' } });
+    shop.backend.on('/down', (response) => response.writeHead(503).end());
+    const webhook = (path: string) => ({
+      url: shop.backend.url + path,
+      auth: auth(KEY),
+    });
+    const redirectUri = 'https://shop.example/done/{sessionId}?lang=en#there';
+    await shop.configure({ id: 'back', redirectUri });
+    for (const path of ['elsewhere', 'nonsense', 'down'])
+      await shop.configure({ id: path, redirectUri, webhook: webhook(`/${path}`) });
+  });
+
+  after(() => shop.close());
+  beforeEach(() => shop.backend.forget());
+
+  it('carries a code with which the browser proves itself', async () => {
+    const asked = await shop.ask('back');
+    const answer = await shop.present(asked, held);
+    expect(answer.headers.get('cache-control')).to.equal('no-store');
+    expect(Object.keys(answer.body)).to.deep.equal(['redirect_uri']);
+    const url = new URL(answer.body.redirect_uri);
+    expect(url.pathname).to.equal(`/done/${asked.session}`);
+    expect([url.hash, url.searchParams.get('lang')]).to.deep.equal(['#there', 'en']);
+    const code = url.searchParams.get('response_code') ?? '';
+    const with_ = (given: string) => shop.call('GET', `/session/${asked.session}?response_code=${given}`);
+    expect((await with_(code)).status).to.equal(200);
+    const wrong = await with_(`${code}x`);
+    expect([wrong.status, wrong.body.code]).to.deep.equal([403, 'forbidden']);
+    expect(wrong.text, 'no value is released').to.not.include('Ada');
+    const seen = await shop.session(asked.session);
+    expect(seen.redirectUri).to.equal(`https://shop.example/done/${asked.session}?lang=en#there`);
+    expect(JSON.stringify(seen)).to.not.include(code);
+    const other = await shop.ask('back');
+    await shop.present(other, held);
+    const foreign = await shop.call('GET', `/session/${other.session}?response_code=${code}`);
+    expect(foreign.status, 'N148 of another session').to.equal(403);
+    const publicId = asked.url.split('/').at(-1);
+    expect((await shop.call('GET', `/session/${publicId}`)).status, 'N149').to.equal(404);
+    expect(
+      (await shop.call('GET', `/session/${asked.session}`, undefined, shop.acme.token)).status,
+      'N150',
+    ).to.equal(404);
+  });
+
+  it('is absent without an address, and only then there is a link for other devices', async () => {
+    const body = { response_type: 'uri', requestId: 'check' };
+    const plain = (await shop.call('POST', '/verifier/offer', body)).body;
+    expect(plain.crossDeviceUri).to.equal(plain.uri);
+    const redirectUri = 'https://shop.example/x';
+    const same = (await shop.call('POST', '/verifier/offer', { ...body, redirectUri })).body;
+    expect(Object.keys(same).sort()).to.deep.equal(['session', 'uri']);
+    const asked = await shop.ask();
+    expect((await shop.present(asked, held)).body).to.deep.equal({});
+  });
+
+  it('is chosen by the webhook when it wants to, if that is an address', async () => {
+    const asked = await shop.ask('elsewhere');
+    const { redirect_uri: chosen } = (await shop.present(asked, held)).body;
+    expect(chosen).to.match(new RegExp(`^https://other\\.example/${asked.session}\\?response_code=`));
+    const second = await shop.ask('nonsense');
+    const { redirect_uri: kept } = (await shop.present(second, held)).body;
+    expect(kept).to.match(/^https:\/\/shop\.example\/done\//);
+  });
+
+  it('does not exist when the webhook is down: one attempt, failed, and the wallet learns nothing', async () => {
+    const asked = await shop.ask('down');
+    const answer = await shop.present(asked, held);
+    expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request']);
+    expect(answer.body).to.not.have.property('redirect_uri');
+    expect(shop.backend.calls).to.have.length(1);
+    const seen = await shop.session(asked.session);
+    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'webhook_failed']);
+    expect(seen.failure.message).to.include('503');
+    expect(seen.deliveries).to.have.length(1);
+    expect(seen.deliveries[0]).to.include({ webhook: 'presentation', result: 'failed' });
+    expect(shop.backend.calls[0]?.headers['idempotency-key']).to.equal(seen.deliveries[0].id);
+    expect(shop.backend.calls[0]?.headers['x-shop-key']).to.equal(KEY);
+    expect((await shop.present(asked, held)).status).to.equal(400);
+    expect(shop.backend.calls, 'never again').to.have.length(1);
+  });
+
+  it('never leads past the key of the webhook', async () => {
+    const override = { url: `${shop.backend.url}/override`, auth: auth('another-secret-key') };
+    const asked = await shop.ask('down', { webhook: override });
+    expect((await shop.present(asked, held)).status).to.equal(200);
+    expect(shop.backend.calls.map(({ path }) => path)).to.deep.equal(['/override']);
+    expect(shop.backend.calls[0]?.headers['x-shop-key']).to.equal('another-secret-key');
+    const answers = [
+      await shop.call('GET', '/verifier/config'),
+      await shop.call('GET', '/verifier/config/down'),
+      await shop.call('PATCH', '/verifier/config/down', { description: 'x' }),
+      await shop.call('GET', `/session/${asked.session}`),
+      await shop.call('GET', '/session'),
+    ];
+    for (const { text } of answers) expect(text).to.not.include(KEY).and.not.include('another-secret-key');
+    const { webhook } = answers[1]?.body ?? {};
+    expect(webhook.auth.config.value).to.equal('***');
+    expect((await shop.call('PATCH', '/verifier/config/down', { webhook })).status).to.equal(200);
+    shop.backend.forget();
+    await shop.present(await shop.ask('down'), held);
+    expect(shop.backend.calls[0]?.headers['x-shop-key'], 'the stored key').to.equal(KEY);
+    const moved = { webhook: { ...webhook, url: `${shop.backend.url}/thief` } };
+    expect((await shop.call('PATCH', '/verifier/config/down', moved)).status).to.equal(400);
+  });
+});

@@ -1,0 +1,153 @@
+import { newKey, RawWallet } from './raw-wallet.ts';
+import { createTenant, type TestService } from './test-service.ts';
+
+/** Ids of things in one tenant, as administrators name them. */
+export type Ids = {
+  readonly tenant: string;
+  readonly client: string;
+  readonly keyChain: string;
+  readonly credential: string;
+  readonly presentation: string;
+  /** Both are over, so their event streams end at once. */
+  readonly issuance: string;
+  readonly verification: string;
+};
+
+/** What a wallet of the tenant holds. */
+export type Artefacts = {
+  /** Neither is used up. */
+  readonly code: string;
+  readonly nonce: string;
+  readonly offerId: string;
+  readonly requestId: string;
+  readonly accessToken: string;
+  readonly listId: string;
+  readonly vctId: string;
+};
+
+export type Populated = {
+  readonly service: TestService;
+  readonly token: string;
+  readonly ids: Ids;
+  readonly wallet: RawWallet;
+  readonly artefacts: Artefacts;
+};
+
+/** A backend's key; it may stand in no answer. */
+export const WEBHOOK_KEY = 'webhook-key-that-nobody-is-told';
+const webhook = {
+  url: 'https://backend.example/hook',
+  auth: { type: 'apiKey', config: { headerName: 'X-Api-Key', value: WEBHOOK_KEY } },
+};
+
+export const credentialBody = (id: string, keyChainId: string) => ({
+  id,
+  keyChainId,
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Person ID', locale: 'en' }] },
+  vct: { name: `Type of ${id}` },
+  claims: { given_name: 'Ada', family_name: 'Lovelace' },
+  disclosureFrame: { _sd: ['given_name', 'family_name'] },
+  keyBinding: true,
+  statusManagement: true,
+});
+
+export const presentationBody = (id: string, keyChainId: string) => ({
+  id,
+  dcql_query: {
+    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
+  },
+  trustAnchors: [{ keyChainId }],
+  webhook,
+});
+
+export const offerBody = (credential: string) => ({
+  response_type: 'uri',
+  flow: 'pre_authorized_code',
+  credentialConfigurationIds: [credential],
+});
+
+export const claimsWebhookOffer = (credential: string) => ({
+  ...offerBody(credential),
+  credentialClaims: { [credential]: { type: 'webhook', webhook } },
+});
+
+/** A tenant with one of everything. Every id that can be chosen begins with the id of the tenant. */
+export async function populate(service: TestService, id: string): Promise<Populated> {
+  const { token } = await createTenant(service, id);
+  const ids = {
+    tenant: id,
+    client: `${id}-client`,
+    keyChain: `${id}-keys`,
+    credential: `${id}-credential`,
+    presentation: `${id}-presentation`,
+  };
+  const post = (path: string, json: object) => created(service, token, path, json);
+  await post('/client', { clientId: ids.client, roles: ['presentation:request'] });
+  await post('/key-chain', { id: ids.keyChain, usages: ['signing', 'access'] });
+  await post('/issuer/config', { display: [{ name: `Issuer ${id}`, locale: 'en' }] });
+  await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
+  await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
+
+  const wallet = new RawWallet(service, id);
+  const offer = async () => post('/issuer/offer', offerBody(ids.credential));
+  const issued = await offer();
+  const accessToken = await wallet.accessToken(issued.uri);
+  const key = newKey();
+  const answer = await wallet.request(accessToken, ids.credential, { key });
+  if (answer.status !== 200) throw new Error(`credential: ${answer.text}`);
+  const [jwt = ''] = answer.body.credentials[0].credential.split('~');
+  const { status } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+
+  const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  await refuse(wallet, refused.uri);
+  const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  const unused = await offer();
+  return {
+    service,
+    token,
+    wallet,
+    ids: { ...ids, issuance: issued.session, verification: refused.session },
+    artefacts: {
+      code: await wallet.code(unused.uri),
+      nonce: await wallet.nonce(),
+      offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
+      requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
+      accessToken,
+      listId: lastSegment(status.status_list.uri),
+      vctId: ids.credential,
+    },
+  };
+}
+
+/** Ends a presentation the way a wallet does whose user says no. */
+async function refuse(wallet: RawWallet, uri: string): Promise<void> {
+  const requestUri = new URL(uri).searchParams.get('request_uri') ?? '';
+  const { text } = await wallet.service.call('GET', requestUri);
+  const { state } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
+  const form = { state, error: 'access_denied' };
+  const answer = await wallet.service.call('POST', requestUri.replace('/request/', '/response/'), { form });
+  if (answer.status !== 200) throw new Error(`refusal: ${answer.text}`);
+}
+
+/** The body of a 201. */
+// biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+export async function created(service: TestService, token: string, path: string, json: object): Promise<any> {
+  const answer = await service.call('POST', path, { token, json });
+  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+/** A client with these rights, and its token. */
+export async function addClient(
+  { service, token }: Pick<Populated, 'service' | 'token'>,
+  clientId: string,
+  rights: { readonly roles: readonly string[] } & Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const secret = `secret-of-${clientId}-0123456789`;
+  await created(service, token, '/client', { clientId, secret, ...rights });
+  return service.token(clientId, secret);
+}
+
+export function lastSegment(address: string | null): string {
+  return address?.split('/').at(-1) ?? '';
+}

@@ -1,0 +1,215 @@
+import { createHash, verify, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { CompactEncrypt, importJWK } from 'jose';
+import { Backend } from './backend.ts';
+import { type HolderKey, makeJwt, newKey, now, RawWallet } from './raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
+type Members = Record<string, any>;
+
+export type Held = { readonly text: string; readonly holder: HolderKey; readonly session: string };
+
+export type Asked = {
+  readonly session: string;
+  readonly uri: string;
+  readonly url: string;
+  readonly text: string;
+  readonly header: Members;
+  readonly payload: Members;
+};
+
+/** Header and payload of a compact token, unverified. */
+export function decode(text: string): { header: Members; payload: Members } {
+  const [header = '', payload = ''] = text.split('.');
+  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Members;
+  return { header: read(header), payload: read(payload) };
+}
+
+/** Checks an ES256 token with the leaf of its `x5c`, by other means than the product's. */
+export function verifiedByLeaf(text: string): X509Certificate {
+  const { header } = decode(text);
+  const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
+  const [head, body, signature = ''] = text.split('.');
+  const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+  const good = verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'));
+  expect(good, 'the signature').to.equal(true);
+  return leaf;
+}
+
+type Issuer = { readonly id: string; readonly token: string };
+
+/** Offers a credential and collects it. */
+export async function issue(
+  service: TestService,
+  tenant: Issuer,
+  configurationId: string,
+  offer: object = {},
+): Promise<Held> {
+  const json = {
+    response_type: 'uri',
+    flow: 'pre_authorized_code',
+    credentialConfigurationIds: [configurationId],
+    ...offer,
+  };
+  const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
+  expect(made.status, made.text).to.equal(201);
+  const wallet = new RawWallet(service, tenant.id);
+  const holder = newKey();
+  const accessToken = await wallet.accessToken(made.body.uri);
+  const issued = await wallet.request(accessToken, configurationId, { key: holder });
+  expect(issued.status, issued.text).to.equal(200);
+  return { text: issued.body.credentials[0].credential, holder, session: made.body.session };
+}
+
+/** Asks for a presentation and fetches the request as a wallet does. */
+export async function ask(
+  service: TestService,
+  token: string,
+  requestId: string,
+  more: object = {},
+): Promise<Asked> {
+  const made = await service.call('POST', '/verifier/offer', {
+    token,
+    json: { response_type: 'uri', requestId, ...more },
+  });
+  expect(made.status, made.text).to.equal(201);
+  const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
+  const fetched = await service.call('GET', url);
+  expect(fetched.status, fetched.text).to.equal(200);
+  const { session, uri } = made.body;
+  return { session, uri, url, text: fetched.text, ...decode(fetched.text) };
+}
+
+/** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
+export function bind(asked: Asked, held: Held, names?: readonly string[]): string {
+  const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
+  const kept = disclosures.filter((disclosure) => {
+    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return names === undefined || parts.length === 2 || names.includes(String(parts[1]));
+  });
+  const bound = [jwt, ...kept, ''].join('~');
+  const payload = {
+    iat: now(),
+    aud: asked.payload['client_id'],
+    nonce: asked.payload['nonce'],
+    sd_hash: createHash('sha256').update(bound).digest('base64url'),
+  };
+  return bound + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
+}
+
+/** Encrypts a response to the key of the request. */
+export async function encrypt(asked: Asked, plaintext: unknown): Promise<string> {
+  const [jwk] = asked.payload['client_metadata'].jwks.keys;
+  return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
+    .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
+    .encrypt(await importJWK(jwk, 'ECDH-ES'));
+}
+
+/** The right form for the mode that was asked for. */
+export async function formOf(asked: Asked, vpToken: unknown): Promise<Record<string, string>> {
+  const { state, response_mode: mode } = asked.payload;
+  if (mode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
+  return { response: await encrypt(asked, { vp_token: vpToken, state }) };
+}
+
+export function post(service: TestService, asked: Asked, form: Record<string, string>): Promise<Answer> {
+  return service.call('POST', asked.payload['response_uri'], { form });
+}
+
+/** Answers the one query of the request with one credential. */
+export async function present(service: TestService, asked: Asked, held: Held): Promise<Answer> {
+  const [query] = asked.payload['dcql_query'].credentials;
+  return post(service, asked, await formOf(asked, { [query.id]: [bind(asked, held)] }));
+}
+
+export const QUERY = {
+  credentials: [
+    {
+      id: 'card',
+      format: 'dc+sd-jwt',
+      meta: { vct_values: ['urn:card:1'] },
+      claims: [{ path: ['name'] }],
+    },
+  ],
+};
+
+const CARD = {
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada', age: 36 },
+  disclosureFrame: { _sd: ['name', 'age'] },
+};
+
+/** An issuer `acme` and a verifier `shop` that trusts it, two tenants of one service. */
+export class Shop {
+  readonly service: TestService;
+  readonly backend: Backend;
+  readonly acme: Issuer;
+  readonly token: string;
+  /** The certification authority of the issuer, PEM. */
+  readonly anchor: string;
+
+  private constructor(parts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
+    this.service = parts.service;
+    this.backend = parts.backend;
+    this.acme = parts.acme;
+    this.token = parts.token;
+    this.anchor = parts.anchor;
+  }
+
+  /** With the presentation configuration `check` and two credentials; `card-status` has a revocable status. */
+  static async open(issuer: Record<string, unknown> = {}, start = () => startTestService()): Promise<Shop> {
+    const service = await start();
+    const backend = await Backend.start();
+    const acme = await createTenant(service, 'acme', issuer);
+    const { token } = await createTenant(service, 'shop');
+    const asAcme = (method: string, path: string, json?: unknown) =>
+      service.call(method, path, { token: acme.token, ...(json === undefined ? {} : { json }) });
+    await asAcme('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
+      const written = await asAcme('POST', '/issuer/credentials', { ...CARD, ...more });
+      expect(written.status, written.text).to.equal(201);
+    }
+    const anchor = (await asAcme('GET', '/key-chain/signing')).body.rootCertificate;
+    const shop = new Shop({ service, backend, acme, token, anchor });
+    await shop.configure({ id: 'check' });
+    return shop;
+  }
+
+  async close(): Promise<void> {
+    await this.service.close();
+    await this.backend.close();
+  }
+
+  call(method: string, path: string, json?: unknown, token = this.token): Promise<Answer> {
+    return this.service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  }
+
+  /** Writes a presentation configuration that trusts the issuer unless it says otherwise. */
+  async configure(changes: object): Promise<void> {
+    const trusted = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }] };
+    const written = await this.call('POST', '/verifier/config', { ...trusted, ...changes });
+    expect(written.status, written.text).to.equal(201);
+  }
+
+  issue(configurationId = 'card', offer: object = {}): Promise<Held> {
+    return issue(this.service, this.acme, configurationId, offer);
+  }
+
+  ask(requestId = 'check', more: object = {}): Promise<Asked> {
+    return ask(this.service, this.token, requestId, more);
+  }
+
+  present(asked: Asked, held: Held): Promise<Answer> {
+    return present(this.service, asked, held);
+  }
+
+  post(asked: Asked, form: Record<string, string>): Promise<Answer> {
+    return post(this.service, asked, form);
+  }
+
+  async session(id: string): Promise<Members> {
+    return (await this.call('GET', `/session/${id}`)).body;
+  }
+}

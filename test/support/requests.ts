@@ -1,0 +1,161 @@
+import type { Route } from '../../adapters/http/route.ts';
+import {
+  addClient,
+  claimsWebhookOffer,
+  created,
+  credentialBody,
+  type Ids,
+  offerBody,
+  type Populated,
+  presentationBody,
+} from './populated.ts';
+
+export type Request = {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+};
+
+type Recipe = {
+  /** A valid request about these things; `fresh` is an id that nothing has yet. */
+  readonly request: (ids: Ids, fresh: string, role?: string) => Request;
+  /** Makes what the call uses up. */
+  readonly prepare?: (world: Populated, fresh: string, role?: string) => Promise<Partial<Ids>>;
+};
+
+/** Sessions are shown by kind to the roles that they are about. */
+const session = (ids: Ids, role = 'issuance:manage') => ({
+  id: role.startsWith('presentation') ? ids.verification : ids.issuance,
+});
+
+const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
+  if (role === 'tenants:manage') {
+    const { service } = world;
+    const json = { id: fresh, name: 'Fresh', roles: ['clients:manage'] };
+    await created(service, await service.rootToken(), '/tenant', json);
+    return { client: `${fresh}-admin` };
+  }
+  await addClient(world, fresh, { roles: ['presentation:request'] });
+  return { client: fresh };
+};
+
+const freshSession: Recipe['prepare'] = async ({ service, token, ids }, _fresh, role = '') => {
+  const verification = { response_type: 'uri', requestId: ids.presentation };
+  return role.startsWith('presentation')
+    ? { verification: (await created(service, token, '/verifier/offer', verification)).session }
+    : { issuance: (await created(service, token, '/issuer/offer', offerBody(ids.credential))).session };
+};
+
+const made =
+  (kind: keyof Ids, path: string, body: (id: string, ids: Ids) => object): NonNullable<Recipe['prepare']> =>
+  async ({ service, token, ids }, fresh) => {
+    await created(service, token, path, body(fresh, ids));
+    return { [kind]: fresh };
+  };
+
+const nothing = { request: () => ({}) };
+const client = (ids: Ids) => ({ params: { id: ids.client } });
+const keyChain = (ids: Ids) => ({ params: { id: ids.keyChain } });
+const credential = (ids: Ids) => ({ params: { id: ids.credential } });
+const presentation = (ids: Ids) => ({ params: { id: ids.presentation } });
+const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
+
+/** How to call every route that needs a role. A route that is missing here fails the matrices. */
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  'GET /tenant': nothing,
+  'GET /tenant/:id': { request: tenant },
+  'POST /tenant': { request: (_, fresh) => ({ json: { id: fresh, name: 'Fresh' } }) },
+  'PATCH /tenant/:id': { request: (ids) => ({ ...tenant(ids), json: { description: 'Changed' } }) },
+  'DELETE /tenant/:id': {
+    request: tenant,
+    async prepare({ service }, fresh) {
+      await created(service, await service.rootToken(), '/tenant', { id: fresh, name: 'Fresh' });
+      return { tenant: fresh };
+    },
+  },
+  'GET /client': nothing,
+  'GET /client/:id': { request: client },
+  'POST /client': { request: (_, fresh) => ({ json: { clientId: fresh, roles: ['clients:manage'] } }) },
+  'PATCH /client/:id': { request: (ids) => ({ ...client(ids), json: { roles: ['presentation:request'] } }) },
+  'DELETE /client/:id': { request: client, prepare: freshClient },
+  'GET /client/:id/secret': { request: client, prepare: freshClient },
+  'POST /client/:id/rotate-secret': { request: client, prepare: freshClient },
+  'GET /key-chain': nothing,
+  'GET /key-chain/providers': nothing,
+  'GET /key-chain/:id': { request: keyChain },
+  'POST /key-chain': { request: (_, fresh) => ({ json: { id: fresh, usageType: 'signing' } }) },
+  'PATCH /key-chain/:id': { request: (ids) => ({ ...keyChain(ids), json: { description: 'Changed' } }) },
+  'DELETE /key-chain/:id': {
+    request: keyChain,
+    prepare: made('keyChain', '/key-chain', (id) => ({ id, usageType: 'signing' })),
+  },
+  'GET /certs': nothing,
+  'GET /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }) },
+  'POST /certs': {
+    request: (ids, id) => ({ json: { id, keyId: ids.keyChain, certUsageTypes: ['signing'] } }),
+  },
+  'GET /session-config': nothing,
+  'PUT /session-config': { request: () => ({ json: { ttlSeconds: 86_400 } }) },
+  'DELETE /session-config': nothing,
+  'GET /status-list-config': nothing,
+  'PUT /status-list-config': { request: () => ({ json: { ttl: 900 } }) },
+  'GET /issuer/config': nothing,
+  'POST /issuer/config': {
+    request: (ids) => ({ json: { display: [{ name: 'Issuer', locale: 'en' }], signingKeyId: ids.keyChain } }),
+  },
+  'GET /issuer/credentials': nothing,
+  'GET /issuer/credentials/:id': { request: credential },
+  'POST /issuer/credentials': { request: (ids, fresh) => ({ json: credentialBody(fresh, ids.keyChain) }) },
+  'PATCH /issuer/credentials/:id': {
+    request: (ids) => ({ ...credential(ids), json: { description: 'Changed' } }),
+  },
+  'DELETE /issuer/credentials/:id': {
+    request: credential,
+    prepare: made('credential', '/issuer/credentials', (id, ids) => credentialBody(id, ids.keyChain)),
+  },
+  'POST /issuer/offer': { request: (ids) => ({ json: claimsWebhookOffer(ids.credential) }) },
+  'GET /verifier/config': nothing,
+  'GET /verifier/config/:id': { request: presentation },
+  'POST /verifier/config': { request: (ids, fresh) => ({ json: presentationBody(fresh, ids.keyChain) }) },
+  'PATCH /verifier/config/:id': { request: (ids) => ({ ...presentation(ids), json: { lifeTime: 600 } }) },
+  'DELETE /verifier/config/:id': {
+    request: presentation,
+    prepare: made('presentation', '/verifier/config', (id, ids) => presentationBody(id, ids.keyChain)),
+  },
+  'POST /verifier/offer': {
+    request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }),
+  },
+  'GET /session': nothing,
+  'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },
+  'GET /session/:id/events': { request: (ids, _, role) => ({ params: session(ids, role) }) },
+  'DELETE /session/:id': {
+    request: (ids, _, role) => ({ params: session(ids, role) }),
+    prepare: freshSession,
+  },
+  'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
+};
+
+export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method.toUpperCase()} ${path}`;
+
+export function recipeOf(route: Route): Recipe {
+  const recipe = RECIPES[nameOf(route)];
+  if (recipe === undefined) throw new Error(`test/support/requests.ts does not know ${nameOf(route)}`);
+  return recipe;
+}
+
+/** Roles of a route; undefined for one that wallets or anybody may call. */
+export function rolesOf({ access }: Route): readonly string[] | undefined {
+  if (typeof access === 'string') return undefined;
+  if ('anyOf' in access) return access.anyOf;
+  if ('service' in access) return access.service;
+  return 'either' in access ? access.either : access.stream;
+}
+
+/** The address of a route with its parameters filled in. */
+export function addressOf({ path }: Pick<Route, 'path'>, params: Request['params'] = {}): string {
+  return path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+}
+
+let count = 0;
+
+/** An id that was never used, for whatever may be called so. */
+export const freshId = () => `fresh-${(++count).toString(36)}`;

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../demo/process.ts';
+import type { CallOptions, TestService } from './test-service.ts';
+
+const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+
+export type SecondProcess = { readonly address: string; stop(): Promise<void> };
+
+/** The service once more, as a process of its own: same database, same secrets, same public address. */
+export async function startSecondProcess(
+  environment: Readonly<Record<string, string>>,
+): Promise<SecondProcess> {
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      ...environment,
+      PATH: process.env['PATH'],
+      NODE_OPTIONS: process.env['NODE_OPTIONS'],
+      PORT: String(port),
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const output: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const deadline = performance.now() + 20_000;
+  while (!(await isHealthy(address))) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new Error(`the second process did not start:\n${output.join('')}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    address,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function isHealthy(address: string): Promise<boolean> {
+  try {
+    return (await fetch(`${address}/health`)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The same service, whose calls go to each of the processes in turn; its public address stays the first one's. */
+export function spread(service: TestService, others: readonly string[]): TestService {
+  const addresses = [service.address, ...others];
+  let turn = 0;
+  return {
+    ...service,
+    call(method: string, path: string, options?: CallOptions) {
+      const address = addresses[turn++ % addresses.length] ?? service.address;
+      const inside = path.startsWith(service.address) ? path.slice(service.address.length) : path;
+      return service.call(method, address + inside, options);
+    },
+  };
+}

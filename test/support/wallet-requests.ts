@@ -1,0 +1,75 @@
+import type { Route } from '../../adapters/http/route.ts';
+import type { Artefacts } from './populated.ts';
+import { dpopProof, keyProof, newKey, PRE_AUTHORIZED, type RawWallet } from './raw-wallet.ts';
+import { nameOf } from './requests.ts';
+import type { CallOptions } from './test-service.ts';
+
+type WalletCall = CallOptions & { readonly path: string };
+
+/** A call to the tenant of this wallet that uses these artefacts, wherever they come from. */
+type WalletRecipe = (wallet: RawWallet, artefacts: Artefacts) => WalletCall;
+
+const document =
+  (path: string): WalletRecipe =>
+  ({ tenant }) => ({ path: path.replace(':tenant', tenant) });
+
+/** How to call every route that stands under a tenant. A route that is missing here fails the matrices. */
+const RECIPES: Readonly<Record<string, WalletRecipe>> = {
+  'POST /:tenant/token': ({ tenant, issuer, dpopKey }, { code }) => ({
+    path: `/${tenant}/token`,
+    form: { grant_type: PRE_AUTHORIZED, 'pre-authorized_code': code },
+    headers: { DPoP: dpopProof(dpopKey, `${issuer}/token`) },
+  }),
+  'POST /:tenant/credential': (wallet, { accessToken, nonce, vctId }) => ({
+    path: `/${wallet.tenant}/credential`,
+    headers: wallet.authorization(accessToken),
+    json: {
+      credential_configuration_id: vctId,
+      proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] },
+    },
+  }),
+  'POST /:tenant/nonce': document('/:tenant/nonce'),
+  'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
+    path: `/${tenant}/credential-offer/${offerId}`,
+  }),
+  'GET /.well-known/openid-credential-issuer/:tenant': document(
+    '/.well-known/openid-credential-issuer/:tenant',
+  ),
+  'GET /:tenant/.well-known/openid-credential-issuer': document(
+    '/:tenant/.well-known/openid-credential-issuer',
+  ),
+  'GET /.well-known/oauth-authorization-server/:tenant': document(
+    '/.well-known/oauth-authorization-server/:tenant',
+  ),
+  'GET /:tenant/.well-known/oauth-authorization-server': document(
+    '/:tenant/.well-known/oauth-authorization-server',
+  ),
+  'GET /:tenant/.well-known/jwks.json': document('/:tenant/.well-known/jwks.json'),
+  'GET /:tenant/vct/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/vct/${vctId}` }),
+  'GET /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({
+    path: `/${tenant}/request/${requestId}`,
+  }),
+  'POST /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({
+    path: `/${tenant}/request/${requestId}`,
+    form: { wallet_nonce: 'a-nonce-of-the-wallet' },
+  }),
+  'POST /:tenant/response/:requestId': ({ tenant }, { requestId }) => ({
+    path: `/${tenant}/response/${requestId}`,
+    form: { state: 'guessed', error: 'access_denied' },
+  }),
+  'GET /:tenant/status-list/:listId': ({ tenant }, { listId }) => ({
+    path: `/${tenant}/status-list/${listId}`,
+  }),
+  'GET /:tenant/status-lists': document('/:tenant/status-lists'),
+};
+
+export const isTenantRoute = ({ path }: Route) => path.includes('/:tenant');
+
+/** These stay published when a tenant is suspended. */
+export const isStatusRoute = ({ path }: Route) => path.startsWith('/:tenant/status-list');
+
+export function walletRecipeOf(route: Route): WalletRecipe {
+  const recipe = RECIPES[nameOf(route)];
+  if (recipe === undefined) throw new Error(`test/support/wallet-requests.ts does not know ${nameOf(route)}`);
+  return recipe;
+}

@@ -1,0 +1,116 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { expect } from 'chai';
+import { prepareFirstStart } from '../../bootstrap/first-start.ts';
+import { readSettings, SettingsError } from '../../config/settings.ts';
+
+describe('the first start', () => {
+  let folder: string;
+  let data: string;
+  const file = () => join(data, 'secrets.env');
+  const stored = () => parseEnv(readFileSync(file(), 'utf8'));
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    data = join(folder, 'data');
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('generates what is missing once, for the owner only, and says so once', () => {
+    const first = prepareFirstStart({ DATA_FOLDER: data });
+    const settings = readSettings(first.environment);
+    expect(settings.MASTER_SECRET[0]).to.match(/^[\w-]{64}$/);
+    expect(settings.AUTH_CLIENT_SECRET).to.match(/^[\w-]{32}$/);
+    expect(first.generated).to.deep.equal({
+      file: file(),
+      clientId: 'root',
+      clientSecret: settings.AUTH_CLIENT_SECRET,
+    });
+    expect(statSync(file()).mode & 0o777).to.equal(0o600);
+    expect(statSync(data).mode & 0o777).to.equal(0o700);
+    expect(readdirSync(data)).to.deep.equal(['secrets.env']);
+
+    const text = readFileSync(file(), 'utf8');
+    const second = prepareFirstStart({ DATA_FOLDER: data });
+    expect(second.generated).to.equal(undefined);
+    expect(readSettings(second.environment)).to.deep.equal(settings);
+    expect(readFileSync(file(), 'utf8')).to.equal(text);
+  });
+
+  it('makes secrets that nobody else has', () => {
+    const [one, other] = ['one', 'other'].map((name) =>
+      readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment),
+    );
+    expect(one?.MASTER_SECRET).to.not.deep.equal(other?.MASTER_SECRET);
+    expect(one?.AUTH_CLIENT_SECRET).to.not.equal(other?.AUTH_CLIENT_SECRET);
+  });
+
+  it('generates nothing that is given, and what is given wins over what was generated', () => {
+    const given = {
+      DATA_FOLDER: data,
+      AUTH_CLIENT_ID: 'operator',
+      AUTH_CLIENT_SECRET: 'a-secret-of-the-operator',
+    };
+    const first = prepareFirstStart(given);
+    expect(first.generated, 'nothing to show').to.equal(undefined);
+    expect(Object.keys(stored())).to.deep.equal(['MASTER_SECRET']);
+    const { MASTER_SECRET } = readSettings(first.environment);
+    const own = 'a master secret of our own 0123456789';
+    const later = readSettings(prepareFirstStart({ ...given, MASTER_SECRET: own }).environment);
+    expect(later.MASTER_SECRET).to.deep.equal([own]);
+    expect(stored()['MASTER_SECRET'], 'kept').to.equal(MASTER_SECRET[0]);
+  });
+
+  it('adds what a later start lacks, and keeps what is there', () => {
+    prepareFirstStart({ DATA_FOLDER: data });
+    const { MASTER_SECRET } = stored();
+    writeFileSync(file(), `MASTER_SECRET=${MASTER_SECRET}\n`, { mode: 0o600 });
+    const again = prepareFirstStart({ DATA_FOLDER: data, AUTH_CLIENT_ID: '' });
+    expect(again.generated?.clientId).to.equal('root');
+    expect(stored()).to.include({ MASTER_SECRET, AUTH_CLIENT_ID: 'root' });
+    expect(statSync(file()).mode & 0o777).to.equal(0o600);
+  });
+
+  it('accepts the older name of the master secret', () => {
+    const JWT_SECRET = 'a master secret of our own 0123456789';
+    for (let start = 0; start < 2; start++) {
+      const { environment } = prepareFirstStart({ DATA_FOLDER: data, JWT_SECRET });
+      expect(readSettings(environment).MASTER_SECRET).to.deep.equal([JWT_SECRET]);
+    }
+    expect(stored()).to.not.have.property('MASTER_SECRET');
+  });
+
+  it('prefers the older name that is given to a secret that was generated before', () => {
+    prepareFirstStart({ DATA_FOLDER: data });
+    const JWT_SECRET = 'a master secret of our own 0123456789';
+    const { environment } = prepareFirstStart({ DATA_FOLDER: data, JWT_SECRET });
+    expect(readSettings(environment).MASTER_SECRET).to.deep.equal([JWT_SECRET]);
+  });
+
+  it('makes an existing file private again', () => {
+    prepareFirstStart({ DATA_FOLDER: data });
+    const { MASTER_SECRET } = stored();
+    rmSync(file());
+    writeFileSync(file(), `MASTER_SECRET=${MASTER_SECRET}\n`, { mode: 0o644 });
+    prepareFirstStart({ DATA_FOLDER: data });
+    expect(statSync(file()).mode & 0o777).to.equal(0o600);
+  });
+
+  it('generates nothing in production, where a missing secret stops the start', () => {
+    const production = { NODE_ENV: 'production', DATA_FOLDER: data, PUBLIC_URL: 'https://id.example' };
+    const { environment, generated } = prepareFirstStart(production);
+    expect(generated).to.equal(undefined);
+    expect(existsSync(data)).to.equal(false);
+    expect(() => readSettings(environment))
+      .to.throw(SettingsError)
+      .with.property('message')
+      .that.includes('MASTER_SECRET')
+      .and.includes('AUTH_CLIENT_SECRET');
+    prepareFirstStart({ DATA_FOLDER: data });
+    expect(() => readSettings(prepareFirstStart(production).environment), 'nor does it use them').to.throw(
+      SettingsError,
+    );
+  });
+});

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+import { describeSettings } from '../../config/describe-settings.ts';
+import { readSettings, SettingsError, SettingsSchema } from '../../config/settings.ts';
+
+const SECRET = 'a master secret for the tests 0123456789';
+const GOOD = {
+  MASTER_SECRET: SECRET,
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: 'a-root-secret-of-some-length',
+};
+
+/** The lines of the message; empty when the settings are fine. */
+function faultsOf(environment: Record<string, string | undefined>): string[] {
+  try {
+    readSettings(environment);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replace(/^ {2}- /, ''));
+  }
+}
+
+describe('settings', () => {
+  it('need three secrets and have the published defaults for the rest', () => {
+    const settings = readSettings(GOOD);
+    expect(settings).to.deep.include({
+      HOST: '0.0.0.0',
+      PORT: 3000,
+      PUBLIC_URL: 'http://localhost:3000',
+      DATABASE_URL: 'sqlite:./data/vidimus.sqlite',
+      MASTER_SECRET: [SECRET],
+      JWT_ISSUER: 'platform-service',
+      JWT_EXPIRES_IN: 86_400,
+      SESSION_TTL: 86_400,
+      STATUS_CAPACITY: 100_000,
+      STATUS_BITS: 1,
+      STATUS_TTL: 3600,
+      TRUST_PROXY: false,
+      OUTBOUND_ALLOW: [],
+    });
+    expect(Object.isFrozen(settings)).to.equal(true);
+  });
+
+  it('list all faults in one message', () => {
+    const faults = faultsOf({
+      PORT: '70000',
+      PUBLIC_URL: 'ftp://x',
+      MASTER_SECRET: 'short',
+      DATABASE_URL: 'mysql://x',
+      SESSION_TTL: '59',
+      STATUS_BITS: '3',
+      STATUS_CAPACITY: '99',
+      STATUS_TTL: '1h',
+      JWT_EXPIRES_IN: 'soon',
+      LOG_LEVEL: 'loud',
+      AUTH_CLIENT_SECRET: 'short',
+    });
+    const names = new Set(faults.map((fault) => fault.split(':')[0]));
+    expect([...names].sort()).to.deep.equal(
+      [
+        ...['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET', 'DATABASE_URL', 'JWT_EXPIRES_IN', 'LOG_LEVEL'],
+        ...['MASTER_SECRET', 'PORT', 'PUBLIC_URL', 'SESSION_TTL', 'STATUS_BITS', 'STATUS_CAPACITY'],
+        'STATUS_TTL',
+      ].sort(),
+    );
+  });
+
+  it('never repeat a secret in a fault', () => {
+    const short = { ...GOOD, MASTER_SECRET: 'hunter2hunter2', AUTH_CLIENT_SECRET: 'hunter3' };
+    expect(faultsOf(short).join()).to.include('MASTER_SECRET').and.not.include('hunter');
+  });
+
+  const refused: [string, Record<string, string | undefined>, RegExp][] = [
+    ['no secret', { MASTER_SECRET: undefined }, /^MASTER_SECRET: is missing/],
+    ['an empty secret', { MASTER_SECRET: '' }, /^MASTER_SECRET: is missing/],
+    ['31 characters', { MASTER_SECRET: SECRET.slice(0, 31) }, /32 characters/],
+    ['one bad secret of two', { MASTER_SECRET: `${SECRET},${SECRET.slice(0, 31)}` }, /32 characters/],
+    ['a repeated character', { MASTER_SECRET: 'x'.repeat(40) }, /random/],
+    ['both names of the secret', { JWT_SECRET: SECRET }, /^JWT_SECRET: .*only one/],
+    ['no root client', { AUTH_CLIENT_ID: undefined }, /^AUTH_CLIENT_ID: is missing/],
+    ['no secret of the root client', { AUTH_CLIENT_SECRET: undefined }, /^AUTH_CLIENT_SECRET: is missing/],
+    ['an address with a query', { PUBLIC_URL: 'https://x.example/?a=b' }, /^PUBLIC_URL/],
+    ['an address with credentials', { PUBLIC_URL: 'https://a:b@x.example' }, /^PUBLIC_URL/],
+    ['OIDC', { OIDC: 'https://login.example' }, /^OIDC: .*not supported/],
+    ['a broker', { AMQP_URL: 'amqp://x' }, /^AMQP_URL: .*not supported/],
+    ['a folder to import', { CONFIG_FOLDER: './config' }, /^CONFIG_FOLDER: .*not supported/],
+    ['another key store', { KMS_CONFIG: './kms.json' }, /^KMS_CONFIG: .*not supported/],
+  ];
+  for (const [what, change, fault] of refused) {
+    it(`refuse ${what}`, () => {
+      const faults = faultsOf({ ...GOOD, ...change });
+      expect(faults).to.have.length(1);
+      expect(faults[0]).to.match(fault);
+    });
+  }
+
+  for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_SUB', 'OIDC_ALGORITHM']) {
+    it(`refuse ${name}, which would be ignored`, () => {
+      expect(faultsOf({ ...GOOD, [name]: 'x' }).join()).to.match(new RegExp(`${name}: .*not supported`));
+    });
+  }
+
+  it('are stricter in production', () => {
+    const production = { ...GOOD, NODE_ENV: 'production' };
+    for (const PUBLIC_URL of [undefined, 'http://id.example', 'HTTP://id.example'])
+      expect(faultsOf({ ...production, PUBLIC_URL }).join(), PUBLIC_URL).to.match(/PUBLIC_URL: .*https/);
+    expect(faultsOf({ ...production, PUBLIC_URL: 'https://id.example' })).to.deep.equal([]);
+  });
+
+  it('know older names, several secrets, durations, and addresses with a path', () => {
+    const { MASTER_SECRET: _, ...rest } = GOOD;
+    const other = `${SECRET} another one`;
+    const settings = readSettings({
+      ...rest,
+      JWT_SECRET: `${SECRET}, ${other}`,
+      JWT_EXPIRES_IN: '2h',
+      PUBLIC_URL: 'https://id.example/base/',
+      DATA_FOLDER: '/var/lib/vidimus',
+      OUTBOUND_ALLOW: 'backend.example, 10.0.0.0/8,',
+      TRUST_PROXY: '1',
+    });
+    expect(settings.MASTER_SECRET).to.deep.equal([SECRET, other]);
+    expect(settings.JWT_EXPIRES_IN).to.equal(7200);
+    expect(settings.PUBLIC_URL).to.equal('https://id.example/base');
+    expect(settings.DATABASE_URL).to.equal('sqlite:/var/lib/vidimus/vidimus.sqlite');
+    expect(settings.OUTBOUND_ALLOW).to.deep.equal(['backend.example', '10.0.0.0/8']);
+    expect(settings).to.not.have.property('JWT_SECRET');
+  });
+
+  it('take an empty variable for an absent one, and leave alone what is not theirs', () => {
+    expect(faultsOf({ ...GOOD, PORT: '', OIDC: '', HOME: '/root' })).to.deep.equal([]);
+    expect(readSettings({ ...GOOD, HOME: '/root' })).to.not.have.property('HOME');
+  });
+
+  it('are described, every one that exists and none that does not', () => {
+    const table = describeSettings();
+    for (const [name, schema] of Object.entries(SettingsSchema.shape))
+      expect(table.includes(`\`${name}\` |`), name).to.equal(schema.description !== undefined);
+    expect(table).to.include('| `SESSION_TTL` | `86400` |').and.include('| `STATUS_CAPACITY` | `100000` |');
+  });
+});
