@@ -40,19 +40,27 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * token for its whole `ttl`, so half a second more changes nothing for them and saves a query per request.
  */
 const CHECK_EVERY_MS = 500;
+/** Lists whose last change is remembered. */
+const MAX_CHANGED = 20_000;
 
 const compress = promisify(deflate);
+
+type Publication = PublishedStatusList & { readonly version: number };
 
 type Entry = {
   readonly list: StatusList;
   readonly bytes: Buffer;
   /** Version of the list that `bytes` shows. */
   version: number;
-  published: (PublishedStatusList & { readonly version: number }) | undefined;
-  /** 0 forces a look at the database. */
-  checkedAt: number;
-  /** Only one caller at a time brings an entry up to date. */
-  refreshing: Promise<void> | undefined;
+  published: Publication | undefined;
+  /** When the last look at the database began. */
+  lookedAt: number;
+  /** Changes of this instance up to this number are in `bytes`. */
+  seen: number;
+  /** Only one look at a time. */
+  looking: Promise<void> | undefined;
+  /** Only one signature per version. */
+  signing: { readonly version: number; readonly token: Promise<PublishedStatusList> } | undefined;
 };
 
 /** Keeps bit arrays of status lists and the tokens made of them; both are derived from the stored entries. */
@@ -63,14 +71,17 @@ export class StatusPublisher extends OwnStatusLists {
     sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
   });
   readonly #loading = new Map<string, Promise<Entry>>();
+  /** Number of the last change of a list that this instance heard of. */
+  readonly #changes = new LRUCache<string, number>({ max: MAX_CHANGED });
+  #change = 0;
 
   constructor(ports: Ports) {
     super();
     this.#ports = ports;
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type !== 'status-list') return;
-      const entry = this.#entries.get(`${wakeUp.tenantId} ${wakeUp.listId}`);
-      if (entry !== undefined) entry.checkedAt = 0;
+      this.#change++;
+      this.#changes.set(`${wakeUp.tenantId} ${wakeUp.listId}`, this.#change);
     });
   }
 
@@ -81,11 +92,17 @@ export class StatusPublisher extends OwnStatusLists {
   async publish(tenantId: TenantId, listId: string): Promise<PublishedStatusList> {
     const entry = await this.#upToDate(tenantId, listId);
     const now = this.#ports.clock.now();
-    const { published } = entry;
+    const { published, list, version } = entry;
     if (published !== undefined && published.expiresAt > now) {
-      if (published.version === entry.version || !entry.list.immediateUpdate) return published;
+      if (published.version >= version || !list.immediateUpdate) return published;
     }
-    return this.#sign(tenantId, entry, now);
+    if (entry.signing?.version !== version) {
+      const token = this.#sign(tenantId, entry, now).finally(() => {
+        if (entry.signing?.token === token) entry.signing = undefined;
+      });
+      entry.signing = { version, token };
+    }
+    return entry.signing.token;
   }
 
   override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
@@ -98,17 +115,18 @@ export class StatusPublisher extends OwnStatusLists {
     }
   }
 
+  /** The entry with every change that was made before this call: by this instance, or a moment ago elsewhere. */
   async #upToDate(tenantId: TenantId, listId: string): Promise<Entry> {
     const key = `${tenantId} ${listId}`;
+    const change = this.#changes.get(key) ?? 0;
+    const notBefore = performance.now() - CHECK_EVERY_MS;
     const entry = this.#entries.get(key) ?? (await this.#load(tenantId, listId, key));
-    if (performance.now() - entry.checkedAt < CHECK_EVERY_MS && entry.checkedAt > 0) return entry;
-    // A refresh that began before this request may miss what this caller must see; the one after it will not.
-    if (entry.refreshing !== undefined) await entry.refreshing;
-    if (entry.checkedAt === 0 || performance.now() - entry.checkedAt >= CHECK_EVERY_MS) {
-      entry.refreshing ??= this.#refresh(tenantId, entry).finally(() => {
-        entry.refreshing = undefined;
+    // A look that began earlier may have missed what this caller must see; then another one follows.
+    while (entry.seen < change || entry.lookedAt < notBefore) {
+      entry.looking ??= this.#look(tenantId, entry).finally(() => {
+        entry.looking = undefined;
       });
-      await entry.refreshing;
+      await entry.looking;
     }
     return entry;
   }
@@ -128,30 +146,32 @@ export class StatusPublisher extends OwnStatusLists {
 
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
     const beats = this.#ports.store.beats(tenantId);
+    const began = { lookedAt: performance.now(), seen: this.#change };
     const list = await beats.findStatusList(listId);
     if (list === undefined) throw new Failure('not_found', 'unknown status list');
+    // Entries are read after the version, so `bytes` can only be newer than it says.
     const bytes = packEntries(list.bits, list.capacity, await beats.statusEntries(listId, 0));
     const { token, version } = list;
     const published =
       token === null ? undefined : { ...publication(token.jwt, token.expiresAt), version: token.version };
-    return { list, bytes, version, published, checkedAt: performance.now(), refreshing: undefined };
+    return { list, bytes, version, published, ...began, looking: undefined, signing: undefined };
   }
 
-  async #refresh(tenantId: TenantId, entry: Entry): Promise<void> {
+  async #look(tenantId: TenantId, entry: Entry): Promise<void> {
     const beats = this.#ports.store.beats(tenantId);
-    const began = performance.now();
-    // Marked before the read: a change that comes meanwhile sets it back to 0 and is not lost.
-    entry.checkedAt = began;
+    const began = { lookedAt: performance.now(), seen: this.#change };
     const [head] = await beats.statusListHeads([entry.list.id]);
     if (head === undefined) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       throw new Failure('not_found', 'unknown status list');
     }
-    if (head.version === entry.version) return;
-    for (const { index, status } of await beats.statusEntries(entry.list.id, entry.version)) {
-      writeStatus(entry.bytes, entry.list.bits, index, status);
+    if (head.version !== entry.version) {
+      for (const { index, status } of await beats.statusEntries(entry.list.id, entry.version)) {
+        writeStatus(entry.bytes, entry.list.bits, index, status);
+      }
+      entry.version = head.version;
     }
-    entry.version = head.version;
+    Object.assign(entry, began);
   }
 
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
@@ -177,7 +197,8 @@ export class StatusPublisher extends OwnStatusLists {
     const expiresAt = new Date(issuedAt.getTime() + list.ttlSeconds * 1000);
     const published = { ...publication(jwt, expiresAt), version };
     if (entry.published === undefined || entry.published.version <= version) entry.published = published;
-    await beats.saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
+    // A token that the next change replaces anyway is not worth writing; one that lasts serves other instances too.
+    if (!list.immediateUpdate) await beats.saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
     return published;
   }
 }
