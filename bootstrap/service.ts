@@ -60,8 +60,8 @@ export async function startService(settings: Settings): Promise<RunningService> 
         clearInterval(sweep);
         clearTimeout(timer);
         await stopJobs();
-        await closers.closeAll();
         log.info('stopped');
+        await closers.closeAll();
       },
     };
   } catch (error) {

@@ -31,7 +31,7 @@ export class LocalAccessTokens extends AccessTokens {
     this.#settings = settings;
   }
 
-  override issue(claims: Omit<AccessTokenClaims, 'issuedAt'>): { token: string; expiresInSeconds: number } {
+  override issue(claims: AccessTokenClaims): { token: string; expiresInSeconds: number } {
     const { issuer, lifetimeSeconds, keys } = this.#settings;
     const now = Math.floor(this.#ports.clock.now().getTime() / 1000);
     const payload = {
@@ -40,6 +40,7 @@ export class LocalAccessTokens extends AccessTokens {
       sub: claims.subject,
       client_id: claims.clientId,
       roles: claims.roles,
+      client_since: claims.clientSince,
       jti: this.#ports.random.token(),
       iat: now,
       exp: now + lifetimeSeconds,
@@ -64,14 +65,15 @@ export class LocalAccessTokens extends AccessTokens {
     if (!this.#settings.keys.some((key) => timingSafeEqual(mac(key, signed), signature))) return undefined;
     const payload = parseJsonObject(decodeBase64url(signed.slice(HEADER.length + 1))?.toString('utf8') ?? '');
     if (payload === undefined) return undefined;
-    const { iss, aud, sub, client_id, roles, iat, exp } = payload;
+    const { iss, aud, sub, client_id, client_since, roles, iat, exp } = payload;
     const now = this.#ports.clock.now().getTime() / 1000;
     if (iss !== this.#settings.issuer || aud !== AUDIENCE) return undefined;
     if (typeof iat !== 'number' || typeof exp !== 'number' || exp <= now || iat > now + 60) return undefined;
     if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined;
+    if (typeof client_since !== 'number') return undefined;
     const known = Role.array().safeParse(roles);
     if (!known.success) return undefined;
-    return { subject: sub, clientId: client_id, roles: known.data, issuedAt: new Date(iat * 1000) };
+    return { subject: sub, clientId: client_id, roles: known.data, clientSince: client_since };
   }
 }
 

@@ -8,19 +8,17 @@ const FLUSH_MS = 500;
 /** Structured log lines as JSON on standard output, written in portions: a write per line costs more than the line. */
 export class PinoLog extends Log {
   readonly #logger: Logger;
+  readonly #end: () => void;
 
   constructor(settings: { readonly level: string; readonly version: string }) {
     super();
     const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
-    const flush = setInterval(() => destination.flush(), FLUSH_MS);
-    flush.unref();
-    process.once('exit', () => {
-      try {
-        destination.flushSync();
-      } catch {
-        // Nothing was written yet, or standard output is gone: there is nobody left to tell.
-      }
-    });
+    const timer = setInterval(() => destination.flush(), FLUSH_MS);
+    timer.unref();
+    this.#end = () => {
+      clearInterval(timer);
+      destination.flushSync();
+    };
     const options = {
       level: settings.level,
       base: { service: 'vidimus', version: settings.version },
@@ -28,6 +26,11 @@ export class PinoLog extends Log {
       formatters: { level: (label: string) => ({ level: label }) },
     };
     this.#logger = pino(options, destination);
+  }
+
+  /** Writes what still waits. */
+  close(): void {
+    this.#end();
   }
 
   override info(message: string, fields: LogFields = {}): void {

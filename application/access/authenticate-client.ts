@@ -46,9 +46,8 @@ export class AuthenticateClient {
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
     const view = tenantViews.of(head);
     const client = await view.client(claims.clientId);
-    // A client made anew under an old name does not inherit the old one's tokens; `iat` has whole seconds.
-    const createdAtSeconds = Math.floor((client?.createdAt.getTime() ?? 0) / 1000);
-    if (client === undefined || claims.issuedAt.getTime() < createdAtSeconds * 1000) {
+    // A client made anew under an old name does not inherit the old one's tokens.
+    if (client === undefined || claims.clientSince !== client.createdAt.getTime()) {
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     }
     return {

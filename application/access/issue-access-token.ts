@@ -26,7 +26,7 @@ export class IssueAccessToken {
     const refused = new Failure('invalid_client', 'unknown client or wrong secret');
     if (clientId === settings.rootClient.clientId) {
       if (!equal(secret, settings.rootClient.secret)) throw refused;
-      return accessTokens.issue({ subject: clientId, clientId, roles: ['tenants:manage'] });
+      return accessTokens.issue({ subject: clientId, clientId, roles: ['tenants:manage'], clientSince: 0 });
     }
     const client = await store.forService(async ({ clients, tenants }) => {
       const found = await clients.find(clientId);
@@ -37,7 +37,8 @@ export class IssueAccessToken {
     // A malformed hash costs as much as a real one, so an unknown client is not answered sooner.
     const matches = await secrets.verify(secret, client?.secretHash ?? '');
     if (client === undefined || client.tenantId === null || !matches) throw refused;
-    return accessTokens.issue({ subject: client.tenantId, clientId, roles: client.roles });
+    const clientSince = client.createdAt.getTime();
+    return accessTokens.issue({ subject: client.tenantId, clientId, roles: client.roles, clientSince });
   }
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { pickUpPlace } from './client-secret.ts';
 import { readClientFor, saveClientFor } from './own-client.ts';
+import { assertMayHoldSecret } from './restrictions.ts';
 
 /** How often an erasure is tried anew when the client was changed meanwhile. */
 const ATTEMPTS = 5;
@@ -33,6 +34,7 @@ export class PickUpSecret {
   async #take(caller: Caller, clientId: string): Promise<string | undefined> {
     const { store, clock, cipher } = this.#ports;
     const client = await readClientFor(store, caller, clientId);
+    assertMayHoldSecret(caller, client);
     const { pickUp } = client;
     if (pickUp === null) throw gone();
     if (!caller.roles.includes(pickUp.role)) {

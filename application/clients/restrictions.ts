@@ -1,8 +1,22 @@
 import type { Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { TenantCaller } from '../caller.ts';
+import type { Caller, TenantCaller } from '../caller.ts';
 
 type Restrictions = Partial<Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>>;
+
+/**
+ * Whoever holds a client's secret has its rights, so a tenant's administrator gets the secret only of clients whose
+ * rights lie within its own.
+ * @throws Failure `forbidden`.
+ */
+export function assertMayHoldSecret(caller: Caller, client: Client): void {
+  if (caller.tenantId === null) return;
+  const missing = client.roles.filter((role) => !caller.roles.includes(role));
+  if (missing.length > 0) {
+    throw new Failure('forbidden', `this client holds roles that you lack: ${missing.join(', ')}`);
+  }
+  assertWithinOwnRestrictions(caller, client);
+}
 
 /**
  * A restricted client gives no client, itself included, more configurations than it has. A list that is left out

@@ -4,6 +4,7 @@ import type { Random } from '../ports/random.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Store } from '../ports/store.ts';
 import { readClientFor, saveClientFor } from './own-client.ts';
+import { assertMayHoldSecret } from './restrictions.ts';
 
 type Ports = {
   readonly store: Store;
@@ -20,14 +21,15 @@ export class RotateSecret {
     this.#ports = ports;
   }
 
-  /** @returns the new secret, 256 bits in base64url. @throws Failure `not_found`. */
+  /** @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`. */
   async execute(caller: Caller, clientId: string): Promise<string> {
     const { store, clock, random, secrets } = this.#ports;
-    await readClientFor(store, caller, clientId);
+    assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
     const secret = random.token(256);
     const secretHash = await secrets.hash(secret);
     // Read again: hashing takes long enough for somebody else to change the client.
     const client = await readClientFor(store, caller, clientId);
+    assertMayHoldSecret(caller, client);
     await saveClientFor(store, caller, { ...client, secretHash, pickUp: null, updatedAt: clock.now() });
     return secret;
   }

@@ -66,6 +66,8 @@ export class Closers {
 /** Opens the adapters that the configuration chooses and binds each to its port. */
 export async function openAdapters(settings: Settings, closers: Closers): Promise<ContainerModule> {
   const service = serviceSettings(settings);
+  const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
+  closers.add(async () => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
@@ -95,7 +97,7 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
     provide(ServiceSettings, service);
     provide(Clock, clock);
     provide(Random, random);
-    provide(Log, new PinoLog({ level: settings.LOG_LEVEL, version: service.version }));
+    provide(Log, log);
     provide(Cipher, cipher);
     provide(Store, store);
     provide(Probe, new DatabaseProbe(store));

@@ -180,4 +180,49 @@ describe('Changed rights', () => {
     expect((await service.call('DELETE', '/tenant/short-lived', { token: root })).status).to.equal(200);
     expect(await get('/client', token)).to.equal(401);
   });
+
+  it('do not come back with a client that is made anew under the same name', async () => {
+    const token = await addClient(world, 'phoenix', { roles: ['clients:manage'] });
+    expect((await service.call('DELETE', '/client/phoenix', { token: world.token })).status).to.equal(200);
+    await addClient(world, 'phoenix', { roles: ['clients:manage'] });
+    const credentials = { client_id: 'phoenix', client_secret: 'secret-of-phoenix-0123456789' };
+    const json = { grant_type: 'client_credentials', ...credentials };
+    const fresh = (await service.call('POST', '/oauth2/token', { json })).body.access_token;
+    expect(await get('/client', token)).to.equal(401);
+    expect(await get('/client', fresh)).to.equal(200);
+  });
+});
+
+describe('A client that administers clients', () => {
+  let service: TestService;
+  let world: Populated;
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'acme');
+  });
+  after(() => service.close());
+
+  it('cannot take over a client that may do more than itself', async () => {
+    const token = await addClient(world, 'keeper', { roles: ['clients:manage'] });
+    const json = { clientId: 'strong', roles: ['issuance:manage'] };
+    expect((await service.call('POST', '/client', { token: world.token, json })).status).to.equal(201);
+    for (const [method, path] of [
+      ['POST', '/client/acme-admin/rotate-secret'],
+      ['POST', '/client/strong/rotate-secret'],
+      ['GET', '/client/strong/secret'],
+    ] as const) {
+      expect((await service.call(method, path, { token })).status, path).to.equal(403);
+    }
+    const picked = await service.call('GET', '/client/strong/secret', { token: world.token });
+    expect(picked.status, 'and the secret still waits for whoever may have it').to.equal(200);
+  });
+
+  it('cannot take over a client with wider configurations than its own', async () => {
+    const restricted = { roles: ['clients:manage', 'issuance:offer'], allowedIssuanceConfigs: ['badge'] };
+    const token = await addClient(world, 'narrow', restricted);
+    const json = { clientId: 'wide', roles: ['issuance:offer'] };
+    expect((await service.call('POST', '/client', { token: world.token, json })).status).to.equal(201);
+    expect((await service.call('POST', '/client/wide/rotate-secret', { token })).status).to.equal(403);
+  });
 });

@@ -13,16 +13,25 @@ import { type Answer, ROOT, startTestService, type TestService } from '../suppor
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 /** Tokens as the service makes them, at another time or with claims that no client has. */
-function forge(subject: string, clientId: string, roles: readonly Role[], at = new Date()): string {
+function forge(
+  subject: string,
+  clientId: string,
+  roles: readonly Role[],
+  at = new Date(),
+  of?: string,
+): string {
+  const [, payload = ''] = of?.split('.') ?? [];
+  const clientSince =
+    payload === '' ? 0 : JSON.parse(Buffer.from(payload, 'base64url').toString()).client_since;
   const keys = [createSecretKey(deriveKey(MASTER_SECRET, 'vidimus/access-token'))];
   const issuer = { keys, issuer: 'platform-service', lifetimeSeconds: 3600 };
   const tokens = new LocalAccessTokens({ clock: { now: () => at }, random: new NodeRandom() }, issuer);
-  return tokens.issue({ subject, clientId, roles }).token;
+  return tokens.issue({ subject, clientId, roles, clientSince }).token;
 }
 
 const MANAGERS = ['issuance:manage', 'presentation:manage'];
 
-/** Section 2 of the decisions: the first line that fits a route names its roles. */
+/** Which roles open which addresses: the first line that fits a route names its roles. */
 const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/tenant/, ['tenants:manage']],
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
@@ -64,10 +73,13 @@ describe('Every route that needs a role', () => {
     bad.set('no token', undefined);
     bad.set('garbage', 'garbage');
     bad.set('a signature of somebody else', `${world.token.slice(0, -4)}AAAA`);
-    bad.set('an expired token', forge('acme', 'acme-admin', [...ROLES], anHourAgo));
+    bad.set('an expired token', forge('acme', 'acme-admin', [...ROLES], anHourAgo, world.token));
     bad.set('an expired token of the root client', forge('root', 'root', [...ROLES], anHourAgo));
     bad.set('the token of a deleted client', deleted);
-    bad.set('a client of another tenant', forge('elsewhere', 'acme-admin', [...ROLES]));
+    bad.set(
+      'a client of another tenant',
+      forge('elsewhere', 'acme-admin', [...ROLES], new Date(), world.token),
+    );
     bad.set('the root client inside a tenant', forge('acme', ROOT.clientId, [...ROLES]));
   });
   after(() => service.close());
@@ -124,7 +136,13 @@ describe('Every route that needs a role', () => {
   });
 
   it('takes rights from the stored client and not from the token', async () => {
-    const inflated = forge('acme', 'only-registrar-manage', [...ROLES]);
+    const inflated = forge(
+      'acme',
+      'only-registrar-manage',
+      [...ROLES],
+      new Date(),
+      tokens.get('registrar:manage'),
+    );
     for (const route of routes) {
       expectProblem(await call(route, inflated), 403, 'forbidden', nameOf(route));
     }

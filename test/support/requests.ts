@@ -34,7 +34,7 @@ const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
     await created(service, await service.rootToken(), '/tenant', json);
     return { client: `${fresh}-admin` };
   }
-  await addClient(world, fresh, { roles: ['presentation:request'] });
+  await addClient(world, fresh, { roles: ['clients:manage'] });
   return { client: fresh };
 };
 

@@ -87,13 +87,13 @@ export async function startTestService(
     return { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
   };
   const token = async (clientId: string, secret: string) => {
-    const known = tokens.get(clientId);
+    const known = tokens.get(`${clientId} ${secret}`);
     if (known !== undefined) return known;
     const answer = await call('POST', '/oauth2/token', {
       json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
     });
     if (answer.status !== 200) throw new Error(`no token for ${clientId}: ${answer.status} ${answer.text}`);
-    tokens.set(clientId, answer.body.access_token);
+    tokens.set(`${clientId} ${secret}`, answer.body.access_token);
     return answer.body.access_token as string;
   };
   return {
