@@ -1,146 +1,27 @@
-import 'reflect-metadata';
-import { createHash, createPublicKey, X509Certificate as NodeCertificate, type webcrypto } from 'node:crypto';
-import {
-  AuthorityKeyIdentifierExtension,
-  BasicConstraintsExtension,
-  type Extension,
-  type JsonNameParams,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  Name,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
 import {
   CertificateAuthority,
   type CertificateRequest,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
-import type { PublicJwk } from '../../domain/shared/jwk.ts';
-
-/** RFC 5758 section 3.2 for ECDSA, RFC 8410 section 3 for Ed25519, in the generator's terms. */
-const SIGNATURES = {
-  ES256: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
-  ES384: { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' },
-  ES512: { name: 'ECDSA', namedCurve: 'P-521', hash: 'SHA-512' },
-  EdDSA: { name: 'Ed25519' },
-} as const;
-
-const SERIAL_BYTES = 20;
 
 type Ports = { readonly kms: Kms; readonly random: Random };
-type Signer = { readonly key: SigningKey; readonly certificate?: string };
 
-/** Writes certificates after RFC 5280 and has them signed by the KMS. */
+/** Makes certificates. They are made seldom, so what writes them is loaded when the first one is wanted. */
 export class X509Authority extends CertificateAuthority {
   readonly #ports: Ports;
+  #writer: Promise<CertificateAuthority> | undefined;
 
   constructor(ports: Ports) {
     super();
     this.#ports = ports;
   }
 
-  /** @throws Error when the KMS signed with another key than the issuer's certificate, or the request, names. */
-  override async issue(request: CertificateRequest, signer: Signer): Promise<string> {
-    const publicKey = createPublicKey({ key: { ...request.publicJwk }, format: 'jwk' });
-    const issuer = signer.certificate === undefined ? undefined : new X509Certificate(signer.certificate);
-    const subject = new Name(subjectName(request.subject));
-    const certificate = await X509CertificateGenerator.create(
-      {
-        serialNumber: this.#serialNumber(),
-        subject,
-        issuer: issuer?.subjectName ?? subject,
-        notBefore: request.notBefore,
-        notAfter: request.notAfter,
-        publicKey: new Uint8Array(publicKey.export({ format: 'der', type: 'spki' })),
-        signingKey: signingKey(signer.key),
-        extensions: extensions(request, issuer),
-      },
-      this.#signingCrypto(signer.key),
-    );
-
-    const made = new NodeCertificate(Buffer.from(certificate.rawData));
-    const issuerKey =
-      signer.certificate === undefined ? publicKey : readCertificate(signer.certificate).publicKey;
-    if (!made.verify(issuerKey))
-      throw new Error('The signing key does not belong to the issuing certificate.');
-    return made.raw.toString('base64');
+  override async issue(
+    request: CertificateRequest,
+    signer: { readonly key: SigningKey; readonly certificate?: string },
+  ): Promise<string> {
+    this.#writer ??= import('./x509-writer.ts').then(({ X509Writer }) => new X509Writer(this.#ports));
+    return (await this.#writer).issue(request, signer);
   }
-
-  /** RFC 5280 section 4.1.2.2: positive and at most 20 bytes. The set second bit keeps the DER form minimal. */
-  #serialNumber(): string {
-    const serial = this.#ports.random.bytes(SERIAL_BYTES);
-    serial.writeUInt8((serial.readUInt8(0) & 0x7f) | 0x40, 0);
-    return serial.toString('hex');
-  }
-
-  /** The generator asks for exactly one operation of a `Crypto` object; the KMS performs it. */
-  #signingCrypto(key: SigningKey): webcrypto.Crypto {
-    const { kms } = this.#ports;
-    const subtle = {
-      async sign(_algorithm: unknown, _key: unknown, data: ArrayBuffer): Promise<ArrayBuffer> {
-        return new Uint8Array(await kms.sign(key, new Uint8Array(data))).buffer;
-      },
-    };
-    return { subtle } as unknown as webcrypto.Crypto;
-  }
-}
-
-/** The generator reads nothing but the algorithm; the key itself never leaves the KMS. */
-function signingKey(key: SigningKey): webcrypto.CryptoKey {
-  return { algorithm: SIGNATURES[key.handle.algorithm] } as unknown as webcrypto.CryptoKey;
-}
-
-function readCertificate(base64: string): NodeCertificate {
-  return new NodeCertificate(Buffer.from(base64, 'base64'));
-}
-
-/** RFC 5280 section 4.1.2.4: the country is a PrintableString, the rest is UTF-8. */
-function subjectName({ country, organization, commonName }: CertificateRequest['subject']): JsonNameParams {
-  return [
-    ...(country === undefined ? [] : [{ C: [{ printableString: country }] }]),
-    ...(organization === undefined ? [] : [{ O: [{ utf8String: organization }] }]),
-    { CN: [{ utf8String: commonName }] },
-  ];
-}
-
-function extensions(request: CertificateRequest, issuer: X509Certificate | undefined): Extension[] {
-  const ca = request.kind === 'ca';
-  const own = keyIdentifier(request.publicJwk);
-  const names = [
-    ...(request.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
-    ...(request.uris ?? []).map((value) => ({ type: 'url' as const, value })),
-  ];
-  return [
-    // RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path.
-    new BasicConstraintsExtension(ca, ca ? 0 : undefined, true),
-    new KeyUsagesExtension(
-      ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : KeyUsageFlags.digitalSignature,
-      true,
-    ),
-    new SubjectKeyIdentifierExtension(own),
-    new AuthorityKeyIdentifierExtension(issuer === undefined ? own : issuerKeyIdentifier(issuer)),
-    ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
-  ];
-}
-
-/** RFC 5280 section 4.2.1.1: the identifier that the issuer's certificate states, computed only where it has none. */
-function issuerKeyIdentifier(issuer: X509Certificate): string {
-  const stated = issuer.getExtension(SubjectKeyIdentifierExtension)?.keyId;
-  if (stated !== undefined) return stated;
-  const { publicKey } = new NodeCertificate(Buffer.from(issuer.rawData));
-  return keyIdentifier(publicKey.export({ format: 'jwk' }) as PublicJwk);
-}
-
-/** RFC 7093 section 2, method 1: the leftmost 160 bits of the SHA-256 of the key's bit string. In hexadecimal. */
-function keyIdentifier({ x, y }: PublicJwk): string {
-  const point = [Buffer.from(x, 'base64url'), ...(y === undefined ? [] : [Buffer.from(y, 'base64url')])];
-  const prefix = y === undefined ? [] : [Buffer.of(0x04)];
-  return createHash('sha256')
-    .update(Buffer.concat([...prefix, ...point]))
-    .digest('hex')
-    .slice(0, 40);
 }

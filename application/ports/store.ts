@@ -152,6 +152,15 @@ export type Beats = {
   /** @returns head and grant in one read. */
   findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
   /**
+   * Redeems a grant that needs no transaction code in one step: finds it, consumes it and remembers `used`.
+   * @returns undefined when there is no such grant to consume; `findGrant` then tells why. Nothing happened then.
+   */
+  redeemGrant(
+    codeHash: string,
+    used: readonly UsedValue[],
+    now: Date,
+  ): Promise<{ head: TenantHead; grant: Grant } | 'replayed' | undefined>;
+  /**
    * Consumes a grant and remembers `used` in one step.
    * @returns `replayed` when one of `used` was known (nothing is consumed then), `spent` when somebody else was
    *   first or the grant's session ended.

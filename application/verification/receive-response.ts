@@ -67,9 +67,12 @@ export class ReceiveResponse {
     const { store, clock, sessionOutcomes } = this.#ports;
     const found = await this.#find(tenantId, publicId);
     const envelope = await this.#open(form, found.request);
-    const { session } = found;
-    // OpenID4VP 1.0 section 14.1: one response per request; of several at once exactly one is processed.
-    if (!(await store.beats(tenantId).claimResponse(session.id, clock.now()))) throw alreadyAnswered();
+    const { session, request } = found;
+    // OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that
+    // of several at once exactly one goes on; without a backend the record itself is the claim.
+    const claims = envelope.kind !== 'presentations' || request.webhook !== undefined;
+    if (claims && !(await store.beats(tenantId).claimResponse(session.id, clock.now())))
+      throw alreadyAnswered();
     try {
       if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
       if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
@@ -133,7 +136,7 @@ export class ReceiveResponse {
     const { webhook } = request;
     if (webhook === undefined) {
       const { reply, outcome } = this.#returnTo(request.redirectUri, session, verified);
-      if ((await sessionOutcomes.record(session, 'complete', outcome)) === undefined) throw ended();
+      if ((await sessionOutcomes.record(session, 'complete', outcome)) === undefined) throw alreadyAnswered();
       return reply;
     }
     const intent = resultDelivery.intend();

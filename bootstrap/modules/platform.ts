@@ -12,7 +12,7 @@ import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
 import { DatabaseProbe } from '../../adapters/persistence/database-probe.ts';
 import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
-import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { Outgoing } from '../../adapters/remote/outgoing.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
@@ -73,7 +73,7 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
   const store = await OrmStore.open({ url: settings.DATABASE_URL, poolSize: settings.DATABASE_POOL }, cipher);
   closers.add(() => store.close());
-  const remote = new GuardedHttpClient({ allow: settings.OUTBOUND_ALLOW });
+  const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());
   const local = new LocalKms({ name: 'local', cipher, random });
   const kms = new KmsRegistry({

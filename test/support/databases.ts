@@ -31,7 +31,7 @@ export async function rawSql<T>(
   url: string,
   work: (run: (text: string) => Promise<Record<string, unknown>[]>) => Promise<T>,
 ): Promise<T> {
-  const orm = await connect({ url, poolSize: 2 });
+  const orm = await connect({ url, poolSize: 2 }, 'serve');
   try {
     const connection = orm.em.getConnection();
     return await work(async (text) => {

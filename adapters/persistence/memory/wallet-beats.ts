@@ -8,6 +8,7 @@ import type { State } from './state.ts';
 type WalletBeats = Pick<
   Beats,
   | 'findGrant'
+  | 'redeemGrant'
   | 'consumeGrant'
   | 'takeAttempt'
   | 'remember'
@@ -37,6 +38,20 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         if (head === undefined) return undefined;
         const [grant] = grants.list(tenantId, (candidate) => candidate.codeHash === codeHash);
         return { head, grant };
+      }),
+    redeemGrant: (codeHash, used, now) =>
+      pass(() => {
+        const head = state.head(tenantId);
+        const [grant] = grants.list(tenantId, (candidate) => candidate.codeHash === codeHash);
+        if (head?.status !== 'active' || grant === undefined || grant.txCodeHash !== null) return undefined;
+        const session = sessions.find(tenantId, grant.sessionId);
+        const open =
+          session !== undefined && OPEN_STATUSES.includes(session.status) && session.expiresAt > now;
+        if (!open || grant.consumedAt !== null || grant.expiresAt <= now) return undefined;
+        if (use(used) !== undefined) return 'replayed';
+        const consumed = { ...grant, consumedAt: now };
+        grants.put(tenantId, grant.id, consumed);
+        return { head, grant: consumed };
       }),
     consumeGrant: (grantId, used, now) =>
       pass(() => {

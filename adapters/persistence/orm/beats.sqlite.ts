@@ -179,6 +179,18 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         if (row === undefined) return undefined;
         return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
       }),
+    redeemGrant: (codeHash, used, now) =>
+      unlessReplayed(
+        sql.beat((run) => {
+          const row = first(run, shared.FIND_GRANT, codeHash);
+          if (row === undefined || row['head_status'] !== 'active' || row['id'] === null) return undefined;
+          if (row['tx_code_hash'] !== null) return undefined;
+          if (run.change(CONSUME_GRANT, tenantId, String(row['id']), now.getTime()) === 0) return undefined;
+          use(run, used);
+          return { head: readHead(row), grant: { ...readGrant(row), consumedAt: now } };
+        }),
+        () => 'replayed' as const,
+      ),
     consumeGrant: (grantId, used, now) =>
       unlessReplayed(
         sql.beat((run) => {

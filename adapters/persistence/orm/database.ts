@@ -1,8 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
-import { Migrator } from '@mikro-orm/migrations';
 import { allRows } from './rows/all.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
@@ -20,19 +19,47 @@ export function dialectOf(url: string): Dialect {
 
 /** Opens the database and brings its schema up to date. The caller closes what it opened. */
 export async function openDatabase(settings: DatabaseSettings): Promise<MikroORM> {
-  const orm = await connect(settings);
+  if (settings.url === 'sqlite::memory:') return migrated(await connect(settings, 'migrate'));
+  const orm = await connect(settings, 'serve');
   try {
-    if (dialectOf(settings.url) === 'sqlite') await orm.migrator.up();
-    else await migrateAlone(orm);
+    if (!(await isBehind(orm, dialectOf(settings.url)))) return orm;
+    const migrating = await connect(settings, 'migrate');
+    try {
+      if (dialectOf(settings.url) === 'sqlite') await migrating.migrator.up();
+      else await migrateAlone(migrating);
+    } finally {
+      await migrating.close();
+    }
+    return orm;
   } catch (error) {
     await orm.close();
     throw error;
   }
+}
+
+async function migrated(orm: MikroORM): Promise<MikroORM> {
+  await orm.migrator.up();
   return orm;
+}
+
+/** Whether a migration has not run yet. Answered without the migrator, which costs a start more than all the rest. */
+async function isBehind(orm: MikroORM, dialect: Dialect): Promise<boolean> {
+  const known = readdirSync(folderOf(dialect)).filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file));
+  const connection = orm.em.fork().getConnection();
+  const tables =
+    dialect === 'sqlite'
+      ? `select name from sqlite_master where name = '${MIGRATIONS}'`
+      : `select table_name from information_schema.tables
+         where table_schema = current_schema() and table_name = '${MIGRATIONS}'`;
+  if ((await connection.execute(tables)).length === 0) return true;
+  const done = (await connection.execute(`select name from ${MIGRATIONS}`)) as { name: string }[];
+  const names = new Set(done.map(({ name }) => name));
+  return known.some((file) => !names.has(file.replace(/\.(ts|js)$/, '')));
 }
 
 /** `vidi` in ASCII; any number that no other user of advisory locks in this database takes. */
 const MIGRATION_LOCK = 0x76696469;
+const MIGRATIONS = 'schema_migrations';
 
 type LockPool = {
   connect(): Promise<{ query(text: string): Promise<unknown>; release(destroy?: boolean): void }>;
@@ -54,18 +81,25 @@ async function migrateAlone(orm: MikroORM): Promise<void> {
   }
 }
 
-/** Connects without touching the schema; for the migration command. */
-export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
+function folderOf(dialect: Dialect): string {
+  return join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
+}
+
+/**
+ * Connects without touching the schema. `migrate` brings the migrator along and lets statements take their time.
+ */
+export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'migrate'): Promise<MikroORM> {
   const dialect = dialectOf(settings.url);
-  const folder = join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
+  const folder = folderOf(dialect);
+  const extensions = purpose === 'migrate' ? [(await import('@mikro-orm/migrations')).Migrator] : [];
   const common = {
     entities: allRows,
-    extensions: [Migrator],
+    extensions,
     migrations: {
       path: folder,
       pathTs: folder,
       emit: 'ts' as const,
-      tableName: 'schema_migrations',
+      tableName: MIGRATIONS,
       snapshot: true,
       snapshotName: '.snapshot',
       snapshotOnMigrate: false,
@@ -96,9 +130,8 @@ export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
       // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
       maxUses: 20_000,
       maxLifetimeSeconds: 300,
-      // Our statements find single rows; compiling them would cost more than running them.
-      // One plan for all parameters: planning anew costs more than any of these statements.
-      options: '-c jit=off -c plan_cache_mode=force_generic_plan -c statement_timeout=30000',
+      // Our statements find single rows: compiling or planning them anew would cost more than running them.
+      options: `-c jit=off -c plan_cache_mode=force_generic_plan${purpose === 'serve' ? ' -c statement_timeout=30000' : ''}`,
       connectionTimeoutMillis: 10_000,
     },
   });

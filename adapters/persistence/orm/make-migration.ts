@@ -10,7 +10,7 @@ const urls = [
   process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres',
 ];
 for (const url of urls) {
-  const orm = await connect({ url, poolSize: 1 });
+  const orm = await connect({ url, poolSize: 1 }, 'migrate');
   const { fileName } = await orm.migrator.create(undefined, false, false, name);
   console.log(fileName === '' ? `${url}: nothing new` : fileName);
   await orm.close();

@@ -65,6 +65,43 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.remember([fresh])).to.equal(false);
       });
 
+      it('is redeemed by its code once, in one step', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        const use = aUse();
+        const redeemed = await beats.redeemGrant(grant.codeHash, [use], seconds(1));
+        expect(redeemed).to.deep.include({ head: await beats.head() });
+        expect(redeemed).to.have.nested.property('grant.id', grant.id);
+        expect(await beats.remember([use]), 'the proof is remembered').to.equal(false);
+        expect(await beats.redeemGrant(grant.codeHash, [aUse()], seconds(2))).to.equal(undefined);
+        expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
+      });
+
+      it('is redeemed by one of many callers', async () => {
+        const { grant } = await openOffer(store, tenantId);
+        const answers = await Promise.all(
+          Array.from({ length: 50 }, () => store.beats(tenantId).redeemGrant(grant.codeHash, [aUse()], NOW)),
+        );
+        expect(answers.filter((answer) => answer !== undefined)).to.have.length(1);
+      });
+
+      it('is not redeemed by a replay, nor when a step more is needed, and nothing happens then', async () => {
+        const beats = store.beats(tenantId);
+        const [known, fresh] = [aUse(), aUse()];
+        await beats.remember([known]);
+        const { grant } = await openOffer(store, tenantId);
+        expect(await beats.redeemGrant(grant.codeHash, [fresh, known], NOW)).to.equal('replayed');
+        const coded = await openOffer(store, tenantId, { grant: { txCodeHash: 'hash' } });
+        expect(await beats.redeemGrant(coded.grant.codeHash, [fresh], NOW)).to.equal(undefined);
+        const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
+        expect(await beats.redeemGrant(late.grant.codeHash, [fresh], seconds(10))).to.equal(undefined);
+        const ended = await openOffer(store, tenantId, { session: { status: 'failed' } });
+        expect(await beats.redeemGrant(ended.grant.codeHash, [fresh], NOW)).to.equal(undefined);
+        expect(await beats.redeemGrant('none', [fresh], NOW)).to.equal(undefined);
+        expect(await beats.remember([fresh])).to.equal(true);
+        expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.equal(null);
+      });
+
       it('has a bounded number of attempts', async () => {
         const { grant } = await openOffer(store, tenantId);
         const beats = store.beats(tenantId);

@@ -1,0 +1,28 @@
+import { Remote, type RemoteResponse } from '../../application/ports/remote.ts';
+import { AddressGuard } from './address-guard.ts';
+import type { GuardedHttpClient } from './http-client.ts';
+
+/** The way out of the service. Its HTTP client is loaded when the first call is made; many processes never make one. */
+export class Outgoing extends Remote {
+  readonly #allow: readonly string[];
+  #client: Promise<GuardedHttpClient> | undefined;
+
+  /** @throws Error when an entry of `allow` cannot be read, so that a typing error stops the start. */
+  constructor(settings: { readonly allow: readonly string[] }) {
+    super();
+    new AddressGuard(settings.allow);
+    this.#allow = settings.allow;
+  }
+
+  override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
+    this.#client ??= import('./http-client.ts').then(
+      ({ GuardedHttpClient: Client }) => new Client({ allow: this.#allow }),
+    );
+    return (await this.#client).request(url, options);
+  }
+
+  /** Ends after the calls that are under way. */
+  async close(): Promise<void> {
+    await (await this.#client)?.close();
+  }
+}
