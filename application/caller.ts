@@ -1,6 +1,7 @@
 import type { Client } from '../domain/clients/client.ts';
 import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
+import type { TenantHead } from './ports/store.ts';
 import type { TenantView } from './steps/tenant-views.ts';
 
 /** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
@@ -14,6 +15,28 @@ export type TenantCaller = {
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
   readonly view: TenantView;
 };
+
+/**
+ * A tenant's client as this process knew it when it last looked. Cheap, but possibly out of date: whoever takes one
+ * either reads the tenant's head anyway and calls `confirmed`, or writes under the condition that the revision still
+ * is `unconfirmedView.head.revision`, and throws `StaleView` when it is not. The call is then repeated with a caller
+ * that was looked up anew.
+ */
+export type UnconfirmedCaller = Omit<TenantCaller, 'view'> & { readonly unconfirmedView: TenantView };
+
+export function unconfirmed({ view, ...rest }: TenantCaller): UnconfirmedCaller {
+  return { ...rest, unconfirmedView: view };
+}
+
+/** What an unconfirmed caller's rights rested on has changed. Nothing may have happened before it is thrown. */
+export class StaleView extends Error {}
+
+/** @throws StaleView when the tenant changed since `caller` was looked up. */
+export function confirmed(caller: UnconfirmedCaller, head: TenantHead | undefined): TenantCaller {
+  const { unconfirmedView: view, ...rest } = caller;
+  if (head?.revision !== view.head.revision || head.status !== 'active') throw new StaleView();
+  return { ...rest, view };
+}
 
 /** An account that manages tenants and belongs to none. */
 export type ServiceCaller = {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
-import type { Caller, TenantCaller } from '../../application/caller.ts';
+import type { Caller, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
 import type { Role } from '../../domain/clients/role.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets. */
@@ -9,21 +9,25 @@ export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document';
 /**
  * Who may call. Roles need an access token of a tenant's client; `service` one of an account without tenant;
  * `either` takes both. `stream` is like roles, with the token also in the query. `wallet` routes carry a wallet's
- * token, which the use case checks together with its proof; `public` ones carry none.
+ * token, which the use case checks together with its proof; `public` ones carry none. `unconfirmed` spares a look at
+ * the database; the type of the caller then makes the use case confirm it.
  */
 export type Access =
-  | { readonly anyOf: readonly Role[] }
+  | { readonly anyOf: readonly Role[]; readonly unconfirmed?: never }
+  | { readonly anyOf: readonly Role[]; readonly unconfirmed: true }
   | { readonly service: readonly Role[] }
   | { readonly either: readonly Role[] }
   | { readonly stream: readonly Role[] }
   | 'wallet'
   | 'public';
 
-export type CallerOf<A extends Access> = A extends { anyOf: unknown } | { stream: unknown }
-  ? TenantCaller
-  : A extends { service: unknown } | { either: unknown }
-    ? Caller
-    : undefined;
+export type CallerOf<A extends Access> = A extends { unconfirmed: true }
+  ? UnconfirmedCaller
+  : A extends { anyOf: unknown } | { stream: unknown }
+    ? TenantCaller
+    : A extends { service: unknown } | { either: unknown }
+      ? Caller
+      : undefined;
 
 /** How a request body is read. `json` also tolerates nothing but one object without repeated members. */
 export type BodyKind = 'json' | 'form' | 'json-or-form';

@@ -1,7 +1,12 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { z } from 'zod';
 import type { AuthenticateClient } from '../../application/access/authenticate-client.ts';
-import type { Caller } from '../../application/caller.ts';
+import {
+  type Caller,
+  StaleView,
+  type UnconfirmedCaller,
+  unconfirmed as unconfirmedCaller,
+} from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import { isText } from '../../domain/shared/json.ts';
@@ -72,29 +77,69 @@ function tenantsOnly(request: Request, _response: Response, next: NextFunction):
 async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {
   response.locals['route'] = route.path;
   try {
-    const caller = await authenticate(route.access, request, ports.authenticateClient);
-    const answer = await route.handle({
-      caller: caller as never,
-      params: parse(route.params, { ...request.params }, 'path'),
-      query: parse(route.query, { ...request.query }, 'query'),
-      body:
-        route.body &&
-        parse(route.body, readBody(route.bodyKind ?? 'json', request.headers['content-type'], request.body)),
-      request: rawRequest(request, response),
-    });
+    const isUnconfirmed = typeof route.access === 'object' && 'unconfirmed' in route.access;
+    const answer = isUnconfirmed
+      ? await answerUnconfirmed(route, request, response, ports)
+      : await answerOnce(route, request, response, ports, false);
     send(response, answer, route.surface);
   } catch (error) {
     fail(response, error, route.surface, ports.log);
   }
 }
 
+/** Attempts to meet a tenant that does not change between the look at it and the use. */
+const ATTEMPTS = 5;
+
+/**
+ * First with what this process knows of the tenant. Whatever goes wrong then may be due to what it does not know yet,
+ * so the call is made again after a look; nothing has happened so far.
+ */
+async function answerUnconfirmed(
+  route: Route,
+  request: Request,
+  response: Response,
+  ports: Ports,
+): Promise<Reply> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    try {
+      return await answerOnce(route, request, response, ports, attempt === 0);
+    } catch (error) {
+      if (attempt > 0 && !(error instanceof StaleView)) throw error;
+    }
+  }
+  throw new Failure('unavailable', {
+    message: 'the tenant is being changed; try again',
+    retryAfterSeconds: 1,
+  });
+}
+
+async function answerOnce(
+  route: Route,
+  request: Request,
+  response: Response,
+  ports: Ports,
+  unconfirmed: boolean,
+): Promise<Reply> {
+  const caller = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
+  return route.handle({
+    caller: caller as never,
+    params: parse(route.params, { ...request.params }, 'path'),
+    query: parse(route.query, { ...request.query }, 'query'),
+    body:
+      route.body &&
+      parse(route.body, readBody(route.bodyKind ?? 'json', request.headers['content-type'], request.body)),
+    request: rawRequest(request, response),
+  });
+}
+
 async function authenticate(
   access: Access,
   request: Request,
   authenticator: AuthenticateClient,
-): Promise<Caller | undefined> {
+  unconfirmed: boolean,
+): Promise<Caller | UnconfirmedCaller | undefined> {
   if (access === 'public' || access === 'wallet') return undefined;
-  const caller = await authenticator.execute(tokenOf(access, request));
+  const caller = await authenticator.execute(tokenOf(access, request), { unconfirmed });
   const roles =
     'anyOf' in access
       ? access.anyOf
@@ -112,7 +157,7 @@ async function authenticate(
   if (caller.tenantId !== null && 'service' in access) {
     throw new Failure('forbidden', 'this is for accounts that manage tenants');
   }
-  return caller;
+  return caller.tenantId !== null && 'unconfirmed' in access ? unconfirmedCaller(caller) : caller;
 }
 
 /** RFC 6750 section 2.1; the query form only where the contract publishes it, and never logged. */

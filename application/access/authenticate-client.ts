@@ -22,10 +22,14 @@ export class AuthenticateClient {
   }
 
   /**
+   * @param options `unconfirmed`: as this process knew the tenant last; the use case has to confirm it.
    * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
    *   suspended tenant.
    */
-  async execute(token: string | undefined): Promise<Caller> {
+  async execute(
+    token: string | undefined,
+    options: { readonly unconfirmed?: boolean } = {},
+  ): Promise<Caller> {
     const { accessTokens, store, tenantViews, settings } = this.#ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
@@ -40,7 +44,8 @@ export class AuthenticateClient {
       return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
     }
     const tenantId = claims.subject as TenantId;
-    const head = await store.beats(tenantId).head();
+    const latest = options.unconfirmed ? tenantViews.latest(tenantId)?.head : undefined;
+    const head = latest ?? (await store.beats(tenantId).head());
     if (head === undefined)
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');

@@ -28,7 +28,9 @@ export class CreateNonce {
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<string> {
     const { store, tenantViews, clock, random, settings } = this.#ports;
-    tenantViews.ofWallet(await store.beats(tenantId).head());
+    if (tenantViews.recent(tenantId)?.head.status !== 'active') {
+      tenantViews.ofWallet(await store.beats(tenantId).head());
+    }
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');
     return makeChallenge(key, tenantId, C_NONCE, clock.now(), random.bytes(10));

@@ -10,13 +10,13 @@ import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts'
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { TenantCaller } from '../caller.ts';
+import { StaleView, type UnconfirmedCaller } from '../caller.ts';
 import { hashTxCode } from '../oauth/redeem-grant.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import type { NewGrant, Store } from '../ports/store.ts';
 import { claimsFaults } from '../steps/collect-claims.ts';
 
 type Ports = {
@@ -42,9 +42,9 @@ export class CreateOffer {
   }
 
   /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
-  async execute(caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
+  async execute(caller: UnconfirmedCaller, request: OfferRequest): Promise<CreatedOffer> {
     const { store, clock, random, settings } = this.#ports;
-    const { tenantId, view } = caller;
+    const { tenantId, unconfirmedView: view } = caller;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const configurations = await view.credentialConfigurations();
@@ -79,7 +79,7 @@ export class CreateOffer {
       issuedMask: 0,
       claimedAt: null,
     };
-    await store.beats(tenantId).openSession(session, {
+    const grant: NewGrant = {
       id: random.token(),
       kind: 'pre_authorized_code',
       sessionId: id,
@@ -88,12 +88,16 @@ export class CreateOffer {
       txCodeHash: request.tx_code === undefined ? null : hashTxCode(settings, request.tx_code),
       credentialConfigurationIds: request.credentialConfigurationIds,
       expiresAt,
-    });
+    };
+    if (!(await store.beats(tenantId).openSession(session, grant, view.head.revision))) throw new StaleView();
     return { uri, session: id, crossDeviceUri: uri };
   }
 
   /** Claims that could never be issued are refused now, where the backend sees it, and not at the wallet. */
-  async #checkInlineClaims({ view }: TenantCaller, request: OfferRequest): Promise<void> {
+  async #checkInlineClaims(
+    { unconfirmedView: view }: UnconfirmedCaller,
+    request: OfferRequest,
+  ): Promise<void> {
     for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
       if (source.type !== 'inline') continue;
       const configuration = await view.credentialConfiguration(id);

@@ -8,13 +8,14 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store, UsedValue } from '../ports/store.ts';
-import type { StatusAllocator } from '../status-lists/status-allocator.ts';
+import type { AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
 import { authenticateWallet, type WalletCredentials } from '../steps/authenticate-wallet.ts';
 import type { ClaimsProvider } from '../steps/claims-provider.ts';
 import type { CredentialFactory } from '../steps/credential-factory.ts';
@@ -34,6 +35,11 @@ type Ports = {
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
+};
+
+type Attempt = {
+  readonly credentials: readonly string[] | undefined;
+  readonly entries: AllocatedEntries | undefined;
 };
 
 type Accepted = {
@@ -57,22 +63,52 @@ export class IssueCredential {
     const { store, tenantViews, clock } = this.#ports;
     const beats = store.beats(tenantId);
     const now = clock.now();
-    // The view is as of the last request; the claim below reads the revision, and a newer one is judged again.
-    let accepted = await this.#accept(
-      tenantViews.latest(tenantId) ?? tenantViews.ofWallet(await beats.head()),
-      wallet,
-      body,
-      now,
-    );
+    // The view is as of the last request; what follows reads the revision, and a newer one is judged again.
+    const latest = tenantViews.latest(tenantId) ?? tenantViews.ofWallet(await beats.head());
+    let accepted = await this.#accept(latest, wallet, body, now);
+    const attempt = await this.#issueAtOnce(accepted, now);
+    if (attempt?.credentials !== undefined) return attempt.credentials;
+
     const claimed = await beats.claimCredentialRequest(accepted.token.subject as PublicId, accepted.used);
     const view = tenantViews.ofWallet(claimed?.head);
     if (view !== accepted.view) accepted = await this.#accept(view, wallet, body, now);
-    // RFC 9449 section 11.1
-    if (claimed?.replayed === 'dpop_jti')
-      throw new Failure('invalid_dpop_proof', 'this proof was used before');
-    if (claimed?.replayed === 'c_nonce') throw new Failure('invalid_nonce', 'this nonce was used before');
+    if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     const session = openSession(claimed?.session, accepted.configuration.id, now);
-    return this.#issue(accepted, session);
+    return this.#issue(accepted, session, attempt?.entries);
+  }
+
+  /**
+   * When this process made the offer and the claims stand in it, the credential is made first; spending the proofs
+   * and recording the issuance is then one step of the database, and nobody gets a credential that it refuses.
+   * @returns no credentials when nothing happened and the steps have to decide; they use the status entries that were
+   *   taken, so that none is wasted.
+   */
+  async #issueAtOnce(accepted: Accepted, now: Date): Promise<Attempt | undefined> {
+    const { store, claimsProvider, eventBus } = this.#ports;
+    const { view, token, configuration, used } = accepted;
+    const beats = store.beats(view.tenantId);
+    const session = beats.recallSession(token.subject as PublicId);
+    const claims = session && claimsProvider.atHand(view, session, configuration);
+    if (session === undefined || claims === undefined) return undefined;
+    if (!session.configurationIds.includes(configuration.id)) return undefined;
+    const entries = await this.#allocate(accepted);
+    const { credentials, batch } = await this.#make(accepted, session, claims, entries);
+    const recorded = await beats.issueAtOnce(
+      {
+        sessionId: session.id,
+        revision: view.head.revision,
+        used,
+        batch,
+        ...bitsOf(session, configuration.id),
+      },
+      now,
+    );
+    if (recorded === undefined) return { credentials: undefined, entries };
+    if (typeof recorded === 'string') throw replayed(recorded);
+    if (recorded.changed) {
+      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
+    }
+    return { credentials, entries };
   }
 
   async #accept(view: TenantView, wallet: WalletCredentials, body: JsonObject, now: Date): Promise<Accepted> {
@@ -120,14 +156,41 @@ export class IssueCredential {
     return { keys: [...keys.values()], nonces };
   }
 
-  async #issue({ view, configuration, holderKeys }: Accepted, session: Session): Promise<readonly string[]> {
-    const { store, claimsProvider, credentialFactory, statusAllocator, eventBus, clock, random } =
-      this.#ports;
+  async #issue(
+    accepted: Accepted,
+    session: Session,
+    taken: AllocatedEntries | undefined,
+  ): Promise<readonly string[]> {
+    const { store, claimsProvider, eventBus, clock } = this.#ports;
+    const { view, configuration } = accepted;
     const claims = await claimsProvider.provide(view, session, configuration);
+    const entries = taken ?? (await this.#allocate(accepted));
+    const { credentials, batch } = await this.#make(accepted, session, claims, entries);
+    const { bit, completeMask } = bitsOf(session, configuration.id);
+    const recorded = await store
+      .beats(view.tenantId)
+      .recordIssuance(session.id, batch, bit, completeMask, clock.now());
+    if (recorded === undefined) throw new Failure('credential_request_denied', 'the offer is over');
+    if (recorded.changed) {
+      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
+    }
+    return credentials;
+  }
+
+  /** One status entry per key; undefined for a configuration without status. */
+  async #allocate({ view, configuration, holderKeys }: Accepted): Promise<AllocatedEntries | undefined> {
+    if (!configuration.statusManagement) return undefined;
+    return this.#ports.statusAllocator.allocate(view, configuration, Math.max(1, holderKeys.length));
+  }
+
+  async #make(
+    { view, configuration, holderKeys }: Accepted,
+    session: Session,
+    claims: JsonObject,
+    entries: AllocatedEntries | undefined,
+  ) {
+    const { credentialFactory, clock, random } = this.#ports;
     const count = Math.max(1, holderKeys.length);
-    const entries = configuration.statusManagement
-      ? await statusAllocator.allocate(view, configuration.id, count)
-      : undefined;
     const credentials: string[] = [];
     for (let i = 0; i < count; i++) {
       const idx = entries?.indices[i];
@@ -138,7 +201,7 @@ export class IssueCredential {
         }),
       );
     }
-    const batch = {
+    const batch: IssuedBatch = {
       id: random.token(),
       sessionId: session.id,
       credentialConfigurationId: configuration.id,
@@ -147,16 +210,23 @@ export class IssueCredential {
       firstCounter: entries?.firstCounter ?? null,
       issuedAt: clock.now(),
     };
-    const bit = 2 ** session.configurationIds.indexOf(configuration.id);
-    const all = 2 ** session.configurationIds.length - 1;
-    const recorded = await store
-      .beats(view.tenantId)
-      .recordIssuance(session.id, batch, bit, all, clock.now());
-    if (recorded === undefined) throw new Failure('credential_request_denied', 'the offer is over');
-    if (recorded.changed)
-      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
-    return credentials;
+    return { credentials, batch };
   }
+}
+
+/** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
+function bitsOf({ configurationIds }: Session, configurationId: string) {
+  return {
+    bit: 2 ** configurationIds.indexOf(configurationId),
+    completeMask: 2 ** configurationIds.length - 1,
+  };
+}
+
+function replayed(kind: UsedValue['kind']): Failure {
+  return kind === 'c_nonce'
+    ? new Failure('invalid_nonce', 'this nonce was used before')
+    : // RFC 9449 section 11.1
+      new Failure('invalid_dpop_proof', 'this proof was used before');
 }
 
 /** @throws Failure `credential_request_denied` for a session that is over; it may have completed, though. */

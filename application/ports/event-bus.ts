@@ -2,6 +2,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
 /** A hint that a row changed. The row is the truth: a lost or doubled hint costs latency, never correctness. */
 export type WakeUp =
+  | { readonly type: 'tenant'; readonly tenantId: TenantId }
   | { readonly type: 'session'; readonly tenantId: TenantId; readonly sessionId: SessionId }
   | { readonly type: 'status-list'; readonly tenantId: TenantId; readonly listId: string };
 

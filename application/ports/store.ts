@@ -127,13 +127,27 @@ export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt'>;
 
 export type StatusChange = { readonly listId: string; readonly index: number; readonly status: number };
 
+/** Issuances that one session records; a wallet's token serves several requests, but not without end. */
+export const MAX_ISSUANCES = 100;
+
 export type Beats = {
   /** The tenant's head, or undefined when there is no such tenant. One cheap read. */
   head(): Promise<TenantHead | undefined>;
 
-  /** Writes a new session, its grant and its first event. */
-  openSession(session: Session, grant?: NewGrant): Promise<void>;
+  /**
+   * Writes a new session, its grant and its first event.
+   * @param revision what the caller's view of the tenant rests on.
+   * @returns false, with nothing written, when the tenant is gone or suspended, or its revision is another one.
+   */
+  openSession(session: Session, grant?: NewGrant, revision?: number): Promise<boolean>;
   findSession(id: SessionId): Promise<Session | undefined>;
+  /** @returns head and session in one read. */
+  readSession(id: SessionId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
+  /**
+   * The session as this process made it a moment ago, without asking the database: good for what never changes (its
+   * request), not for its status. Often undefined.
+   */
+  recallSession(publicId: PublicId): Session | undefined;
   listSessions(query: SessionQuery): Promise<Session[]>;
   /** Versions and statuses of many sessions at once, for event streams. */
   sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
@@ -200,8 +214,40 @@ export type Beats = {
     completeMask: number,
     now: Date,
   ): Promise<{ status: SessionStatus; version: number; changed: boolean } | undefined>;
+  /**
+   * Everything that an issuance changes in one step, for one that was prepared with what `recallSession` knew: spends
+   * `used`, records the batch, sets the bit.
+   * @returns the kind of a value that was known already, or undefined when the session is over or the tenant is not
+   *   active at this `revision`; nothing has happened in either case.
+   */
+  issueAtOnce(
+    issuance: {
+      readonly sessionId: SessionId;
+      readonly revision: number;
+      readonly used: readonly UsedValue[];
+      readonly batch: IssuedBatch;
+      readonly bit: number;
+      readonly completeMask: number;
+    },
+    now: Date,
+  ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
   issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
 
+  /**
+   * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.
+   * @returns false, with nothing changed, when the request was answered or is over, or the tenant is not active at
+   *   this `revision`.
+   */
+  answerAtOnce(
+    answer: {
+      readonly sessionId: SessionId;
+      readonly publicId: PublicId;
+      readonly revision: number;
+      readonly event: Extract<SessionEvent, 'complete' | 'fail'>;
+      readonly outcome: SessionOutcome;
+    },
+    now: Date,
+  ): Promise<boolean>;
   /** Takes a response in: exactly one caller gets `true`. */
   claimResponse(id: SessionId, now: Date): Promise<boolean>;
   /**

@@ -2,10 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import type { TenantCaller } from '../caller.ts';
+import type { Tenant } from '../../domain/tenants/tenant.ts';
+import type { UnconfirmedCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { readVisibleSession } from './visibility.ts';
+import { readConfirmedSession } from './visibility.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 
@@ -23,17 +24,17 @@ export class GetSession {
    * @throws Failure `not_found`, or `forbidden` for a response code that is not this session's.
    */
   async execute(
-    caller: TenantCaller,
+    caller: UnconfirmedCaller,
     id: SessionId,
     responseCode?: string,
-  ): Promise<{ readonly session: Session; readonly now: Date }> {
+  ): Promise<{ readonly session: Session; readonly tenant: Tenant; readonly now: Date }> {
     const { store, clock } = this.#ports;
-    const session = await readVisibleSession(store, caller, id);
+    const { session, caller: known } = await readConfirmedSession(store, caller, id);
     const hash = session.outcome?.responseCodeHash;
     if (responseCode !== undefined && hash !== undefined && !isCodeOf(hash, responseCode)) {
       throw new Failure('forbidden', 'this response_code does not belong to the session');
     }
-    return { session, now: clock.now() };
+    return { session, tenant: await known.view.tenant(), now: clock.now() };
   }
 }
 

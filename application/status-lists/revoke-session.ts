@@ -4,7 +4,7 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
-import type { TenantCaller } from '../caller.ts';
+import { confirmed, type TenantCaller, type UnconfirmedCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { StatusChange, Store } from '../ports/store.ts';
@@ -39,10 +39,12 @@ export class RevokeSession {
    * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status,
    *   `invalid_input` when a list cannot express the status.
    */
-  async execute(caller: TenantCaller, revocation: Revocation): Promise<number> {
+  async execute(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number> {
     const { store, clock, eventBus } = this.#ports;
-    const beats = store.beats(caller.tenantId);
-    const session = await beats.findSession(revocation.sessionId as SessionId);
+    const beats = store.beats(unconfirmed.tenantId);
+    const read = await beats.readSession(revocation.sessionId as SessionId);
+    const caller = confirmed(unconfirmed, read?.head);
+    const session = read?.session;
     if (session === undefined || session.kind !== 'issuance')
       throw new Failure('not_found', 'there is no such session');
     try {

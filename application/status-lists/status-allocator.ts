@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Allocation, allocateFrom, prepareAllocation } from '../../domain/status-lists/allocation.ts';
 import { roundCapacity } from '../../domain/status-lists/bits.ts';
@@ -46,15 +48,20 @@ export class StatusAllocator {
   }
 
   /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
-  async allocate(view: TenantView, configurationId: string, count: number): Promise<AllocatedEntries> {
-    for (const list of await this.#candidates(view, configurationId)) {
+  async allocate(
+    view: TenantView,
+    configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
+    count: number,
+  ): Promise<AllocatedEntries> {
+    const signer = await listSigner(view, configuration, this.#ports.clock.now());
+    for (const list of await this.#candidates(view, configuration.id, signer)) {
       const firstCounter = await this.#take(view.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(view.tenantId, list, firstCounter, count);
       this.#full.set(`${view.tenantId} ${list.id}`, true);
     }
-    const list = await this.#createOnce(view, count);
+    const list = await this.#createOnce(view, signer, count);
     const firstCounter = await this.#take(view.tenantId, list, count);
-    if (firstCounter === undefined) return this.allocate(view, configurationId, count);
+    if (firstCounter === undefined) return this.allocate(view, configuration, count);
     return this.#entries(view.tenantId, list, firstCounter, count);
   }
 
@@ -70,13 +77,20 @@ export class StatusAllocator {
   }
 
   /** The configuration's own lists first, then the shared ones, newest first. */
-  async #candidates(view: TenantView, configurationId: string): Promise<readonly StatusList[]> {
+  async #candidates(
+    view: TenantView,
+    configurationId: string,
+    signer: string | null,
+  ): Promise<readonly StatusList[]> {
     const known = await view.statusLists();
-    const created = this.#created.get(view.tenantId);
+    const created = this.#created.get(`${view.tenantId} ${signer ?? ''}`);
     const lists =
       created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
     const usable = lists.filter(
-      (list) => list.usedEntries < list.capacity && !this.#full.has(`${view.tenantId} ${list.id}`),
+      (list) =>
+        list.keyChainId === signer &&
+        list.usedEntries < list.capacity &&
+        !this.#full.has(`${view.tenantId} ${list.id}`),
     );
     return [
       ...usable.filter((list) => list.credentialConfigurationId === configurationId),
@@ -113,21 +127,22 @@ export class StatusAllocator {
     };
   }
 
-  #createOnce(view: TenantView, atLeast: number): Promise<StatusList> {
-    const underWay = this.#creating.get(view.tenantId);
+  #createOnce(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
+    const key = `${view.tenantId} ${signer ?? ''}`;
+    const underWay = this.#creating.get(key);
     if (underWay !== undefined) return underWay;
-    const creating = this.#create(view, atLeast).finally(() => this.#creating.delete(view.tenantId));
-    this.#creating.set(view.tenantId, creating);
+    const creating = this.#create(view, signer, atLeast).finally(() => this.#creating.delete(key));
+    this.#creating.set(key, creating);
     return creating;
   }
 
-  async #create(view: TenantView, atLeast: number): Promise<StatusList> {
+  async #create(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
     const { store, clock, random, settings } = this.#ports;
     const shape = effectiveStatusListConfig((await view.tenant()).statusListConfig, settings.statusDefaults);
     const list: StatusList = {
       id: random.token(),
       credentialConfigurationId: null,
-      keyChainId: null,
+      keyChainId: signer,
       bits: shape.bits,
       capacity: roundCapacity(shape.bits, Math.max(shape.capacity, atLeast)),
       ttlSeconds: shape.ttl,
@@ -140,9 +155,35 @@ export class StatusAllocator {
       token: null,
     };
     await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list));
-    this.#created.set(view.tenantId, list);
+    this.#created.set(`${view.tenantId} ${signer ?? ''}`, list);
     return list;
   }
+}
+
+/**
+ * Who signs the list of a credential: its signer must be known to whoever trusts the credential's issuer (Token Status
+ * List section 11.3). The tenant's status list chain serves credentials under the same CA; a credential of another CA
+ * has its list signed by its own key chain.
+ * @returns the id of that chain, or null for the tenant's default.
+ */
+async function listSigner(
+  view: TenantView,
+  { id, keyChainId }: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
+  now: Date,
+): Promise<string | null> {
+  const chains = await view.keyChains();
+  return view.derive(`list-signer/${id}`, () => {
+    const issuer = pickKeyChain(chains, 'signing', now, keyChainId ?? undefined);
+    const lists = chains.filter((chain) => chain.usages.includes('statusList'));
+    const sameCa = lists.some(
+      (chain) => anchorOf(chain) !== undefined && anchorOf(chain) === anchorOf(issuer),
+    );
+    return sameCa ? null : issuer.id;
+  });
+}
+
+function anchorOf(chain: KeyChain): string | undefined {
+  return chain.root?.certificate;
 }
 
 /** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */

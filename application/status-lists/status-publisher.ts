@@ -181,7 +181,11 @@ export class StatusPublisher extends OwnStatusLists {
     const head = await beats.head();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantViews.of(head).keyChains();
-    const chain = pickKeyChain(chains, 'statusList', now, list.keyChainId ?? undefined);
+    const { keyChainId } = list;
+    const chain =
+      keyChainId === null
+        ? pickKeyChain(chains, 'statusList', now)
+        : pickKeyChain(chains, 'signing', now, keyChainId);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
       uri: statusListUri(settings, tenantId, list.id),

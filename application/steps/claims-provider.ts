@@ -14,7 +14,7 @@ import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import { assertIssuable, claimsSource, denied } from './collect-claims.ts';
+import { assertIssuable, claimsFaults, claimsSource, denied, hasFreeNames } from './collect-claims.ts';
 import type { TenantView } from './tenant-views.ts';
 
 type Ports = {
@@ -32,6 +32,15 @@ export class ClaimsProvider {
 
   constructor(ports: Ports) {
     this.#ports = ports;
+  }
+
+  /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
+  atHand(view: TenantView, session: Session, configuration: CredentialConfiguration): JsonObject | undefined {
+    if (session.request?.kind !== 'issuance') return undefined;
+    const source = claimsSource(session.request, configuration);
+    if (source.type !== 'inline') return undefined;
+    const faults = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+    return faults.length === 0 && hasFreeNames(source.claims) ? source.claims : undefined;
   }
 
   /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */

@@ -53,6 +53,15 @@ export function assertIssuable(
   }
 }
 
+export function hasFreeNames(claims: JsonObject): boolean {
+  try {
+    assertFreeClaims(claims, 'claims');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The wallet learns that it gets nothing, the operator why. */
 export function denied(reason: string): Failure {
   return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {

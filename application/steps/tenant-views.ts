@@ -7,10 +7,12 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Store, TenantHead, TenantRepositories } from '../ports/store.ts';
 
 /** Tenants whose configuration is held in memory; the least recently used goes first. */
 const MAX_TENANTS = 500;
+const RECENT_MS = 1_000;
 /** Values derived from one tenant's configuration (compiled queries, metadata, validators). */
 const MAX_DERIVED = 2_000;
 
@@ -20,6 +22,8 @@ const MAX_DERIVED = 2_000;
  */
 export class TenantView {
   readonly head: TenantHead;
+  /** When the database said last that this is how the tenant stands. */
+  confirmedAt = performance.now();
   readonly #store: Store;
   readonly #read = new LRUCache<string, Promise<unknown>>({ max: MAX_DERIVED });
   readonly #derived = new LRUCache<string, { value: unknown }>({ max: MAX_DERIVED });
@@ -112,17 +116,31 @@ export class TenantViews {
   readonly #store: Store;
   readonly #views = new LRUCache<TenantId, TenantView>({ max: MAX_TENANTS });
 
-  constructor(ports: { readonly store: Store }) {
+  constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
     this.#store = ports.store;
+    ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'tenant') this.#views.delete(wakeUp.tenantId);
+    });
   }
 
   of(head: TenantHead): TenantView {
     const known = this.#views.get(head.id);
-    if (known !== undefined && known.head.revision === head.revision && known.head.status === head.status)
+    if (known?.head.revision === head.revision && known.head.status === head.status) {
+      known.confirmedAt = performance.now();
       return known;
+    }
     const view = new TenantView(this.#store, head);
     this.#views.set(head.id, view);
     return view;
+  }
+
+  /**
+   * A view that the database confirmed within the last second: for answers that give nothing away and change nothing,
+   * such as a nonce, which every later step checks again.
+   */
+  recent(tenantId: TenantId): TenantView | undefined {
+    const view = this.#views.get(tenantId);
+    return view !== undefined && performance.now() - view.confirmedAt < RECENT_MS ? view : undefined;
   }
 
   /** The view as of the last revision seen here, if any; whoever uses it checks the revision afterwards. */

@@ -1,16 +1,21 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
+
+type Ports = { readonly store: Store; readonly eventBus: EventBus };
 
 /** Removes a tenant with everything that is its own. Its tokens end at once. */
 export class DeleteTenant {
-  readonly #store: Store;
+  readonly #ports: Ports;
 
-  constructor(ports: { readonly store: Store }) {
-    this.#store = ports.store;
+  constructor(ports: Ports) {
+    this.#ports = ports;
   }
 
   /** @throws Failure `not_found`. */
   async execute(id: TenantId): Promise<void> {
-    await this.#store.forService(({ tenants }) => tenants.remove(id));
+    const { store, eventBus } = this.#ports;
+    await store.forService(({ tenants }) => tenants.remove(id));
+    eventBus.publish({ type: 'tenant', tenantId: id });
   }
 }

@@ -4,6 +4,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant, type TenantUpdate } from '../../domain/tenants/tenant.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
@@ -18,6 +19,7 @@ type Ports = {
   readonly random: Random;
   readonly clock: Clock;
   readonly settings: ServiceSettings;
+  readonly eventBus: EventBus;
 };
 
 type NewAdministrator = { readonly client: Client; readonly secret: string };
@@ -32,9 +34,9 @@ export class UpdateTenant {
 
   /** @throws Failure `not_found`, or `conflict` when somebody else changed the tenant at the same time. */
   async execute(id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
-    const { store, clock } = this.#ports;
+    const { store, clock, eventBus } = this.#ports;
     const made = wanted.roles && (await this.#administratorIfMissing(id, wanted.roles));
-    return store.forTenant(id, async (repositories) => {
+    const updated = await store.forTenant(id, async (repositories) => {
       const before = await repositories.tenant.get();
       const tenant = await repositories.tenant.save(changed(before, wanted, clock.now()));
       if (made !== undefined) await repositories.clients.add(made.client);
@@ -43,6 +45,8 @@ export class UpdateTenant {
       if (made === undefined) return { tenant, clients };
       return { tenant, clients, newSecret: { clientId: made.client.clientId, secret: made.secret } };
     });
+    eventBus.publish({ type: 'tenant', tenantId: id });
+    return updated;
   }
 
   /** Hashing a secret is slow, so it comes before the transaction that stores it. */

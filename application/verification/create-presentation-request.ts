@@ -18,7 +18,7 @@ import {
 } from '../../domain/verification/request-object.ts';
 import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import type { TenantCaller } from '../caller.ts';
+import { StaleView, type UnconfirmedCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
@@ -26,6 +26,7 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
+import type { TenantView } from '../steps/tenant-views.ts';
 import { accessIdentity } from './access-chain.ts';
 
 export const PresentationRequestBody = z
@@ -74,17 +75,20 @@ export class CreatePresentationRequest {
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries.
    */
-  async execute(caller: TenantCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
+  async execute(caller: UnconfirmedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
     const { store, clock } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
-    const configuration = await caller.view.presentationConfiguration(body.requestId);
+    const { unconfirmedView: view, tenantId } = caller;
+    const configuration = await view.presentationConfiguration(body.requestId);
     if (configuration === undefined) {
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
     }
     checkTransactionData(body, configuration);
     const now = clock.now();
-    const session = await this.#open(caller, configuration, body, now);
-    await store.beats(caller.tenantId).openSession(session);
+    const session = await this.#open(view, configuration, body, now);
+    if (!(await store.beats(tenantId).openSession(session, undefined, view.head.revision))) {
+      throw new StaleView();
+    }
     const request = session.request as VerificationRequest;
     const uri = invocationUri(request.clientId, request.requestUrl);
     const isCrossDevice = request.redirectUri === undefined;
@@ -92,19 +96,19 @@ export class CreatePresentationRequest {
   }
 
   async #open(
-    caller: TenantCaller,
+    view: TenantView,
     configuration: PresentationConfiguration,
     body: PresentationRequestBody,
     now: Date,
   ): Promise<Session> {
     const { random, settings } = this.#ports;
-    const tenant = await caller.view.tenant();
+    const tenant = await view.tenant();
     const ttl = tenant.sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
     return {
-      tenantId: caller.tenantId,
+      tenantId: view.tenantId,
       id: random.token() as SessionId,
       publicId,
       kind: 'verification',
@@ -115,7 +119,7 @@ export class CreatePresentationRequest {
       expiresAt,
       configurationIds: [configuration.id],
       useDcApi: false,
-      request: await this.#request(caller, configuration, body, { publicId, now, expiresAt }),
+      request: await this.#request(view, configuration, body, { publicId, now, expiresAt }),
       outcome: null,
       issuedMask: 0,
       claimedAt: null,
@@ -123,13 +127,13 @@ export class CreatePresentationRequest {
   }
 
   async #request(
-    caller: TenantCaller,
+    view: TenantView,
     configuration: PresentationConfiguration,
     body: PresentationRequestBody,
     { publicId, now, expiresAt }: { publicId: PublicId; now: Date; expiresAt: Date },
   ): Promise<VerificationRequest> {
     const { random, encryption, kms, settings } = this.#ports;
-    const chains = await caller.view.keyChains();
+    const chains = await view.keyChains();
     const { chain, clientId } = accessIdentity(chains, now, configuration.accessKeyChainId);
     const { responseMode } = configuration;
     // HAIP 1.0 section 5: a fresh key for each request
@@ -137,7 +141,7 @@ export class CreatePresentationRequest {
     const entries = (body.transaction_data ??
       configuration.transaction_data ??
       []) as unknown as JsonObject[];
-    const address = issuerIdentifier(settings, caller.tenantId);
+    const address = issuerIdentifier(settings, view.tenantId);
     const parameters = {
       clientId,
       responseMode,

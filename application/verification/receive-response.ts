@@ -21,6 +21,7 @@ import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
@@ -38,6 +39,7 @@ type Ports = {
   readonly presentationVerifier: PresentationVerifier;
   readonly resultDelivery: ResultDelivery;
   readonly sessionOutcomes: SessionOutcomes;
+  readonly eventBus: EventBus;
 };
 
 /** OpenID4VP 1.0 section 8.2. */
@@ -64,6 +66,8 @@ export class ReceiveResponse {
    *   reason; the session's report has it.
    */
   async execute(tenantId: TenantId, publicId: PublicId, form: ResponseForm): Promise<ResponseReply> {
+    const atOnce = await this.#answerAtOnce(tenantId, publicId, form);
+    if (atOnce !== undefined) return atOnce;
     const { store, clock, sessionOutcomes } = this.#ports;
     const found = await this.#find(tenantId, publicId);
     const envelope = await this.#open(form, found.request);
@@ -85,6 +89,42 @@ export class ReceiveResponse {
       }
       throw error;
     }
+  }
+
+  /**
+   * When this process made the request and no backend is to be called, the response is judged first; taking it in and
+   * ending the session is then one step of the database.
+   * @returns undefined when nothing happened and the steps have to decide.
+   */
+  async #answerAtOnce(
+    tenantId: TenantId,
+    publicId: PublicId,
+    form: ResponseForm,
+  ): Promise<ResponseReply | undefined> {
+    const { store, tenantViews, clock, eventBus } = this.#ports;
+    const beats = store.beats(tenantId);
+    const session = beats.recallSession(publicId);
+    const view = tenantViews.latest(tenantId);
+    const request = session?.request;
+    if (session === undefined || view === undefined || request?.kind !== 'verification') return undefined;
+    if (request.webhook !== undefined) return undefined;
+    const envelope = await this.#open(form, request);
+    if (envelope.kind !== 'presentations') return undefined;
+    const found = { view, session, request };
+    const verdict = await this.#judge(found, envelope.vpToken);
+    if (verdict instanceof Refusal) return undefined;
+    const { reply, outcome } = verdict.good
+      ? this.#returnTo(request.redirectUri, session, {
+          credentials: verdict.credentials,
+          report: verdict.report,
+        })
+      : { reply: undefined, outcome: refusedOutcome(verdict) };
+    const event = verdict.good ? 'complete' : 'fail';
+    const answer = { sessionId: session.id, publicId, revision: view.head.revision, event, outcome } as const;
+    if (!(await beats.answerAtOnce(answer, clock.now()))) return undefined;
+    eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
+    if (reply === undefined) throw refusedResponse();
+    return reply;
   }
 
   async #find(tenantId: TenantId, publicId: PublicId): Promise<Found> {
@@ -114,19 +154,22 @@ export class ReceiveResponse {
   }
 
   async #verify(found: Found, vpToken: Json): Promise<ResponseReply> {
-    const { view, session, request } = found;
+    const verdict = await this.#judge(found, vpToken);
+    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
+    if (verdict instanceof Refusal) return this.#refuse(found.session, verdict.reason, verdict.message);
+    return verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict);
+  }
+
+  async #judge({ view, session, request }: Found, vpToken: Json): Promise<Verdict | Refusal> {
     const anchors = await trustAnchorsOf(view, session.configurationIds[0]);
     const now = this.#ports.clock.now();
-    let verdict: Verdict;
     try {
       const task = { view, request, requestedAt: session.createdAt, anchors, vpToken, now };
-      verdict = await this.#ports.presentationVerifier.verify(task);
+      return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {
-      // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-      if (error instanceof Refusal) return this.#refuse(session, error.reason, error.message);
+      if (error instanceof Refusal) return error;
       throw error;
     }
-    return verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict);
   }
 
   /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
@@ -163,8 +206,7 @@ export class ReceiveResponse {
   /** The backend hears of the failure once it is recorded, without any value. */
   async #reject({ session, request }: Found, verdict: Verdict): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.#ports;
-    const failure = { code: 'presentation_refused', message: verdict.reasons.join('; ') };
-    const outcome = { failure, report: verdict.report };
+    const outcome = refusedOutcome(verdict);
     const { webhook } = request;
     if (webhook === undefined) {
       await sessionOutcomes.record(session, 'fail', outcome);
@@ -203,6 +245,10 @@ export class ReceiveResponse {
       outcome: { ...outcome, redirectUri, responseCodeHash },
     };
   }
+}
+
+function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
+  return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
 }
 
 function alreadyAnswered(): Failure {

@@ -2,6 +2,7 @@ import { ContainerModule } from 'inversify';
 import { AuthenticateClient } from '../../application/access/authenticate-client.ts';
 import { IssueAccessToken } from '../../application/access/issue-access-token.ts';
 import { AccessTokens } from '../../application/ports/access-tokens.ts';
+import { EventBus } from '../../application/ports/event-bus.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
@@ -10,7 +11,7 @@ import { wire } from '../wire.ts';
 
 /** Who may call: access tokens and the view of a tenant that every request needs. */
 export const access = new ContainerModule((options) => {
-  wire(options, TenantViews, { store: Store });
+  wire(options, TenantViews, { store: Store, eventBus: EventBus });
   wire(options, AuthenticateClient, {
     accessTokens: AccessTokens,
     store: Store,

@@ -24,6 +24,7 @@ import { UpdateKeyChain } from '../../application/keys/update-key-chain.ts';
 import { CertificateAuthority } from '../../application/ports/certificate-authority.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Clock } from '../../application/ports/clock.ts';
+import { EventBus } from '../../application/ports/event-bus.ts';
 import { Kms } from '../../application/ports/kms.ts';
 import { Random } from '../../application/ports/random.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
@@ -48,10 +49,10 @@ export const administration = new ContainerModule((options) => {
   wire(options, TokenRoutes, { issueAccessToken: IssueAccessToken });
 
   wire(options, CreateTenant, { ...client, kms: Kms, certificateAuthority: CertificateAuthority });
-  wire(options, UpdateTenant, client);
+  wire(options, UpdateTenant, { ...client, eventBus: EventBus });
   wire(options, ListTenants, store);
   wire(options, GetTenant, store);
-  wire(options, DeleteTenant, store);
+  wire(options, DeleteTenant, { ...store, eventBus: EventBus });
   wire(options, TenantRoutes, {
     listTenants: ListTenants,
     getTenant: GetTenant,

@@ -62,6 +62,7 @@ export const verification = new ContainerModule((options) => {
     presentationVerifier: PresentationVerifier,
     resultDelivery: ResultDelivery,
     sessionOutcomes: SessionOutcomes,
+    eventBus: EventBus,
   });
   wire(options, PresentationWalletRoutes, {
     serveRequestObject: ServeRequestObject,

@@ -75,7 +75,7 @@ function offerRoute({ createOffer }: UseCases): Route {
     summary: 'Offer credentials to a wallet',
     tag,
     surface: 'admin',
-    access: { anyOf: ['issuance:offer', 'issuance:manage'] },
+    access: { anyOf: ['issuance:offer', 'issuance:manage'], unconfirmed: true },
     body: OfferRequest,
     bodyLimit: 1024 * 1024,
     example: {

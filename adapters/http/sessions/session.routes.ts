@@ -60,6 +60,7 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       ...common,
       method: 'get',
       path: '/session/:id',
+      access: { anyOf: SESSION_ROLES, unconfirmed: true },
       summary: 'Read a session',
       params,
       query: z.object({
@@ -71,8 +72,8 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       }),
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
-        const { session, now } = await getSession.execute(caller, id, query.response_code);
-        return reply(200, toSessionView(session, await caller.view.tenant(), now));
+        const { session, tenant, now } = await getSession.execute(caller, id, query.response_code);
+        return reply(200, toSessionView(session, tenant, now));
       },
     }),
     route({

@@ -29,7 +29,7 @@ export class PresentationOfferRoutes extends Routes {
         summary: 'Ask a wallet for a presentation',
         tag: 'Verifier',
         surface: 'admin',
-        access: { anyOf: ['presentation:request'] },
+        access: { anyOf: ['presentation:request'], unconfirmed: true },
         body: PresentationRequestBody,
         example: { response_type: 'uri', requestId: 'age-check' },
         responses: { 201: OfferView },

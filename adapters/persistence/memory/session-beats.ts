@@ -9,6 +9,9 @@ type SessionBeats = Pick<
   | 'head'
   | 'openSession'
   | 'findSession'
+  | 'readSession'
+  | 'recallSession'
+  | 'answerAtOnce'
   | 'listSessions'
   | 'sessionVersions'
   | 'removeSession'
@@ -26,15 +29,24 @@ export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): Sess
 
   return {
     head: () => pass(() => state.head(tenantId)),
-    openSession: (session, grant) =>
+    openSession: (session, grant, revision) =>
       pass(() => {
+        const head = state.head(tenantId);
+        if (head?.status !== 'active' || (revision !== undefined && head.revision !== revision)) return false;
         assertNew(state, tenantId, session);
         sessions.put(tenantId, session.id, { ...session, tenantId });
         if (grant !== undefined) {
           grants.put(tenantId, grant.id, { ...grant, attempts: 0, consumedAt: null });
         }
         state.log({ ...session, tenantId }, session.createdAt);
+        return true;
       }),
+    readSession: (id) =>
+      pass(() => {
+        const head = state.head(tenantId);
+        return head === undefined ? undefined : { head, session: sessions.find(tenantId, id) };
+      }),
+    recallSession: () => undefined,
     findSession: (id) => pass(() => sessions.find(tenantId, id)),
     listSessions: (query) =>
       pass(() => {
@@ -75,6 +87,25 @@ export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): Sess
         state.saveSession(fetched);
         state.log(fetched, now);
         return { head, session: fetched, changed };
+      }),
+    answerAtOnce: ({ sessionId, revision, event, outcome }, now) =>
+      pass(() => {
+        const head = state.head(tenantId);
+        const session = sessions.find(tenantId, sessionId);
+        if (head?.status !== 'active' || head.revision !== revision) return false;
+        if (session === undefined || session.claimedAt !== null || !isOpen(session, now)) return false;
+        const { to: status } = transition(event);
+        const next = {
+          ...session,
+          status,
+          outcome,
+          version: session.version + 1,
+          updatedAt: now,
+          claimedAt: now,
+        };
+        state.saveSession(next);
+        state.log(next, now);
+        return true;
       }),
     claimResponse: (id, now) =>
       pass(() => {

@@ -1,4 +1,4 @@
-import type { Beats, UsedValue } from '../../../application/ports/store.ts';
+import { type Beats, MAX_ISSUANCES, type UsedValue } from '../../../application/ports/store.ts';
 import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Pass } from './memory-store.ts';
@@ -14,8 +14,11 @@ type WalletBeats = Pick<
   | 'remember'
   | 'claimCredentialRequest'
   | 'recordIssuance'
+  | 'issueAtOnce'
   | 'issuedBatches'
 >;
+
+type Issued = NonNullable<Awaited<ReturnType<Beats['recordIssuance']>>>;
 
 export function walletBeats(state: State, pass: Pass, tenantId: TenantId): WalletBeats {
   const { batches, grants, sessions, usedValues } = state;
@@ -29,6 +32,29 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     });
     if (known === undefined) for (const value of used) usedValues.put(tenantId, placeOf(value), value);
     return known?.kind;
+  };
+
+  const isIssuable = ({ id, status }: Session) =>
+    status !== 'expired' &&
+    status !== 'failed' &&
+    batches.list(tenantId, ({ sessionId }) => sessionId === id).length < MAX_ISSUANCES;
+  const issue: (...parameters: Parameters<Beats['recordIssuance']>) => Issued | undefined = (
+    sessionId,
+    batch,
+    bit,
+    completeMask,
+    now,
+  ) => {
+    const session = sessions.find(tenantId, sessionId);
+    if (session === undefined || !isIssuable(session)) return undefined;
+    const issuedMask = session.issuedMask | bit;
+    const changed = session.status !== 'completed' && issuedMask === completeMask;
+    const issued: Session = { ...session, issuedMask, updatedAt: now };
+    const next: Session = changed ? { ...issued, status: 'completed', version: session.version + 1 } : issued;
+    state.saveSession(next);
+    batches.put(tenantId, `${sessionId} ${batch.id}`, { ...batch, sessionId });
+    if (changed) state.log(next, now);
+    return { status: next.status, version: next.version, changed };
   };
 
   return {
@@ -79,21 +105,17 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         return found === undefined || replayed === undefined ? found : { ...found, replayed };
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
+      pass(() => issue(sessionId, batch, bit, completeMask, now)),
+    issueAtOnce: ({ sessionId, revision, used, batch, bit, completeMask }, now) =>
       pass(() => {
+        const head = state.head(tenantId);
         const session = sessions.find(tenantId, sessionId);
-        if (session === undefined || session.status === 'expired' || session.status === 'failed') {
-          return undefined;
-        }
-        const issuedMask = session.issuedMask | bit;
-        const changed = session.status !== 'completed' && issuedMask === completeMask;
-        const issued: Session = { ...session, issuedMask, updatedAt: now };
-        const next: Session = changed
-          ? { ...issued, status: 'completed', version: session.version + 1 }
-          : issued;
-        state.saveSession(next);
-        batches.put(tenantId, `${sessionId} ${batch.id}`, { ...batch, sessionId });
-        if (changed) state.log(next, now);
-        return { status: next.status, version: next.version, changed };
+        if (head?.status !== 'active' || head.revision !== revision) return undefined;
+        if (session === undefined || session.expiresAt <= now || !isIssuable(session)) return undefined;
+        const known = use(used);
+        if (known !== undefined) return known;
+        const issued = issue(sessionId, batch, bit, completeMask, now);
+        return issued && { status: issued.status, changed: issued.changed };
       }),
     issuedBatches: (sessionId) =>
       pass(() =>

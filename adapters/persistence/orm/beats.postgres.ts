@@ -1,7 +1,14 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Beats, NewGrant, TenantHead, UsedValue } from '../../../application/ports/store.ts';
+import {
+  type Beats,
+  MAX_ISSUANCES,
+  type NewGrant,
+  type TenantHead,
+  type UsedValue,
+} from '../../../application/ports/store.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { RecentSessions } from './recent-sessions.ts';
 import {
   readBatch,
   readGrant,
@@ -27,20 +34,26 @@ const USED_BEFORE = 'used_values_pkey';
 const named = (name: string, text: string): Statement => ({ name, text });
 
 // Data-modifying CTEs make each beat one round trip and one transaction.
-const INSERT_SESSION = `insert into sessions (${SESSION_COLUMNS}) values (${shared.SESSION_VALUES})
+const INSERT_SESSION = (revision: string) => `insert into sessions (${SESSION_COLUMNS})
+  select ${shared.SESSION_VALUES} from tenants
+  where id = $1 and status = 'active' and (${revision}::int is null or revision = ${revision})
   returning tenant_id, id, version, status, created_at`;
 const LOG_FROM = (source: string, time: string) =>
   `insert into session_events (tenant_id, session_id, version, status, at)
    select tenant_id, id, version, status, ${time} from ${source}`;
 
-const OPEN_SESSION = named('open_session', `with s as (${INSERT_SESSION}) ${LOG_FROM('s', 'created_at')}`);
+const OPEN_SESSION = named(
+  'open_session',
+  `with s as (${INSERT_SESSION('$16')}) ${LOG_FROM('s', 'created_at')} returning version`,
+);
 
 const OPEN_SESSION_WITH_GRANT = named(
   'open_session_with_grant',
-  `with s as (${INSERT_SESSION}),
+  `with s as (${INSERT_SESSION('$22')}),
    g as (insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids,
-           expires_at, attempts) values ($1, $16, $17, $2, $3, $18, $19, $20, $21, 0))
-   ${LOG_FROM('s', 'created_at')}`,
+           expires_at, attempts)
+         select $1, $16::varchar, $17::varchar, $2, $3, $18::varchar, $19::varchar, $20::text, $21::bigint, 0 from s)
+   ${LOG_FROM('s', 'created_at')} returning version`,
 );
 
 const FETCH_SESSION = named(
@@ -100,14 +113,10 @@ const CLAIM_CREDENTIAL_REQUEST = named(
    from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
-// The lock comes first, since only the status under the lock tells who completed the session.
-const RECORD_ISSUANCE = named(
-  'record_issuance',
-  `with o as (
-     select id, status, status <> 'completed' and (issued_mask | $9) = $10 as completes
-     from sessions where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed') for update),
-   u as (
-     update sessions s set issued_mask = s.issued_mask | $9, updated_at = $11,
+/** Sets the bit, and completes the session when all are set. `o` holds the session under lock. */
+const ISSUE = (now: string, bit: string) =>
+  `u as (
+     update sessions s set issued_mask = s.issued_mask | ${bit}, issued_count = s.issued_count + 1, updated_at = ${now},
        status = case when o.completes then 'completed' else s.status end,
        version = s.version + case when o.completes then 1 else 0 end
      from o where s.tenant_id = $1 and s.id = $2
@@ -115,7 +124,43 @@ const RECORD_ISSUANCE = named(
    b as (insert into issued_batches (${BATCH_COLUMNS})
      select $1, $2, $3::text, $4::text, $5::int, $6::text, $7::int, $8::bigint from u),
    e as (${LOG_FROM('u', 'updated_at')} where completes)
-   select version, status, completes as changed from u`,
+   select version, status, completes as changed from u`;
+
+const ISSUABLE = `status in ('active', 'fetched', 'completed') and issued_count < ${MAX_ISSUANCES}`;
+
+// The lock comes first, since only the status under the lock tells who completed the session.
+const RECORD_ISSUANCE = named(
+  'record_issuance',
+  `with o as (
+     select id, status <> 'completed' and (issued_mask | $9) = $10 as completes
+     from sessions where tenant_id = $1 and id = $2 and ${ISSUABLE} for update),
+   ${ISSUE('$11', '$9')}`,
+);
+
+const ISSUE_AT_ONCE = named(
+  'issue_at_once',
+  `with o as (
+     select s.id, s.status <> 'completed' and (s.issued_mask | $9) = $10 as completes
+     from sessions s, tenants t
+     where t.id = $1 and t.status = 'active' and t.revision = $12
+       and s.tenant_id = $1 and s.id = $2 and s.expires_at > $11 and s.${ISSUABLE.replace('and issued', 'and s.issued')}
+     for update of s),
+   n as (
+     insert into used_values (tenant_id, kind, hash, expires_at)
+     select $1::varchar, unnest($13::text[]), unnest($14::text[]), unnest($15::bigint[]) from o),
+   ${ISSUE('$11', '$9')}`,
+);
+
+const ANSWER_AT_ONCE = named(
+  'answer_at_once',
+  `with u as (
+     update sessions s set status = $3, outcome = $4, version = s.version + 1, updated_at = $5, claimed_at = $5
+     from tenants t
+     where t.id = $1 and t.status = 'active' and t.revision = $6
+       and s.tenant_id = $1 and s.id = $2 and s.status in ('active', 'fetched')
+       and s.claimed_at is null and s.expires_at > $5
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at)
+   ${LOG_FROM('u', 'updated_at')} returning version`,
 );
 
 const RECORD_OUTCOME = named(
@@ -156,7 +201,12 @@ const STATUS_LIST_HEADS = named(
   'select id, version from status_lists where tenant_id = $1 and id = any($2::text[])',
 );
 
-export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: TenantId): Beats {
+export function postgresBeats(
+  sql: PostgresSql,
+  cipher: Cipher,
+  recent: RecentSessions,
+  tenantId: TenantId,
+): Beats {
   const all = (statement: Statement, ...parameters: Parameter[]) =>
     sql.query(statement, [tenantId, ...parameters]);
   const one = async (statement: Statement, ...parameters: Parameter[]) =>
@@ -203,11 +253,20 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       });
       return asked;
     },
-    async openSession(session: Session, grant?: NewGrant) {
+    async openSession(session: Session, grant?: NewGrant, revision?: number) {
       const parameters = sessionParameters(cipher, session);
-      if (grant === undefined) await all(OPEN_SESSION, ...parameters);
-      else await all(OPEN_SESSION_WITH_GRANT, ...parameters, ...grantParameters(grant));
+      const opened =
+        grant === undefined
+          ? await one(OPEN_SESSION, ...parameters, revision ?? null)
+          : await one(OPEN_SESSION_WITH_GRANT, ...parameters, ...grantParameters(grant), revision ?? null);
+      if (opened !== undefined) recent.keep(session);
+      return opened !== undefined;
     },
+    async readSession(id) {
+      const row = await one(shared.READ_SESSION, id);
+      return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+    },
+    recallSession: (publicId) => recent.recall(tenantId, publicId),
     async findSession(id) {
       const row = await one(shared.FIND_SESSION, id);
       return row === undefined ? undefined : readSession(cipher, row);
@@ -286,6 +345,35 @@ export function postgresBeats(sql: PostgresSql, cipher: Cipher, tenantId: Tenant
       if (row === undefined) return undefined;
       const status = row['status'] as Session['status'];
       return { status, version: Number(row['version']), changed: Boolean(row['changed']) };
+    },
+    async issueAtOnce({ sessionId, revision, used, batch, bit, completeMask }, now) {
+      const rows = await unlessUsed(
+        used,
+        ISSUE_AT_ONCE,
+        sessionId,
+        batch.id,
+        batch.credentialConfigurationId,
+        batch.count,
+        batch.statusListId,
+        batch.firstCounter,
+        batch.issuedAt.getTime(),
+        bit,
+        completeMask,
+        now.getTime(),
+        revision,
+        ...valuesOf(used),
+      );
+      if (typeof rows === 'string') return rows;
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      return { status: row['status'] as Session['status'], changed: Boolean(row['changed']) };
+    },
+    async answerAtOnce({ sessionId, publicId, revision, event, outcome }, now) {
+      const sealed = sealOutcome(cipher, tenantId, sessionId, outcome);
+      const row = await one(ANSWER_AT_ONCE, sessionId, transition(event).to, sealed, now.getTime(), revision);
+      // Whoever answers again is told so by the database, without the work of judging the answer.
+      recent.forget(tenantId, publicId);
+      return row !== undefined;
     },
     async issuedBatches(sessionId) {
       return (await all(shared.ISSUED_BATCHES, sessionId)).map(readBatch);

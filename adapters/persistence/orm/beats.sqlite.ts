@@ -1,9 +1,15 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Beats, NewGrant, UsedValue } from '../../../application/ports/store.ts';
+import {
+  type Beats,
+  MAX_ISSUANCES,
+  type NewGrant,
+  type UsedValue,
+} from '../../../application/ports/store.ts';
 import { type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { readEvent } from './beats.postgres.ts';
+import type { RecentSessions } from './recent-sessions.ts';
 import {
   readBatch,
   readGrant,
@@ -21,7 +27,8 @@ const named = (name: string, text: string): Statement => ({ name, text });
 
 const INSERT_SESSION = named(
   'insert_session',
-  `insert into sessions (${SESSION_COLUMNS}) values (${shared.SESSION_VALUES})`,
+  `insert into sessions (${SESSION_COLUMNS}) select ${shared.SESSION_VALUES} from tenants
+   where id = $1 and status = 'active' and ($16 is null or revision = $16)`,
 );
 const INSERT_GRANT = named(
   'insert_grant',
@@ -52,9 +59,21 @@ const CONSUME_GRANT = named(
 );
 const SET_ISSUED = named(
   'set_issued',
-  `update sessions set issued_mask = issued_mask | $3, updated_at = $4
+  `update sessions set issued_mask = issued_mask | $3, issued_count = issued_count + 1, updated_at = $4
    where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')
+     and issued_count < ${MAX_ISSUANCES}
    returning version, status, issued_mask`,
+);
+const IS_CURRENT = named(
+  'is_current',
+  `select 1 from tenants t join sessions s on s.tenant_id = t.id and s.id = $2
+   where t.id = $1 and t.status = 'active' and t.revision = $3 and s.expires_at > $4`,
+);
+const ANSWER = named(
+  'answer',
+  `update sessions set status = $3, outcome = $4, version = version + 1, updated_at = $5, claimed_at = $5
+   where tenant_id = $1 and id = $2 and status in ('active', 'fetched') and claimed_at is null
+   returning version, status`,
 );
 const COMPLETE = named(
   'complete',
@@ -101,7 +120,12 @@ class Replayed extends Error {
   }
 }
 
-export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId): Beats {
+export function sqliteBeats(
+  sql: SqliteSql,
+  cipher: Cipher,
+  recent: RecentSessions,
+  tenantId: TenantId,
+): Beats {
   const first = (run: SqliteRun, statement: Statement, ...parameters: (string | number | null)[]) =>
     run.all(statement, tenantId, ...parameters)[0];
   const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
@@ -125,18 +149,46 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
     }
   };
 
+  const issue = (
+    run: SqliteRun,
+    sessionId: SessionId,
+    batch: IssuedBatch,
+    bit: number,
+    completeMask: number,
+    now: Date,
+  ) => {
+    const issued = first(run, SET_ISSUED, sessionId, bit, now.getTime());
+    if (issued === undefined) return undefined;
+    run.change(INSERT_BATCH, tenantId, sessionId, ...batchParameters(batch));
+    const changed = issued['status'] !== 'completed' && Number(issued['issued_mask']) === completeMask;
+    const row = (changed ? first(run, COMPLETE, sessionId) : undefined) ?? issued;
+    const status = row['status'] as Session['status'];
+    const version = Number(row['version']);
+    if (changed) log(run, sessionId, version, status, now);
+    return { status, version, changed };
+  };
+
   return {
     head: () =>
       sql.single((run) => {
         const row = first(run, shared.HEAD_OF_TENANT);
         return row === undefined ? undefined : readHead(row);
       }),
-    openSession: (session, grant) =>
+    openSession: (session, grant, revision) =>
       sql.beat((run) => {
-        run.change(INSERT_SESSION, tenantId, ...sessionParameters(cipher, session));
+        const parameters = sessionParameters(cipher, session);
+        if (run.change(INSERT_SESSION, tenantId, ...parameters, revision ?? null) === 0) return false;
         if (grant !== undefined) run.change(INSERT_GRANT, tenantId, ...grantParameters(session, grant));
         log(run, session.id, session.version, session.status, session.createdAt);
+        recent.keep(session);
+        return true;
       }),
+    readSession: (id) =>
+      sql.single((run) => {
+        const row = first(run, shared.READ_SESSION, id);
+        return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+      }),
+    recallSession: (publicId) => recent.recall(tenantId, publicId),
     findSession: (id) =>
       sql.single((run) => {
         const row = first(run, shared.FIND_SESSION, id);
@@ -229,16 +281,27 @@ export function sqliteBeats(sql: SqliteSql, cipher: Cipher, tenantId: TenantId):
         return row === undefined ? undefined : Number(row['first']);
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
+      sql.beat((run) => issue(run, sessionId, batch, bit, completeMask, now)),
+    issueAtOnce: ({ sessionId, revision, used, batch, bit, completeMask }, now) =>
+      unlessReplayed(
+        sql.beat((run) => {
+          if (first(run, IS_CURRENT, sessionId, revision, now.getTime()) === undefined) return undefined;
+          const issued = issue(run, sessionId, batch, bit, completeMask, now);
+          if (issued === undefined) return undefined;
+          use(run, used);
+          return { status: issued.status, changed: issued.changed };
+        }),
+        (kind) => kind,
+      ),
+    answerAtOnce: ({ sessionId, publicId, revision, event, outcome }, now) =>
       sql.beat((run) => {
-        const issued = first(run, SET_ISSUED, sessionId, bit, now.getTime());
-        if (issued === undefined) return undefined;
-        run.change(INSERT_BATCH, tenantId, sessionId, ...batchParameters(batch));
-        const changed = issued['status'] !== 'completed' && Number(issued['issued_mask']) === completeMask;
-        const row = (changed ? first(run, COMPLETE, sessionId) : undefined) ?? issued;
-        const status = row['status'] as Session['status'];
-        const version = Number(row['version']);
-        if (changed) log(run, sessionId, version, status, now);
-        return { status, version, changed };
+        recent.forget(tenantId, publicId);
+        if (first(run, IS_CURRENT, sessionId, revision, now.getTime()) === undefined) return false;
+        const sealed = sealOutcome(cipher, tenantId, sessionId, outcome);
+        const row = first(run, ANSWER, sessionId, transition(event).to, sealed, now.getTime());
+        if (row === undefined) return false;
+        log(run, sessionId, Number(row['version']), String(row['status']), now);
+        return true;
       }),
     issuedBatches: (sessionId) =>
       sql.single((run) => run.all(shared.ISSUED_BATCHES, tenantId, sessionId).map(readBatch)),

@@ -12,6 +12,7 @@ import { postgresBeats } from './beats.postgres.ts';
 import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
+import { RecentSessions } from './recent-sessions.ts';
 import { raiseRevision, serviceRepositories, tenantRepositories } from './repositories.ts';
 import { postgresSql, sqliteSql } from './sql.ts';
 
@@ -39,16 +40,18 @@ export class OrmStore extends Store {
   static async open(settings: DatabaseSettings, cipher: Cipher): Promise<OrmStore> {
     const orm = await openDatabase(settings);
     if (dialectOf(settings.url) === 'sqlite') {
+      const recent = new RecentSessions();
       const sql = await sqliteSql(orm);
       return new OrmStore(orm, cipher, {
-        beats: (tenantId) => sqliteBeats(sql, cipher, tenantId),
+        beats: (tenantId) => sqliteBeats(sql, cipher, recent, tenantId),
         chores: sqliteChores(sql),
         exclusively: sql.exclusively,
       });
     }
+    const recent = new RecentSessions();
     const sql = await postgresSql(orm);
     return new OrmStore(orm, cipher, {
-      beats: (tenantId) => postgresBeats(sql, cipher, tenantId),
+      beats: (tenantId) => postgresBeats(sql, cipher, recent, tenantId),
       chores: postgresChores(sql),
       exclusively: (work) => work(),
     });

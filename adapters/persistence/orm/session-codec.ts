@@ -19,10 +19,10 @@ const date = (value: unknown) => new Date(Number(value));
 const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
   value === null || value === undefined ? null : read(value);
 
-/** Columns of a session in the order of `sessionParameters`. */
+/** Columns of a session in the order of `sessionParameters`; nothing has been issued in a new one. */
 export const SESSION_COLUMNS =
   'tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids, ' +
-  'use_dc_api, request, outcome, issued_mask, claimed_at';
+  'use_dc_api, request, outcome, issued_mask, claimed_at, issued_count';
 
 export function sealRequest(cipher: Cipher, session: Session): string | null {
   if (session.request === null) return null;

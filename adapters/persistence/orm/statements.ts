@@ -1,5 +1,4 @@
 import type { SessionQuery } from '../../../application/ports/store.ts';
-import { SESSION_COLUMNS } from './session-codec.ts';
 import type { Statement } from './sql.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
@@ -19,6 +18,11 @@ export const FIND_SESSION = statement(
 export const FIND_BY_PUBLIC_ID = statement(
   'find_by_public_id',
   `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
+);
+
+export const READ_SESSION = statement(
+  'read_session',
+  `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.id = $2 where t.id = $1`,
 );
 
 /** Grants and events of a session go before the session itself. */
@@ -96,9 +100,12 @@ export const INSERT_STATUS_LIST = statement(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 );
 
-export const SESSION_VALUES = SESSION_COLUMNS.split(', ')
-  .map((_, index) => `$${index + 1}`)
-  .join(', ');
+/** Values of `SESSION_COLUMNS`, typed, so that they can be selected from the tenant that must be there. */
+export const SESSION_VALUES = [
+  ...['$1', '$2', '$3', '$4', '$5'].map((parameter) => `cast(${parameter} as varchar)`),
+  'cast($6 as int), cast($7 as bigint), cast($8 as bigint), cast($9 as bigint), cast($10 as text)',
+  'cast($11 as boolean), cast($12 as text), cast($13 as text), cast($14 as int), cast($15 as bigint), 0',
+].join(', ');
 
 /** Keyset paging: the cost of a page does not grow with its number. */
 export function listSessionsQuery(query: SessionQuery): {

@@ -1,5 +1,5 @@
-import { Refusal } from '../../shared/refusal.ts';
 import { decodeUtf8 } from '../jose/compact.ts';
+import { type Cursor, malformed, readArgument, readByte, readLength, skip } from './cursor.ts';
 import { readHalf } from './half.ts';
 import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from './values.ts';
 
@@ -11,8 +11,6 @@ const INDEFINITE = 31;
 const BREAK = 0xff;
 const BYTES = 2;
 const TEXT = 3;
-
-type Cursor = { readonly bytes: Buffer; at: number; items: number };
 
 /**
  * Reads the one item that `bytes` is (RFC 8949 section 3), definite or indefinite in length. Byte strings are
@@ -30,10 +28,6 @@ export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number 
   const value = readItem(cursor, 0);
   if (cursor.at !== bytes.length) throw malformed('trailing bytes');
   return value;
-}
-
-function malformed(detail: string): Refusal {
-  return new Refusal('malformed', `CBOR: ${detail}`);
 }
 
 function readItem(cursor: Cursor, depth: number): Cbor {
@@ -66,47 +60,10 @@ function deeper(depth: number): number {
   return depth + 1;
 }
 
-function readByte(cursor: Cursor): number {
-  const byte = cursor.bytes[cursor.at];
-  if (byte === undefined) throw malformed('truncated');
-  cursor.at++;
-  return byte;
-}
-
-/** Checks that `length` bytes follow, and moves behind them. @returns where they begin. */
-function skip(cursor: Cursor, length: number): number {
-  const start = cursor.at;
-  if (length > cursor.bytes.length - start) throw malformed('truncated');
-  cursor.at = start + length;
-  return start;
-}
-
-/** RFC 8949 section 3: the argument of a head, whether or not it is the shortest form. */
-function readArgument(cursor: Cursor, info: number): number | bigint {
-  if (info < 24) return info;
-  if (info === 24) return readByte(cursor);
-  if (info === 25) return cursor.bytes.readUInt16BE(skip(cursor, 2));
-  if (info === 26) return cursor.bytes.readUInt32BE(skip(cursor, 4));
-  if (info === 27) {
-    const value = cursor.bytes.readBigUInt64BE(skip(cursor, 8));
-    return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
-  }
-  throw malformed('reserved head');
-}
-
 function negative(argument: number | bigint): number | bigint {
   if (typeof argument === 'bigint') return -1n - argument;
   const value = -1 - argument;
   return Number.isSafeInteger(value) ? value : -1n - BigInt(argument);
-}
-
-/** Number of things that follow; each takes a byte or more, so no claim can exceed what is there. */
-function readLength(cursor: Cursor, info: number, bytesEach: number): number {
-  const length = readArgument(cursor, info);
-  if (typeof length === 'bigint' || length * bytesEach > cursor.bytes.length - cursor.at) {
-    throw malformed('truncated');
-  }
-  return length;
 }
 
 function readBytes(cursor: Cursor, info: number): Buffer {

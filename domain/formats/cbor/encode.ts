@@ -2,6 +2,7 @@ import { halfOf } from './half.ts';
 import {
   type Cbor,
   type CborKey,
+  type CborMap,
   type CborObject,
   EncodedCbor,
   isArray,
@@ -10,10 +11,8 @@ import {
   TAG,
   Tagged,
 } from './values.ts';
+import { append, newWriter, reserve, type Writer, writeByte, writeHead, written } from './writer.ts';
 
-type Writer = { bytes: Buffer; at: number };
-
-const FIRST_SIZE = 256;
 /** Nobody nests deeper; a cycle would. */
 const MAX_DEPTH = 64;
 const MAX_UINT64 = 0xffff_ffff_ffff_ffffn;
@@ -25,62 +24,90 @@ const ASCII_LOOP = 48;
  * @throws RangeError for nesting deeper than 64.
  */
 export function encodeCbor(value: Cbor): Buffer {
-  const writer: Writer = { bytes: Buffer.allocUnsafe(FIRST_SIZE), at: 0 };
+  const writer = newWriter();
   write(writer, value, 0);
-  return writer.bytes.subarray(0, writer.at);
+  return written(writer);
 }
 
 /** Puts an encoded item into a byte string with tag 24 (RFC 8949 section 3.4.5.1). */
 export function embed(content: Buffer): EncodedCbor {
-  const writer: Writer = { bytes: Buffer.allocUnsafe(content.length + 11), at: 0 };
+  const writer = newWriter(content.length + 11);
   writeHead(writer, 6, TAG.encoded);
   writeHead(writer, 2, content.length);
   const start = writer.at;
   append(writer, content);
-  const whole = writer.bytes.subarray(0, writer.at);
+  const whole = written(writer);
   return new EncodedCbor(whole.subarray(start), whole);
 }
 
 function write(writer: Writer, value: Cbor, depth: number): void {
+  if (typeof value === 'string') writeText(writer, value);
+  else if (typeof value === 'number') writeNumber(writer, value);
+  else if (typeof value === 'bigint') writeBigint(writer, value);
+  else if (typeof value === 'boolean') writeByte(writer, value ? 0xf5 : 0xf4);
+  else if (value === null || value === undefined) writeByte(writer, value === null ? 0xf6 : 0xf7);
+  else if (value instanceof Uint8Array) writeBytes(writer, value);
+  else if (value instanceof EncodedCbor) append(writer, value.whole);
+  else if (value instanceof SimpleValue) writeHead(writer, 7, value.number);
+  else writeContainer(writer, value, depth + 1);
+}
+
+function writeContainer(
+  writer: Writer,
+  value: Tagged | readonly Cbor[] | CborMap | CborObject,
+  depth: number,
+): void {
   if (depth > MAX_DEPTH) throw new RangeError('CBOR nests too deep.');
-  if (typeof value === 'string') return writeText(writer, value);
-  if (typeof value === 'number') return writeNumber(writer, value);
-  if (typeof value === 'bigint') return writeBigint(writer, value);
-  if (typeof value === 'boolean') return writeByte(writer, value ? 0xf5 : 0xf4);
-  if (value === null || value === undefined) return writeByte(writer, value === null ? 0xf6 : 0xf7);
-  if (value instanceof Uint8Array) {
-    writeHead(writer, 2, value.length);
-    return append(writer, value);
-  }
-  if (value instanceof EncodedCbor) return append(writer, value.whole);
   if (value instanceof Tagged) {
     writeHead(writer, 6, value.tag);
-    return write(writer, value.value, depth + 1);
-  }
-  if (value instanceof SimpleValue) return writeHead(writer, 7, value.number);
-  if (isArray(value)) {
+    write(writer, value.value, depth);
+  } else if (isArray(value)) {
     writeHead(writer, 4, value.length);
-    for (const member of value) write(writer, member, depth + 1);
-    return;
+    for (const member of value) write(writer, member, depth);
+  } else if (isMap(value)) {
+    writeMap(writer, value, depth);
+  } else {
+    writeObject(writer, value as CborObject, depth);
   }
-  writeEntries(writer, isMap(value) ? [...value] : Object.entries(value as CborObject), depth + 1);
+}
+
+function writeBytes(writer: Writer, bytes: Uint8Array): void {
+  writeHead(writer, 2, bytes.length);
+  append(writer, bytes);
 }
 
 /** RFC 8949 section 4.2.1: in the bytewise order of the encoded keys. */
-function writeEntries(writer: Writer, entries: [CborKey, Cbor][], depth: number): void {
-  writeHead(writer, 5, entries.length);
-  if (entries.length > 1) entries.sort(compareEntries);
-  for (const [key, value] of entries) {
+function writeMap(writer: Writer, map: CborMap, depth: number): void {
+  const keys = sorted([...map.keys()], compareKeys);
+  writeHead(writer, 5, keys.length);
+  for (const key of keys) {
     write(writer, key, depth);
-    write(writer, value, depth);
+    write(writer, map.get(key), depth);
   }
 }
 
-function compareEntries([a]: readonly [CborKey, Cbor], [b]: readonly [CborKey, Cbor]): number {
+function writeObject(writer: Writer, object: CborObject, depth: number): void {
+  const keys = sorted(Object.keys(object), compareTexts);
+  writeHead(writer, 5, keys.length);
+  for (const key of keys) {
+    writeText(writer, key);
+    write(writer, object[key], depth);
+  }
+}
+
+/** Most maps are in order already, and looking costs less than sorting. */
+function sorted<Key>(keys: Key[], compare: (a: Key, b: Key) => number): Key[] {
+  for (let index = 1; index < keys.length; index++) {
+    if (compare(keys[index - 1] as Key, keys[index] as Key) > 0) return keys.sort(compare);
+  }
+  return keys;
+}
+
+function compareKeys(a: CborKey, b: CborKey): number {
   if (typeof a === 'string') return typeof b === 'string' ? compareTexts(a, b) : 1;
   if (typeof b === 'string') return -1;
   // Non-negative integers come first, upwards; then negative ones, downwards.
-  if (a < 0) return b < 0 ? (a > b ? -1 : 1) : 1;
+  if (a < 0) return b < 0 && a > b ? -1 : 1;
   return b < 0 || a < b ? -1 : 1;
 }
 
@@ -91,51 +118,6 @@ function compareTexts(a: string, b: string): number {
   if (difference !== 0) return difference;
   if (length === a.length) return a < b ? -1 : 1;
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
-function reserve(writer: Writer, length: number): number {
-  const at = writer.at;
-  const end = at + length;
-  if (end > writer.bytes.length) {
-    const larger = Buffer.allocUnsafe(Math.max(writer.bytes.length * 2, end));
-    writer.bytes.copy(larger, 0, 0, at);
-    writer.bytes = larger;
-  }
-  writer.at = end;
-  return at;
-}
-
-function writeByte(writer: Writer, byte: number): void {
-  const at = reserve(writer, 1);
-  writer.bytes[at] = byte;
-}
-
-function append(writer: Writer, bytes: Uint8Array): void {
-  const at = reserve(writer, bytes.length);
-  writer.bytes.set(bytes, at);
-}
-
-function writeHead(writer: Writer, major: number, argument: number | bigint): void {
-  const first = major << 5;
-  if (argument < 24) {
-    writeByte(writer, first | Number(argument));
-  } else if (argument < 0x100) {
-    const at = reserve(writer, 2);
-    writer.bytes[at] = first | 24;
-    writer.bytes[at + 1] = Number(argument);
-  } else if (argument < 0x1_0000) {
-    const at = reserve(writer, 3);
-    writer.bytes[at] = first | 25;
-    writer.bytes.writeUInt16BE(Number(argument), at + 1);
-  } else if (argument < 0x1_0000_0000) {
-    const at = reserve(writer, 5);
-    writer.bytes[at] = first | 26;
-    writer.bytes.writeUInt32BE(Number(argument), at + 1);
-  } else {
-    const at = reserve(writer, 9);
-    writer.bytes[at] = first | 27;
-    writer.bytes.writeBigUInt64BE(BigInt(argument), at + 1);
-  }
 }
 
 function writeText(writer: Writer, text: string): void {
@@ -164,21 +146,26 @@ function writeAscii(writer: Writer, text: string): boolean {
 
 function writeBigint(writer: Writer, value: bigint): void {
   const argument = value < 0n ? -1n - value : value;
-  if (argument <= MAX_UINT64) return writeHead(writer, value < 0n ? 1 : 0, argument);
+  if (argument <= MAX_UINT64) {
+    writeHead(writer, value < 0n ? 1 : 0, argument);
+    return;
+  }
   // RFC 8949 section 3.4.3
   const hex = argument.toString(16);
-  const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-  write(writer, new Tagged(value < 0n ? TAG.negative : TAG.unsigned, bytes), 0);
+  writeHead(writer, 6, value < 0n ? TAG.negative : TAG.unsigned);
+  writeBytes(writer, Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'));
 }
 
 function writeNumber(writer: Writer, value: number): void {
-  if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
-    return value < 0 ? writeHead(writer, 1, -1 - value) : writeHead(writer, 0, value);
+  if (!Number.isInteger(value) || Object.is(value, -0) || Math.abs(value) >= 2 ** 64) {
+    writeFloat(writer, value);
+  } else if (!Number.isSafeInteger(value)) {
+    writeBigint(writer, BigInt(value));
+  } else if (value < 0) {
+    writeHead(writer, 1, -1 - value);
+  } else {
+    writeHead(writer, 0, value);
   }
-  if (Number.isInteger(value) && value !== 0 && Math.abs(value) < 2 ** 64) {
-    return writeBigint(writer, BigInt(value));
-  }
-  writeFloat(writer, value);
 }
 
 /** RFC 8949 section 4.2.2: the shortest float that is the same number. */

@@ -15,7 +15,7 @@ export function describeConcurrency(open: () => Store): void {
 
     it('a step survives a transaction that was open around it and rolled back', async () => {
       const session = aSession(tenantId);
-      let step: Promise<void> = Promise.resolve();
+      let step: Promise<unknown> = Promise.resolve();
       let inside = () => {};
       const entered = new Promise<void>((resolve) => {
         inside = resolve;

@@ -29,6 +29,40 @@ export function describeOutcomes(open: () => Store): void {
         expect((await beats.findSession(session.id))?.claimedAt).to.deep.equal(seconds(3));
       });
 
+      it('ends the session at once, once, for a tenant that is as the caller saw it', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        const revision = (await beats.head())?.revision ?? -1;
+        const answer = (changes: object = {}) => ({
+          sessionId: session.id,
+          publicId: session.publicId,
+          revision,
+          event: 'complete' as const,
+          outcome: { credentials: [{ id: 'pid' }] },
+          ...changes,
+        });
+        expect(await beats.answerAtOnce(answer({ revision: revision + 1 }), NOW)).to.equal(false);
+        expect(await beats.answerAtOnce(answer(), session.expiresAt)).to.equal(false);
+        expect(await beats.findSession(session.id)).to.deep.equal(session);
+        const answers = await Promise.all(
+          Array.from({ length: 50 }, () => store.beats(tenantId).answerAtOnce(answer(), seconds(3))),
+        );
+        expect(answers.filter(Boolean)).to.have.length(1);
+        const ended = await beats.findSession(session.id);
+        expect(ended).to.deep.include({ status: 'completed', version: 2, outcome: answer().outcome });
+        expect(ended?.claimedAt).to.deep.equal(seconds(3));
+        expect(await events(session.id)).to.deep.equal(['active', 'completed']);
+      });
+
+      it('is not taken in at once after somebody claimed the request', async () => {
+        const session = await start();
+        const beats = store.beats(tenantId);
+        const revision = (await beats.head())?.revision ?? -1;
+        await beats.claimResponse(session.id, NOW);
+        const answer = { sessionId: session.id, publicId: session.publicId, revision, outcome: {} };
+        expect(await beats.answerAtOnce({ ...answer, event: 'fail' }, NOW)).to.equal(false);
+      });
+
       it('is not taken in by a session that ended or is unknown', async () => {
         const beats = store.beats(tenantId);
         const over = await start({ expiresAt: seconds(10) });

@@ -16,7 +16,7 @@ export function describeSessions(open: () => Store): void {
     });
     const start = async (changes: Partial<Session> = {}) => {
       const session = aSession(tenantId, changes);
-      await store.beats(tenantId).openSession(session);
+      expect(await store.beats(tenantId).openSession(session)).to.equal(true);
       return session;
     };
     const events = async (id: SessionId) =>
@@ -83,6 +83,22 @@ export function describeSessions(open: () => Store): void {
       (got?.configurationIds as string[] | undefined)?.push('more');
       got?.expiresAt.setTime(0);
       expect(await store.beats(tenantId).findSession(session.id)).to.deep.equal(session);
+    });
+
+    it('is opened only for a tenant that is there, active and as the caller saw it', async () => {
+      const beats = store.beats(tenantId);
+      const revision = (await beats.head())?.revision ?? -1;
+      const session = aSession(tenantId);
+      expect(await beats.openSession(session, undefined, revision + 1)).to.equal(false);
+      expect(await store.beats('nobody' as TenantId).openSession(session)).to.equal(false);
+      expect(await beats.findSession(session.id)).to.equal(undefined);
+      expect(await beats.recallSession(session.publicId)).to.equal(undefined);
+      expect(await beats.openSession(session, undefined, revision)).to.equal(true);
+      expect(await beats.readSession(session.id)).to.deep.equal({ head: await beats.head(), session });
+      expect(await beats.readSession('none' as SessionId)).to.deep.include({ session: undefined });
+      const recalled = beats.recallSession(session.publicId);
+      if (recalled !== undefined) expect(recalled).to.deep.equal(session);
+      expect(store.beats('nobody' as TenantId).recallSession(session.publicId)).to.equal(undefined);
     });
 
     describe('when a wallet fetches', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Store } from '../../../application/ports/store.ts';
+import { MAX_ISSUANCES, type Store } from '../../../application/ports/store.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { aBatch, addTenant, aSession, aUse, NOW, openOffer, seconds } from './builders.ts';
 
@@ -276,6 +276,44 @@ export function describeWalletSteps(open: () => Store): void {
         });
         expect(await beats.issuedBatches(session.id)).to.have.length(3);
         expect(await beats.sessionEvents(session.id, 0, 10)).to.have.length(2);
+      });
+
+      it('happens at once with what it spends, for a tenant that is as the caller saw it', async () => {
+        const beats = store.beats(tenantId);
+        const { session } = await openOffer(store, tenantId);
+        const revision = (await beats.head())?.revision ?? -1;
+        const [jti, nonce] = [aUse('dpop_jti'), aUse('c_nonce')];
+        const issuance = (changes: object = {}) => ({
+          sessionId: session.id,
+          revision,
+          used: [jti, nonce],
+          batch: aBatch(session),
+          bit: 1,
+          completeMask: 3,
+          ...changes,
+        });
+        expect(await beats.issueAtOnce(issuance({ revision: revision - 1 }), NOW)).to.equal(undefined);
+        expect(await beats.issueAtOnce(issuance({ sessionId: 'gone' }), NOW)).to.equal(undefined);
+        expect(await beats.issueAtOnce(issuance(), session.expiresAt)).to.equal(undefined);
+        expect(await beats.issuedBatches(session.id), 'nothing happened').to.deep.equal([]);
+        expect(await beats.issueAtOnce(issuance(), NOW)).to.deep.equal({ status: 'active', changed: false });
+        const again = issuance({ used: [aUse(), nonce], bit: 2 });
+        expect(await beats.issueAtOnce(again, NOW)).to.equal('c_nonce');
+        expect((await beats.findSession(session.id))?.issuedMask, 'nothing happened').to.equal(1);
+        const second = issuance({ used: [aUse()], batch: aBatch(session), bit: 2 });
+        expect(await beats.issueAtOnce(second, NOW)).to.deep.equal({ status: 'completed', changed: true });
+        expect(await beats.remember([jti])).to.equal(false);
+        expect(await beats.issuedBatches(session.id)).to.have.length(2);
+      });
+
+      it('is bounded in number', async () => {
+        const beats = store.beats(tenantId);
+        const { session } = await openOffer(store, tenantId);
+        for (let i = 0; i < MAX_ISSUANCES; i++) {
+          expect(await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).not.to.equal(undefined);
+        }
+        expect(await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).to.equal(undefined);
+        expect(await beats.issuedBatches(session.id)).to.have.length(MAX_ISSUANCES);
       });
 
       it('is refused when the session failed, expired or is gone', async () => {

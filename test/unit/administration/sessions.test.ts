@@ -3,10 +3,11 @@ import { expect } from 'chai';
 import { maskOfferRequest, maskWebhook } from '../../../adapters/http/sessions/masked-webhook.ts';
 import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
-import type { TenantCaller } from '../../../application/caller.ts';
+import { StaleView, type TenantCaller, unconfirmed } from '../../../application/caller.ts';
 import { DeleteSession } from '../../../application/sessions/delete-session.ts';
 import { GetSession } from '../../../application/sessions/get-session.ts';
 import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import { TenantView } from '../../../application/steps/tenant-views.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
@@ -14,6 +15,10 @@ describe('Sessions for administrators', () => {
   let world: World;
   const both = () => world.caller(['issuance:offer', 'presentation:request']);
   const id = (number: number) => `session-${number}` as SessionId;
+  const asking = async (caller: TenantCaller) => {
+    const head = await world.store.beats(ACME).head();
+    return unconfirmed({ ...caller, view: new TenantView(world.store, head ?? caller.view.head) });
+  };
 
   beforeEach(async () => {
     world = aWorld();
@@ -48,15 +53,17 @@ describe('Sessions for administrators', () => {
   it('are seen only by roles of their kind', async () => {
     const issuer = world.caller(['issuance:manage']);
     expect((await pages(issuer, {})).flat()).to.have.length(6);
-    expect(await codeOf(new GetSession(world).execute(issuer, id(0)))).to.equal('not_found');
-    expect(await codeOf(new GetSession(world).execute(issuer, id(1)))).to.equal(undefined);
+    expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(0)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(1)))).to.equal(undefined);
     expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
   });
 
   it('are seen by a restricted client when all their configurations are its own', async () => {
     const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
     expect(await pages(restricted, { limit: 1, sort: 'asc' })).to.deep.equal([[id(0)], [id(6)]]);
-    expect(await codeOf(new GetSession(world).execute(restricted, id(2)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute(await asking(restricted), id(2)))).to.equal(
+      'not_found',
+    );
   });
 
   it('are not listed as open once their time is over', async () => {
@@ -71,14 +78,20 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(pages(both(), { cursor: 'bm90aGluZw' }))).to.equal('invalid_input');
   });
 
+  it('are not answered with rights that rest on an older state of the tenant', async () => {
+    const outdated = unconfirmed(both());
+    const failure = await new GetSession(world).execute(outdated, id(0)).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(StaleView);
+  });
+
   it('refuse a response code that is not theirs', async () => {
     const hash = createHash('sha256').update('right').digest('base64url');
     const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash } });
     await world.store.beats(ACME).openSession(session);
     const get = new GetSession(world);
-    expect(await codeOf(get.execute(both(), session.id, 'wrong'))).to.equal('forbidden');
-    expect(await codeOf(get.execute(both(), session.id, 'right'))).to.equal(undefined);
-    expect(await codeOf(get.execute(both(), session.id))).to.equal(undefined);
+    expect(await codeOf(get.execute(await asking(both()), session.id, 'wrong'))).to.equal('forbidden');
+    expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal(undefined);
+    expect(await codeOf(get.execute(await asking(both()), session.id))).to.equal(undefined);
   });
 
   it('show neither keys of webhooks nor their own', () => {

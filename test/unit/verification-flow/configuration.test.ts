@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { toConfigurationView } from '../../../adapters/http/verification/configuration.view.ts';
+import { unconfirmed } from '../../../application/caller.ts';
 import { PresentationRequestBody } from '../../../application/verification/create-presentation-request.ts';
 import {
   GetPresentationConfiguration,
@@ -108,9 +109,13 @@ describe('A presentation configuration', () => {
     await world.configure({ accessKeyChainId: 'access' });
     const body = { response_type: 'uri', requestId: 'card' } as const;
     world.clock.time += 366 * 24 * 3600 * 1000;
-    const expired = await failureOf(world.createPresentationRequest.execute(await world.caller(), body));
+    const expired = await failureOf(
+      world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
+    );
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'));
-    const gone = await failureOf(world.createPresentationRequest.execute(await world.caller(), body));
+    const gone = await failureOf(
+      world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
+    );
     expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
   });
 

@@ -10,7 +10,7 @@ import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
-import type { TenantCaller } from '../../../application/caller.ts';
+import { type TenantCaller, unconfirmed } from '../../../application/caller.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
@@ -119,7 +119,7 @@ export class World {
   readonly certificates = new NodeCertificates();
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
-  readonly tenantViews = new TenantViews({ store: this.store });
+  readonly tenantViews = new TenantViews({ store: this.store, eventBus: this.eventBus });
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
@@ -208,7 +208,7 @@ export class World {
   /** Opens a session and fetches its request as a wallet does. */
   async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
     const { tenantId = ACME, body = {} } = options;
-    const offer = await this.createPresentationRequest.execute(await this.caller(tenantId), {
+    const offer = await this.createPresentationRequest.execute(unconfirmed(await this.caller(tenantId)), {
       response_type: 'uri',
       requestId: 'card',
       ...body,

@@ -1,5 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
+import { unconfirmed } from '../../../application/caller.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -198,7 +199,7 @@ describe('A presentation', () => {
 
   it('completes although the wallet fetches once more meanwhile', async () => {
     await world.configure();
-    const offer = await world.createPresentationRequest.execute(await world.caller(), {
+    const offer = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), {
       response_type: 'uri',
       requestId: 'card',
     });
@@ -230,13 +231,13 @@ describe('A presentation', () => {
   it('without a redirect may also be asked for across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(await world.caller(), body);
+    const offer = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), body);
     expect(offer.crossDeviceUri).to.equal(offer.uri);
     expect(offer.uri).to.match(
       /^openid4vp:\/\/\?client_id=x509_hash%3A[^&]+&request_uri=https%3A%2F%2F[^&]+$/,
     );
     expect(offer.uri).to.not.include(offer.session);
-    const redirected = await world.createPresentationRequest.execute(await world.caller(), {
+    const redirected = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), {
       ...body,
       redirectUri: 'https://shop.example/',
     });
@@ -247,9 +248,9 @@ describe('A presentation', () => {
     await world.configure();
     const caller = await world.caller(ACME, ['another']);
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    expect((await failureOf(world.createPresentationRequest.execute(caller, body))).code).to.equal(
-      'forbidden',
-    );
+    expect(
+      (await failureOf(world.createPresentationRequest.execute(unconfirmed(caller), body))).code,
+    ).to.equal('forbidden');
   });
 
   it('never shows the webhook key in the stored offer', async () => {

@@ -24,6 +24,8 @@ export const SessionRow = defineEntity({
     /** Sealed. */
     outcome: p.text().nullable(),
     issuedMask: p.integer(),
+    /** How often something was issued; bounded. */
+    issuedCount: p.integer(),
     claimedAt: time().nullable(),
   },
   uniques: [{ name: 'sessions_public_id', properties: ['tenantId', 'publicId'] }],

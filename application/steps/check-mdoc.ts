@@ -1,0 +1,137 @@
+import { toJson } from '../../domain/formats/cbor/to-json.ts';
+import { readCoseKey } from '../../domain/formats/cose/key.ts';
+import { readX5chain, requireCoseAlgorithm, sigStructure } from '../../domain/formats/cose/sign1.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { deviceAuthenticationBytes, readDeviceElements } from '../../domain/formats/mdoc/device-auth.ts';
+import { checkDocumentSigner, readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import { checkItems, type JsonNameSpaces } from '../../domain/formats/mdoc/items.ts';
+import {
+  checkValidity,
+  type MobileSecurityObject,
+  readMso,
+  type ValidityInfo,
+} from '../../domain/formats/mdoc/mso.ts';
+import { type OpenedMdoc, openDeviceResponse } from '../../domain/formats/mdoc/open.ts';
+import { readStatusReference, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { algorithmOf, type PublicJwk, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
+import type { Signatures } from '../ports/signatures.ts';
+
+export type ExpectedMdoc = {
+  readonly now: Date;
+  /** SessionTranscript of the request, CBOR: see `session-transcript.ts`. */
+  readonly transcript: Buffer;
+  readonly docType: string;
+  readonly anchors: readonly TrustAnchor[];
+  /** Whether the query demands a device signature. One that is there is checked in any case. */
+  readonly holderBinding: boolean;
+  readonly haip?: boolean;
+  /** Extended key usage that the ecosystem demands of its document signers; absent: any. */
+  readonly signerUsage?: string;
+  /** Allowed algorithms of issuer and device. A COSE number and its fully specified twin have one name. */
+  readonly issuerAlgorithms: readonly SigningAlgorithm[];
+  readonly deviceAlgorithms: readonly SigningAlgorithm[];
+};
+
+export type CheckedMdoc = {
+  readonly docType: string;
+  /** What the issuer vouches for. */
+  readonly namespaces: JsonNameSpaces;
+  readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  readonly validity: ValidityInfo;
+  readonly statusReference?: StatusReference;
+  /** The key that the holder proved. */
+  readonly holderKey?: PublicJwk;
+  /** Elements that only the device vouches for: never an answer to a requested claim. */
+  readonly deviceSigned: JsonNameSpaces;
+};
+
+type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
+
+/**
+ * Checks one DeviceResponse with one document: form, issuer, times, elements, device signature (OpenID4VP 1.0
+ * appendix B.2, ISO/IEC 18013-5 section 9.3). Its status is not asked for, and whether it answers the query is
+ * not looked at, its type excepted.
+ * @param text base64url without padding.
+ * @throws Refusal with the reason.
+ */
+export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): CheckedMdoc {
+  const opened = openDeviceResponse(text);
+  const { issuer, mso } = checkIssuer(ports, opened, expected);
+  // ISO/IEC 18013-5 section 9.3.1
+  if (opened.docType !== mso.docType || opened.docType !== expected.docType) {
+    throw new Refusal('doctype_mismatch');
+  }
+  const namespaces = checkItems(opened.items, mso);
+  const device = checkDevice(ports, opened, mso, expected);
+  const statusReference =
+    mso.status === undefined ? undefined : readStatusReference({ status: toJson(mso.status) });
+  return {
+    docType: mso.docType,
+    namespaces,
+    issuer,
+    validity: mso.validity,
+    ...(statusReference !== undefined && { statusReference }),
+    ...device,
+  };
+}
+
+function checkIssuer(
+  ports: Ports,
+  { issuerAuth }: OpenedMdoc,
+  expected: ExpectedMdoc,
+): { readonly issuer: CheckedMdoc['issuer']; readonly mso: MobileSecurityObject } {
+  const { now, anchors, haip = false, signerUsage } = expected;
+  const algorithm = requireCoseAlgorithm(issuerAuth, expected.issuerAlgorithms, 'issuer_alg');
+  const { payload, protectedBytes, signature } = issuerAuth;
+  if (payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
+  // ISO/IEC 18013-5 section 9.1.2.4: in the unprotected header
+  const chain = readX5chain(issuerAuth.unprotectedHeader);
+  const [leaf] = chain ?? [];
+  if (chain === undefined || leaf === undefined) throw new Refusal('issuer_key_unresolved', 'no x5chain');
+
+  const verdict = ports.certificates.validate(chain, anchors, now, { haip });
+  const key = verdict.trusted ? verdict.key : readCertificate(Buffer.from(leaf, 'base64'))?.publicJwk;
+  if (key !== undefined) {
+    // RFC 9053 section 2: the algorithm has to fit the key.
+    if (algorithmOf(key) !== algorithm) throw new Refusal('issuer_alg', 'does not fit the key');
+    // A broken signature is reported before a chain that does not hold.
+    if (!ports.signatures.verify(key, sigStructure(protectedBytes, payload), signature)) {
+      throw new Refusal('issuer_signature');
+    }
+  }
+  if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
+
+  const signer = readDocumentSigner(leaf);
+  if (signerUsage !== undefined) checkDocumentSigner(signer, signerUsage);
+  const mso = readMso(payload);
+  checkValidity(mso.validity, signer, now);
+  return { issuer: verdict, mso };
+}
+
+function checkDevice(
+  { signatures }: Ports,
+  { docType, deviceSigned }: OpenedMdoc,
+  mso: MobileSecurityObject,
+  expected: ExpectedMdoc,
+): Pick<CheckedMdoc, 'holderKey' | 'deviceSigned'> {
+  if (deviceSigned === undefined && !expected.holderBinding) return { deviceSigned: {} };
+  const auth = deviceSigned?.auth;
+  if (deviceSigned === undefined || auth === undefined) throw new Refusal('device_auth_missing');
+  // We offer no MAC (OpenID4VP 1.0 appendix B.2.2), so none is expected.
+  if (auth === 'mac') throw new Refusal('device_alg', 'deviceMac was not offered');
+  const algorithm = requireCoseAlgorithm(auth, expected.deviceAlgorithms, 'device_alg');
+  const holderKey = readCoseKey(mso.deviceKey);
+  if (holderKey === undefined) throw new Refusal('holder_key_missing');
+  if (algorithmOf(holderKey) !== algorithm) throw new Refusal('device_alg', 'does not fit the key');
+  // ISO/IEC 18013-5 section 9.1.3.6: the payload is detached.
+  if (auth.payload !== undefined) throw new Refusal('malformed', 'deviceSignature has a payload');
+
+  const { nameSpaces } = deviceSigned;
+  const payload = deviceAuthenticationBytes(expected.transcript, docType, nameSpaces);
+  if (!signatures.verify(holderKey, sigStructure(auth.protectedBytes, payload), auth.signature)) {
+    throw new Refusal('device_signature');
+  }
+  return { holderKey, deviceSigned: readDeviceElements(nameSpaces, mso.authorizations) };
+}

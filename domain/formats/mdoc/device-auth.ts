@@ -1,0 +1,51 @@
+import type { Json, JsonObject } from '../../shared/json.ts';
+import { Refusal } from '../../shared/refusal.ts';
+import { decodeCbor } from '../cbor/decode.ts';
+import { embed, encodeCbor } from '../cbor/encode.ts';
+import { checkName, toJson } from '../cbor/to-json.ts';
+import type { EncodedCbor } from '../cbor/values.ts';
+import type { JsonNameSpaces } from './items.ts';
+import type { KeyAuthorizations } from './mso.ts';
+import { requireMap } from './open.ts';
+
+const ARRAY_OF_FOUR = Buffer.from([0x84]);
+
+/**
+ * DeviceAuthenticationBytes: the detached payload of the device's signature (ISO/IEC 18013-5 section 9.1.3.4).
+ * @param transcript SessionTranscript, CBOR.
+ * @param nameSpaces DeviceNameSpacesBytes as received.
+ */
+export function deviceAuthenticationBytes(
+  transcript: Buffer,
+  docType: string,
+  nameSpaces: EncodedCbor,
+): Buffer {
+  const context = encodeCbor('DeviceAuthentication');
+  const parts = [ARRAY_OF_FOUR, context, transcript, encodeCbor(docType), nameSpaces.whole];
+  return embed(Buffer.concat(parts)).whole;
+}
+
+/**
+ * Reads the elements that the device signed by itself.
+ * @throws Refusal `key_authorization` for one that the issuer did not allow (ISO/IEC 18013-5 section 9.3.2),
+ *   `malformed` for anything without the form.
+ */
+export function readDeviceElements(
+  nameSpaces: EncodedCbor,
+  authorizations: KeyAuthorizations,
+): JsonNameSpaces {
+  const read: Record<string, JsonObject> = {};
+  for (const [key, value] of requireMap(decodeCbor(nameSpaces.content), 'nameSpaces of deviceSigned')) {
+    const namespace = checkName(key);
+    const elements: Record<string, Json> = {};
+    for (const [member, element] of requireMap(value, 'a namespace of deviceSigned')) {
+      const name = checkName(member);
+      const allowed =
+        authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
+      if (allowed !== true) throw new Refusal('key_authorization', `${namespace} ${name}`);
+      elements[name] = toJson(element);
+    }
+    read[namespace] = elements;
+  }
+  return read;
+}

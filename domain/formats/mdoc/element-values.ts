@@ -1,0 +1,138 @@
+import { invalidInput } from '../../shared/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { type Cbor, fullDate, tdate } from '../cbor/values.ts';
+
+type Convert = (value: Json, path: string) => Cbor;
+
+/** Deeper claims would leave no room for what wraps them in a response. */
+const MAX_DEPTH = 24;
+const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const BASE64URL = /^[A-Za-z0-9_-]*={0,2}$/;
+const DATA_URL = /^data:[^,]{0,200};base64,/;
+
+/**
+ * Members whose type follows from their name, in any namespace and at any depth: ISO/IEC 18013-5 section 7.2.1
+ * and the rule book of the European PID. `driving_privileges` is an array of maps that holds such dates.
+ */
+const BY_NAME: ReadonlyMap<string, Convert> = new Map([
+  ['birth_date', readDate],
+  ['issue_date', readDate],
+  ['issuance_date', readDate],
+  ['expiry_date', readDate],
+  ['portrait_capture_date', readDate],
+  ['portrait', readBytes],
+  ['signature_usual_mark', readBytes],
+]);
+const BIOMETRIC = /^biometric_/;
+
+/** What `{ "$type": …, "value": … }` may ask for. */
+const BY_TYPE: ReadonlyMap<unknown, Convert> = new Map([
+  ['full-date', readFullDate],
+  ['tdate', readDateTime],
+  ['bytes', readBytes],
+  ['text', readText],
+]);
+
+/**
+ * The CBOR form of a claim that arrived as JSON. Integers, booleans, texts, arrays and objects map to their
+ * likes. Dates (texts `YYYY-MM-DD` or RFC 3339 times) and images (base64, base64url or data URLs) are known by
+ * the names in `BY_NAME`. `{ "$type": "full-date" | "tdate" | "bytes" | "text", "value": "…" }` says it outright,
+ * wherever it stands.
+ * @throws Failure `invalid_input` for a date or an image without its form, an unknown `$type`, too deep a value.
+ */
+export function readElementValue(namespace: string, name: string, json: Json): Cbor {
+  return readMember(name, json, `claims.${namespace}.${name}`, 1);
+}
+
+function readMember(name: string, json: Json, path: string, depth: number): Cbor {
+  const convert = BY_NAME.get(name) ?? (BIOMETRIC.test(name) ? readBytes : undefined);
+  // A date that is a map, as in ISO/IEC 23220-2, or a list of images: the members tell.
+  return convert !== undefined && typeof json === 'string' ? convert(json, path) : read(json, path, depth);
+}
+
+function read(json: Json, path: string, depth: number): Cbor {
+  if (typeof json === 'string') return readText(json);
+  if (typeof json !== 'object' || json === null) return json;
+  if (depth > MAX_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_DEPTH} levels.`);
+  if (Array.isArray(json)) {
+    return (json as readonly Json[]).map((member, index) => read(member, `${path}.${index}`, depth + 1));
+  }
+  if (!isJsonObject(json)) return null;
+  if (Object.hasOwn(json, '$type')) return readTyped(json, path);
+  return new Map(
+    Object.entries(json).map(([name, member]) => [
+      name,
+      readMember(name, member, `${path}.${name}`, depth + 1),
+    ]),
+  );
+}
+
+function readTyped(json: JsonObject, path: string): Cbor {
+  const convert = BY_TYPE.get(json['$type']);
+  const { value } = json;
+  if (convert === undefined || value === undefined || Object.keys(json).length !== 2) {
+    throw invalidInput(
+      path,
+      'A typed value is { "$type": "full-date" | "tdate" | "bytes" | "text", "value" }.',
+    );
+  }
+  return convert(value, path);
+}
+
+/** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; one spelling per character keeps values comparable. */
+function readText(value: Json): Cbor {
+  return typeof value === 'string' ? value.normalize('NFC') : value;
+}
+
+/** Elements that may be a day or an instant. */
+function readDate(value: Json, path: string): Cbor {
+  return typeof value === 'string' && DATE_TIME.test(value)
+    ? readDateTime(value, path)
+    : readFullDate(value, path);
+}
+
+function readFullDate(value: Json, path: string): Cbor {
+  if (typeof value !== 'string' || !FULL_DATE.test(value) || !isDay(value)) {
+    throw invalidInput(path, 'A date has the form YYYY-MM-DD.');
+  }
+  return fullDate(value);
+}
+
+/** The 30th of February has the form, but no calendar has the day. */
+function isDay(text: string): boolean {
+  const [year = 0, month = 0, day = 0] = text.split('-').map(Number);
+  return month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month);
+}
+
+/** Day 0 of a month is the last one of the month before. */
+function daysOf(year: number, month: number): number {
+  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+}
+
+function readDateTime(value: Json, path: string): Cbor {
+  const time =
+    typeof value === 'string' && DATE_TIME.test(value) && isDay(value.slice(0, 10))
+      ? new Date(value)
+      : undefined;
+  if (time === undefined || Number.isNaN(time.getTime())) {
+    throw invalidInput(path, 'A time has the form YYYY-MM-DDThh:mm:ssZ.');
+  }
+  return tdate(time);
+}
+
+function readBytes(value: Json, path: string): Cbor {
+  const text = typeof value === 'string' ? value.replace(DATA_URL, '') : undefined;
+  if (text === undefined || !(BASE64.test(text) || BASE64URL.test(text)) || isCut(text)) {
+    throw invalidInput(path, 'Bytes are written in base64, base64url or as a data URL.');
+  }
+  // Reads both alphabets.
+  return Buffer.from(text, 'base64');
+}
+
+/** Whether no bytes are encoded so: a single character over, or padding that does not fill up. */
+function isCut(text: string): boolean {
+  const digits = text.replace(/=+$/, '').length;
+  return digits % 4 === 1 || (digits !== text.length && text.length % 4 !== 0);
+}

@@ -1,0 +1,66 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { Json, JsonObject } from '../../shared/json.ts';
+import { Refusal } from '../../shared/refusal.ts';
+import { decodeCbor } from '../cbor/decode.ts';
+import { checkName, toJson } from '../cbor/to-json.ts';
+import { type Cbor, type EncodedCbor, isBytes, isMap, isUint } from '../cbor/values.ts';
+import type { MobileSecurityObject } from './mso.ts';
+import { type OpenedMdoc, requireMap } from './open.ts';
+
+/** Elements as JSON, by namespace. */
+export type JsonNameSpaces = Readonly<Record<string, JsonObject>>;
+
+const MIN_RANDOM_BYTES = 16;
+const MAX_DIGEST_ID = 2 ** 31 - 1;
+
+/**
+ * Holds every item against the digest that the issuer signed (ISO/IEC 18013-5 section 9.3.1) and reads it.
+ * @throws Refusal `digest_mismatch`, also for an unknown namespace or number; `duplicate_element`,
+ *   `duplicate_digest` or `malformed`.
+ */
+export function checkItems(items: OpenedMdoc['items'], mso: MobileSecurityObject): JsonNameSpaces {
+  const nameSpaces: Record<string, JsonObject> = {};
+  for (const [namespace, members] of items) {
+    nameSpaces[checkName(namespace)] = checkNameSpace(namespace, members, mso);
+  }
+  return nameSpaces;
+}
+
+function checkNameSpace(
+  namespace: string,
+  items: readonly EncodedCbor[],
+  mso: MobileSecurityObject,
+): JsonObject {
+  const digests = mso.valueDigests.get(namespace);
+  const elements: Record<string, Json> = {};
+  const ids = new Set<number>();
+  for (const encoded of items) {
+    const { digestID, name, value } = readItem(encoded.content);
+    const digest = isMap(digests) ? digests.get(digestID) : undefined;
+    // ISO/IEC 18013-5 section 9.1.2.5: over tag, head of the byte string and content, as received
+    const actual = hash(mso.hashName, encoded.whole, 'buffer');
+    if (!isBytes(digest) || digest.length !== actual.length || !timingSafeEqual(digest, actual)) {
+      throw new Refusal('digest_mismatch');
+    }
+    if (Object.hasOwn(elements, name)) throw new Refusal('duplicate_element', name);
+    if (ids.has(digestID)) throw new Refusal('duplicate_digest');
+    ids.add(digestID);
+    elements[name] = toJson(value);
+  }
+  return elements;
+}
+
+type Item = { readonly digestID: number; readonly name: string; readonly value: Cbor };
+
+/** IssuerSignedItem of ISO/IEC 18013-5 section 8.3.2.1.2.2. */
+function readItem(content: Buffer): Item {
+  const item = requireMap(decodeCbor(content), 'an item');
+  const digestID = item.get('digestID');
+  const random = item.get('random');
+  // ISO/IEC 18013-5 section 9.1.2.4
+  if (!isUint(digestID) || digestID > MAX_DIGEST_ID) throw new Refusal('malformed', 'digestID');
+  // ISO/IEC 18013-5 section 9.1.2.5
+  if (!isBytes(random) || random.length < MIN_RANDOM_BYTES) throw new Refusal('malformed', 'random');
+  if (!item.has('elementValue')) throw new Refusal('malformed', 'elementValue');
+  return { digestID, name: checkName(item.get('elementIdentifier')), value: item.get('elementValue') };
+}

@@ -1,0 +1,45 @@
+import { hash } from 'node:crypto';
+import { decodeBase64url } from '../../shared/base64url.ts';
+import { type PublicJwk, thumbprint } from '../../shared/jwk.ts';
+import { encodeCbor } from '../cbor/encode.ts';
+import type { Cbor } from '../cbor/values.ts';
+
+/** The key that the response was encrypted to; `undefined` when it was not. */
+type Encryption = { readonly nonce: string; readonly encryptionKey: PublicJwk | undefined };
+
+/**
+ * The SessionTranscript that a wallet signs, CBOR (OpenID4VP 1.0 appendix B.2.6.1). All values are the ones of
+ * the request as it was sent, never of the response.
+ */
+export function redirectTranscript(
+  request: Encryption & {
+    /** With its prefix. */
+    readonly clientId: string;
+    /** The `response_uri`, or the `redirect_uri` of the response mode `fragment`. */
+    readonly responseUri: string;
+  },
+): Buffer {
+  const { clientId, nonce, responseUri } = request;
+  return transcript('OpenID4VPHandover', [clientId, nonce, thumbprintOf(request), responseUri]);
+}
+
+/** OpenID4VP 1.0 appendix B.2.6.2. `origin` is opaque and comes without the prefix `origin:`. */
+export function dcApiTranscript(request: Encryption & { readonly origin: string }): Buffer {
+  const { origin, nonce } = request;
+  return transcript('OpenID4VPDCAPIHandover', [origin, nonce, thumbprintOf(request)]);
+}
+
+/** OpenID4VCI 1.1 appendix A.2.5. `endpoint` is the interactive authorization endpoint. */
+export function interactiveTranscript(request: Encryption & { readonly endpoint: string }): Buffer {
+  const { endpoint, nonce } = request;
+  return transcript('OpenID4VCIIAEHandover', [endpoint, nonce, thumbprintOf(request)]);
+}
+
+function transcript(name: string, info: readonly Cbor[]): Buffer {
+  // OpenID4VP 1.0 appendix B.2.6: over the plain encoding, without tag 24
+  return encodeCbor([null, null, [name, hash('sha256', encodeCbor(info), 'buffer')]]);
+}
+
+function thumbprintOf({ encryptionKey }: Encryption): Buffer | null {
+  return encryptionKey === undefined ? null : (decodeBase64url(thumbprint(encryptionKey)) ?? null);
+}

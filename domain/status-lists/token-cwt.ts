@@ -1,0 +1,93 @@
+import { decodeCbor } from '../formats/cbor/decode.ts';
+import { type Cbor, type CborMap, isBytes, isMap, Tagged } from '../formats/cbor/values.ts';
+import {
+  HEADER,
+  readCoseSign1,
+  readX5chain,
+  requireCoseAlgorithm,
+  sigStructure,
+} from '../formats/cose/sign1.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
+import { Refusal } from '../shared/refusal.ts';
+
+export const STATUS_LIST_CWT_TYPE = 'application/statuslist+cwt';
+
+/** As much as is fetched of the other form. */
+const MAX_BYTES = 2 * 1024 * 1024;
+const COSE_SIGN1 = 18;
+
+/** A Status List Token in CWT form (Token Status List section 5.2), taken apart. Nothing is verified yet. */
+export type OpenedStatusListCwt = {
+  readonly algorithm: SigningAlgorithm;
+  /** DER in standard base64, leaf first; absent when the token carries none. */
+  readonly chain?: readonly string[];
+  readonly toVerify: Buffer;
+  readonly signature: Buffer;
+  /** The claims under the names they have in a JWT, `lst` as base64url: what `readStatusListClaims` reads. */
+  readonly payload: JsonObject;
+};
+
+/** The claims of Token Status List section 5.2 by their names in section 5.1. */
+const CLAIMS: readonly (readonly [number, string])[] = [
+  [2, 'sub'],
+  [6, 'iat'],
+  [4, 'exp'],
+  [65534, 'ttl'],
+];
+const STATUS_LIST = 65533;
+
+/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1 with an algorithm of ours. */
+export function openStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
+  try {
+    return open(bytes);
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal('status_invalid', error.message);
+    throw error;
+  }
+}
+
+function open(bytes: Uint8Array): OpenedStatusListCwt {
+  const token = decodeCbor(bytes, { bytes: MAX_BYTES });
+  // Token Status List section 5.2: tagged; a MAC has another tag.
+  if (!(token instanceof Tagged) || token.tag !== COSE_SIGN1) throw invalid('not a COSE_Sign1');
+  const signed = readCoseSign1(token);
+  const { protectedHeader, protectedBytes, unprotectedHeader, payload, signature } = signed;
+  // Token Status List section 5.2: the type is explicit, and protected.
+  if (protectedHeader.get(HEADER.type) !== STATUS_LIST_CWT_TYPE) throw invalid('typ');
+  const algorithm = requireCoseAlgorithm(signed, SIGNING_ALGORITHMS, 'status_invalid');
+  if (payload === undefined) throw invalid('payload');
+  const claims = decodeCbor(payload, { bytes: MAX_BYTES });
+  if (!isMap(claims)) throw invalid('payload');
+  // RFC 9360 section 2: either header may carry it.
+  const chain = readX5chain(protectedHeader) ?? readX5chain(unprotectedHeader);
+  return {
+    algorithm,
+    ...(chain !== undefined && { chain }),
+    toVerify: sigStructure(protectedBytes, payload),
+    signature,
+    payload: readClaims(claims),
+  };
+}
+
+function readClaims(claims: CborMap): JsonObject {
+  const payload: Record<string, Json> = {};
+  for (const [key, name] of CLAIMS) {
+    if (claims.has(key)) payload[name] = primitive(claims.get(key), name);
+  }
+  const list = claims.get(STATUS_LIST);
+  const lst = isMap(list) ? list.get('lst') : undefined;
+  // Token Status List section 4.3: the compressed list is a byte string.
+  if (!isMap(list) || !isBytes(lst)) throw invalid('status_list');
+  payload['status_list'] = { bits: primitive(list.get('bits'), 'bits'), lst: lst.toString('base64url') };
+  return payload;
+}
+
+function primitive(value: Cbor, name: string): string | number {
+  if (typeof value !== 'string' && typeof value !== 'number') throw invalid(name);
+  return value;
+}
+
+function invalid(detail: string): Refusal {
+  return new Refusal('status_invalid', detail);
+}

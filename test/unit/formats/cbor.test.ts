@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
+import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { toJson } from '../../../domain/formats/cbor/to-json.ts';
+import {
+  type Cbor,
+  type CborKey,
+  fullDate,
+  SimpleValue,
+  Tagged,
+  tdate,
+} from '../../../domain/formats/cbor/values.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+
+const number = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.double().filter((value) => !Number.isInteger(value) || Object.is(value, -0)),
+  fc.bigInt({ min: 2n ** 53n, max: 2n ** 64n - 1n }),
+  fc.bigInt({ min: -(2n ** 64n), max: -(2n ** 53n) }),
+);
+const text = fc.string({ unit: 'binary', maxLength: 60 });
+const key: fc.Arbitrary<CborKey> = fc.oneof(text, fc.maxSafeInteger());
+const bytes = fc.uint8Array({ maxLength: 300 }).map((value) => Buffer.from(value));
+/** Whatever is written is read back as the same thing. */
+const { item } = fc.letrec<{ item: Cbor }>((tie) => ({
+  item: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.oneof(number, text, bytes, fc.boolean(), fc.constantFrom(null, undefined, new SimpleValue(99))),
+    fc.array(tie('item'), { maxLength: 6 }),
+    fc
+      .uniqueArray(fc.tuple(key, tie('item')), { maxLength: 6, selector: ([name]) => name })
+      .map((entries) => new Map(entries)),
+    fc
+      .tuple(fc.integer({ min: 100, max: 70_000 }), tie('item'))
+      .map(([tag, value]) => new Tagged(tag, value)),
+    bytes.map(embed),
+  ),
+}));
+
+function reasonOf(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+}
+
+describe('CBOR', () => {
+  it('reads what it wrote', () => {
+    fc.assert(
+      fc.property(item, (value) => {
+        expect(decodeCbor(encodeCbor(value))).to.deep.equal(value);
+      }),
+    );
+  });
+
+  it('writes a map in one order, whatever order it was made in', () => {
+    const entries = fc.uniqueArray(fc.tuple(key, fc.nat()), { maxLength: 12, selector: ([name]) => name });
+    fc.assert(
+      fc.property(entries, (all) => {
+        const written = encodeCbor(new Map(all));
+        expect(encodeCbor(new Map(all.toReversed())).equals(written)).to.equal(true);
+        // The keys, encoded, in bytewise order (RFC 8949 section 4.2.1).
+        const keys = all.map(([name]) => encodeCbor(name)).sort(Buffer.compare);
+        const read = [...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()];
+        expect(read.map((name) => encodeCbor(name).toString('hex'))).to.deep.equal(
+          keys.map((name) => name.toString('hex')),
+        );
+      }),
+    );
+  });
+
+  it('orders texts by their bytes', () => {
+    const names = ['\u{1f600}', '\uff5e', 'zz', 'é', 'b', 'aaaa', ''];
+    const written = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
+    const read = [...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()];
+    expect(read).to.deep.equal(['', 'b', 'zz', 'é', '\uff5e', 'aaaa', '\u{1f600}']);
+  });
+
+  it('reads hostile bytes or refuses them, and nothing else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (input) => {
+        let value: Cbor;
+        try {
+          value = decodeCbor(input);
+        } catch (error) {
+          expect(error).to.be.instanceOf(Refusal);
+          return;
+        }
+        // Not the same value: a float that is an integer comes back as one.
+        const written = encodeCbor(value);
+        expect(encodeCbor(decodeCbor(written)).equals(written)).to.equal(true);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('reads or refuses every change of one byte', () => {
+    fc.assert(
+      fc.property(item, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, place, change) => {
+        const written = Buffer.from(encodeCbor(value));
+        const at = place % written.length;
+        written[at] = (written[at] ?? 0) ^ change;
+        const reason = reasonOf(() => decodeCbor(written));
+        expect(reason === undefined || reason === 'malformed').to.equal(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('takes little time and memory for what promises much', () => {
+    const mebibyte = 1024 * 1024;
+    const inputs = ['9b', 'bb', '5b', '7b'].map((head) => Buffer.from(`${head}00000fffffffffff`, 'hex'));
+    for (const fill of [0x80, 0x81, 0x9f, 0xa0, 0xbf, 0xc1, 0x5f, 0x40, 0xf6]) {
+      inputs.push(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(mebibyte - 1, fill)]));
+    }
+    inputs.push(Buffer.concat([Buffer.from('5f', 'hex'), Buffer.alloc(mebibyte - 1, 0x40)]));
+    const before = process.memoryUsage().rss;
+    const start = performance.now();
+    for (const input of inputs) expect(reasonOf(() => decodeCbor(input))).to.equal('malformed');
+    expect(performance.now() - start).to.be.lessThan(2_000);
+    expect(process.memoryUsage().rss - before).to.be.lessThan(200 * mebibyte);
+  });
+
+  it('takes larger input where the caller says so', () => {
+    const large = encodeCbor(Buffer.alloc(1024 * 1024));
+    expect(reasonOf(() => decodeCbor(large))).to.equal('malformed');
+    expect(reasonOf(() => decodeCbor(large, { bytes: 2 * 1024 * 1024 }))).to.equal(undefined);
+  });
+
+  it('does not follow a value that contains itself', () => {
+    const cycle: Cbor[] = [];
+    cycle.push(cycle);
+    expect(() => encodeCbor(cycle)).to.throw(RangeError);
+  });
+});
+
+describe('Showing CBOR as JSON', () => {
+  it('shows what a webhook can carry', () => {
+    const value = new Map<CborKey, Cbor>([
+      ['bytes', Buffer.from('ffd8ffe0', 'hex')],
+      ['day', fullDate('1984-01-26')],
+      ['time', tdate(new Date('2027-01-15T08:00:00.999Z'))],
+      ['epoch', new Tagged(1, 1_800_000_000)],
+      ['large', 2n ** 63n],
+      ['larger', new Tagged(2, Buffer.from('010000000000000000', 'hex'))],
+      ['below', new Tagged(3, Buffer.from('010000000000000000', 'hex'))],
+      ['inner', embed(encodeCbor(1))],
+      ['foreign', new Tagged(4711, [1.5, null, undefined, true])],
+    ]);
+    expect(toJson(decodeCbor(encodeCbor(value)))).to.deep.equal({
+      bytes: '_9j_4A',
+      day: '1984-01-26',
+      time: '2027-01-15T08:00:00Z',
+      epoch: '2027-01-15T08:00:00.000Z',
+      large: '9223372036854775808',
+      larger: '18446744073709551616',
+      below: '-18446744073709551617',
+      inner: 'AQ',
+      foreign: [1.5, null, null, true],
+    });
+  });
+
+  for (const [what, value] of [
+    ['a map with other keys than text', new Map([[1, 2]])],
+    ['a member of a prototype', new Map([['__proto__', 2]])],
+    ['a number that is none', Number.NaN],
+    ['infinity', Number.NEGATIVE_INFINITY],
+    ['NUL in a text', 'a\0b'],
+    ['NUL in a name', new Map([['a\0b', 1]])],
+    ['a date that is no text', new Tagged(1004, 19840126)],
+    ['a time beyond all calendars', new Tagged(1, 1e300)],
+    ['a time that is text', new Tagged(1, '2027')],
+    ['an endless bignum', new Tagged(2, Buffer.alloc(65, 1))],
+    ['a simple value', new SimpleValue(99)],
+  ] as const) {
+    it(`refuses ${what}`, () => {
+      expect(reasonOf(() => toJson(value))).to.equal('malformed');
+    });
+  }
+});

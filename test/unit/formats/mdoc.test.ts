@@ -1,0 +1,459 @@
+import {
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  type KeyObject,
+  randomBytes,
+  sign,
+  webcrypto,
+} from 'node:crypto';
+import {
+  BasicConstraintsExtension,
+  cryptoProvider,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import { expect } from 'chai';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { checkMdoc, type ExpectedMdoc } from '../../../application/steps/check-mdoc.ts';
+import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
+import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { type Cbor, type CborMap, EncodedCbor, Tagged } from '../../../domain/formats/cbor/values.ts';
+import {
+  buildCoseSign1,
+  protectedHeaderOf,
+  readCoseSign1,
+  sigStructure,
+} from '../../../domain/formats/cose/sign1.ts';
+import { deviceAuthenticationBytes } from '../../../domain/formats/mdoc/device-auth.ts';
+import { checkDocumentSigner, readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { type MdocContents, prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
+import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+
+const NOW = new Date('2027-01-15T08:00:00Z');
+const DOC_TYPE = 'org.example.badge';
+const NAMESPACE = 'org.example.badge.1';
+const USAGE = '1.0.18013.5.1.2';
+const STATUS = { idx: 4711, uri: 'https://issuer.example/status/1' };
+const CLAIMS: JsonObject = {
+  family_name: 'Nygård',
+  birth_date: '1984-01-26',
+  portrait: '_9j_4A',
+  height: 170,
+  age_over_18: true,
+  nationality: ['DE', 'FR'],
+};
+
+type Key = { readonly jwk: PublicJwk; readonly privateKey: KeyObject };
+
+function makeKey(curve = 'P-256'): Key {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: curve });
+  const jwk = readPublicJwk(publicKey.export({ format: 'jwk' }));
+  if (jwk === undefined) throw new Error('unreadable');
+  return { jwk, privateKey };
+}
+
+function signBytes(data: Buffer, { privateKey }: Key): Buffer {
+  return sign('sha256', data, { key: privateKey, dsaEncoding: 'ieee-p1363' });
+}
+
+const issuer = makeKey();
+const holder = makeKey();
+const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
+const transcript = redirectTranscript({
+  clientId: 'x509_hash:abc',
+  nonce: 'n-1',
+  encryptionKey: undefined,
+  responseUri: 'https://verifier.example/response',
+});
+
+/** A signer and the CA above it, DER in standard base64. */
+async function makeCertificates(): Promise<{ readonly leaf: string; readonly root: string }> {
+  cryptoProvider.set(webcrypto);
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+  const root = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const spki = createPublicKey(issuer.privateKey).export({ format: 'der', type: 'spki' });
+  const publicKey = await webcrypto.subtle.importKey('spki', spki, algorithm, true, ['verify']);
+  const common = {
+    issuer: 'CN=IACA',
+    notBefore: new Date('2026-01-01T00:00:00Z'),
+    notAfter: new Date('2036-01-01T00:00:00Z'),
+    signingKey: root.privateKey,
+    signingAlgorithm: algorithm,
+  };
+  const usage = (flags: number) => new KeyUsagesExtension(flags, true);
+  const ca = await X509CertificateGenerator.create({
+    ...common,
+    subject: 'CN=IACA',
+    publicKey: root.publicKey,
+    extensions: [new BasicConstraintsExtension(true, 0, true), usage(KeyUsageFlags.keyCertSign)],
+  });
+  const leaf = await X509CertificateGenerator.create({
+    ...common,
+    subject: 'CN=Signer',
+    publicKey,
+    extensions: [usage(KeyUsageFlags.digitalSignature), new ExtendedKeyUsageExtension([USAGE], true)],
+  });
+  return {
+    leaf: Buffer.from(leaf.rawData).toString('base64'),
+    root: Buffer.from(ca.rawData).toString('base64'),
+  };
+}
+
+let certificates: { readonly leaf: string; readonly root: string };
+
+function contents(changes: Partial<MdocContents> = {}): MdocContents {
+  return {
+    docType: DOC_TYPE,
+    claimsByNamespace: { [NAMESPACE]: CLAIMS },
+    holderKey: holder.jwk,
+    signer: { algorithm: 'ES256', chain: [certificates.leaf] },
+    validity: {
+      signed: new Date('2027-01-01T00:00:00.123Z'),
+      validFrom: new Date('2027-01-01T00:00:00.123Z'),
+      validUntil: new Date('2028-01-01T00:00:00.999Z'),
+    },
+    status: STATUS,
+    randomBytes,
+    ...changes,
+  };
+}
+
+function issue(changes: Partial<MdocContents> = {}): CborMap {
+  const prepared = prepareMdoc(contents(changes));
+  const sealed = sealMdoc(prepared, signBytes(prepared.toSign, issuer));
+  return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+}
+
+type Device = {
+  readonly nameSpaces?: Cbor;
+  readonly payload?: Buffer;
+  readonly auth?: Cbor;
+  readonly key?: Key;
+};
+
+function signDevice({ nameSpaces = new Map(), payload, auth, key = holder }: Device = {}): Cbor {
+  const encoded = embed(encodeCbor(nameSpaces));
+  const protectedBytes = protectedHeaderOf('ES256');
+  const bytes = deviceAuthenticationBytes(transcript, DOC_TYPE, encoded);
+  const signature = signBytes(sigStructure(protectedBytes, bytes), key);
+  const unprotectedHeader = new Map();
+  const deviceSignature = buildCoseSign1({
+    protectedBytes,
+    unprotectedHeader,
+    signature,
+    ...(payload && { payload }),
+  });
+  return { nameSpaces: encoded, deviceAuth: auth ?? { deviceSignature } };
+}
+
+function present(issuerSigned: Cbor, device: Device = {}, more: Record<string, Cbor> = {}): string {
+  const document = { docType: DOC_TYPE, issuerSigned, deviceSigned: signDevice(device) };
+  return encodeCbor({ version: '1.0', documents: [document], status: 0, ...more }).toString('base64url');
+}
+
+function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
+  return checkMdoc(ports, text, {
+    now: NOW,
+    transcript,
+    docType: DOC_TYPE,
+    anchors: [{ certificate: certificates.root }],
+    holderBinding: true,
+    signerUsage: USAGE,
+    issuerAlgorithms: ['ES256'],
+    deviceAlgorithms: ['ES256'],
+    ...changes,
+  });
+}
+
+function outcomeOf(run: () => unknown): string {
+  try {
+    run();
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+}
+
+/** Signs another security object over the same items. */
+function resign(issuerSigned: CborMap, change: (mso: Map<string, Cbor>) => void): CborMap {
+  const signed = readCoseSign1(issuerSigned.get('issuerAuth'));
+  const outer = decodeCbor(signed.payload ?? Buffer.alloc(0));
+  if (!(outer instanceof EncodedCbor)) throw new Error('no tag 24');
+  const mso = new Map(decodeCbor(outer.content) as ReadonlyMap<string, Cbor>);
+  change(mso);
+  const payload = embed(encodeCbor(mso)).whole;
+  const signature = signBytes(sigStructure(signed.protectedBytes, payload), issuer);
+  return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...signed, payload, signature })]]);
+}
+
+function itemsOf(issuerSigned: CborMap): readonly EncodedCbor[] {
+  return (issuerSigned.get('nameSpaces') as CborMap).get(NAMESPACE) as readonly EncodedCbor[];
+}
+
+function withItems(issuerSigned: CborMap, items: readonly Cbor[]): CborMap {
+  return new Map([...issuerSigned, ['nameSpaces', { [NAMESPACE]: items }]]);
+}
+
+describe('An mdoc', () => {
+  before(async () => {
+    certificates = await makeCertificates();
+  });
+
+  it('is issued, presented and accepted', () => {
+    const checked = check(present(issue()));
+    expect(checked.namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+    expect(checked.docType).to.equal(DOC_TYPE);
+    expect(checked.issuer.subject).to.equal('CN=Signer');
+    expect(checked.statusReference).to.deep.equal(STATUS);
+    expect(checked.holderKey).to.deep.equal(holder.jwk);
+    expect(checked.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
+  });
+
+  it('is accepted when only some elements are shown, or none', () => {
+    const issued = issue();
+    const [first] = itemsOf(issued);
+    const checked = check(present(withItems(issued, first === undefined ? [] : [first])));
+    expect(Object.keys(checked.namespaces[NAMESPACE] ?? {})).to.have.length(1);
+    const { namespaces } = check(present(new Map([['issuerAuth', issued.get('issuerAuth')]])));
+    expect(namespaces).to.deep.equal({});
+  });
+
+  it('hashes the bytes it sends, under numbers that tell no order', () => {
+    const orders = new Set<string>();
+    for (let round = 0; round < 20; round++) {
+      const prepared = prepareMdoc(contents());
+      const outer = decodeCbor(prepared.payload) as EncodedCbor;
+      const mso = decodeCbor(outer.content) as CborMap;
+      const digests = (mso.get('valueDigests') as CborMap).get(NAMESPACE) as CborMap;
+      const ids = (prepared.nameSpaces.get(NAMESPACE) ?? []).map((item) => {
+        const id = (decodeCbor(item.content) as CborMap).get('digestID') as number;
+        expect((digests.get(id) as Buffer).equals(hash('sha256', item.whole, 'buffer'))).to.equal(true);
+        return id;
+      });
+      expect(ids.toSorted((a, b) => a - b)).to.deep.equal([0, 1, 2, 3, 4, 5]);
+      orders.add(ids.join());
+    }
+    expect(orders.size).to.be.greaterThan(10);
+  });
+
+  it('draws 32 fresh bytes for each element', () => {
+    const random = [...itemsOf(issue()), ...itemsOf(issue())].map(
+      (item) => (decodeCbor(item.content) as CborMap).get('random') as Buffer,
+    );
+    expect(random.every((bytes) => bytes.length === 32)).to.equal(true);
+    expect(new Set(random.map((bytes) => bytes.toString('hex'))).size).to.equal(12);
+  });
+
+  it('is written in one form only', () => {
+    const prepared = prepareMdoc(contents());
+    const bytes = Buffer.from(sealMdoc(prepared, Buffer.alloc(64)), 'base64url');
+    expect(encodeCbor(decodeCbor(bytes)).equals(bytes)).to.equal(true);
+    const { content } = decodeCbor(prepared.payload) as EncodedCbor;
+    expect(encodeCbor(decodeCbor(content)).equals(content)).to.equal(true);
+  });
+
+  it('is not issued with times out of order or a key that it cannot hold', () => {
+    const { validity } = contents();
+    const late = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
+    const { y: _, ...half } = holder.jwk;
+    for (const changes of [{ validity: late }, { holderKey: half }]) {
+      expect(() => prepareMdoc(contents(changes)))
+        .to.throw(Failure)
+        .with.property('code', 'invalid_input');
+    }
+  });
+
+  it('binds keys of other curves, too, and then wants their algorithm', () => {
+    const key = makeKey('P-384');
+    const issued = issue({ holderKey: key.jwk });
+    expect(outcomeOf(() => check(present(issued)))).to.equal('device_alg');
+  });
+});
+
+describe('A DeviceResponse', () => {
+  before(async () => {
+    certificates ??= await makeCertificates();
+  });
+
+  it('is refused after the change of any byte', function () {
+    this.timeout(60_000);
+    const good = Buffer.from(present(issue()), 'base64url');
+    const accepted = new Set<number>();
+    for (let at = 0; at < good.length; at++) {
+      for (const change of [0x01, 0x20, 0x80]) {
+        const bad = Buffer.from(good);
+        bad[at] = (bad[at] ?? 0) ^ change;
+        const text = bad.toString('base64url');
+        if (outcomeOf(() => check(text)) !== 'accepted') continue;
+        accepted.add(at);
+        const { namespaces } = check(text);
+        // A wallet may show less, and never other things.
+        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+      }
+    }
+    // Signed by nobody: the minor version of the response, and whether there are namespaces at all.
+    const version = good.indexOf('1.0', 'latin1') + 2;
+    const label = good.indexOf(Buffer.concat([encodeCbor('nameSpaces'), Buffer.from([0xa1])])) + 1;
+    const members = Array.from({ length: 'nameSpaces'.length }, (_, index) => label + index);
+    expect([...accepted]).to.deep.equal([version, ...members]);
+  });
+
+  it('is refused when cut anywhere', () => {
+    const good = present(issue());
+    for (let length = 0; length < good.length; length += 7) {
+      expect(outcomeOf(() => check(good.slice(0, length)))).to.equal('malformed');
+    }
+  });
+
+  it('is read in indefinite lengths, too', () => {
+    const text = present(issue());
+    const bytes = Buffer.from(text, 'base64url');
+    expect(bytes[0]).to.equal(0xa3);
+    const open = Buffer.concat([Buffer.from([0xbf]), bytes.subarray(1), Buffer.from([0xff])]);
+    expect(outcomeOf(() => check(open.toString('base64url')))).to.equal('accepted');
+  });
+
+  it('may carry what the device was allowed to sign, apart from what the issuer signed', () => {
+    const own = { [NAMESPACE]: { family_name: 'Other' }, 'org.example.tx': { amount: 5 } };
+    const allow = (keyAuthorizations: Cbor) =>
+      resign(issue(), (mso) => {
+        mso.set(
+          'deviceKeyInfo',
+          new Map([...(mso.get('deviceKeyInfo') as CborMap), ['keyAuthorizations', keyAuthorizations]]),
+        );
+      });
+    const both = { nameSpaces: [NAMESPACE], dataElements: { 'org.example.tx': ['amount'] } };
+    const checked = check(present(allow(both), { nameSpaces: own }));
+    expect(checked.deviceSigned).to.deep.equal(own);
+    expect(checked.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
+    for (const less of [
+      {},
+      { nameSpaces: [NAMESPACE] },
+      { ...both, dataElements: { 'org.example.tx': ['tax'] } },
+    ]) {
+      expect(outcomeOf(() => check(present(allow(less), { nameSpaces: own })))).to.equal('key_authorization');
+    }
+    for (const broken of [[], { nameSpaces: 'x' }, { dataElements: [] }]) {
+      expect(outcomeOf(() => check(present(allow(broken))))).to.equal('malformed');
+    }
+  });
+
+  it('is refused for what its wallet did wrong', () => {
+    const issued = issue();
+    const mac = [Buffer.from('a10105', 'hex'), new Map(), null, Buffer.alloc(32)];
+    // biome-ignore format: a table
+    const cases: readonly (readonly [string, string])[] = [
+      [present(issued, { key: makeKey() }), 'device_signature'],
+      [present(issued, { payload: Buffer.from('p') }), 'malformed'],
+      [present(issued, { auth: {} }), 'device_auth_missing'],
+      [present(issued, { auth: { deviceMac: mac } }), 'device_alg'],
+      [present(issued, {}, { version: '2.0' }), 'unsupported_version'],
+      [present(issued, {}, { version: 1 }), 'malformed'],
+      [present(issued, {}, { status: 11 }), 'response_status'],
+      [present(issued, {}, { status: '0' }), 'response_status'],
+      [present(issued, {}, { zkDocuments: [] }), 'malformed'],
+      [present(issued, {}, { documents: 1 }), 'malformed'],
+      [present(issued, {}, { documents: [1] }), 'malformed'],
+      [present(withItems(issued, [])), 'malformed'],
+      [present(withItems(issued, [1])), 'malformed'],
+      [present(withItems(issued, [embed(encodeCbor(1))])), 'malformed'],
+    ];
+    for (const [text, reason] of cases) expect(outcomeOf(() => check(text))).to.equal(reason);
+    expect(outcomeOf(() => check(present(issued), { transcript: encodeCbor([null, null, null]) }))).to.equal(
+      'device_signature',
+    );
+  });
+
+  it('tolerates errors that the wallet reports, and documents it says it lacks', () => {
+    const text = present(issue(), {}, { documentErrors: [{ 'org.example.other': 0 }] });
+    expect(outcomeOf(() => check(text))).to.equal('accepted');
+  });
+});
+
+describe('The security object of an mdoc', () => {
+  before(async () => {
+    certificates ??= await makeCertificates();
+  });
+
+  const time = (text: string) => new Tagged(0, text);
+  const validity = (changes: Record<string, Cbor>) => (mso: Map<string, Cbor>) =>
+    mso.set('validityInfo', new Map([...(mso.get('validityInfo') as CborMap), ...Object.entries(changes)]));
+  const replace = (name: string, value: Cbor) => (mso: Map<string, Cbor>) => mso.set(name, value);
+  // biome-ignore format: a table
+  const CASES: readonly (readonly [string, (mso: Map<string, Cbor>) => unknown, string])[] = [
+    ['a later minor version', replace('version', '1.1'), 'accepted'],
+    ['another version', replace('version', '2.0'), 'unsupported_version'],
+    ['no version', (mso) => mso.delete('version'), 'malformed'],
+    ['an old hash', replace('digestAlgorithm', 'SHA-1'), 'unsupported_hash'],
+    ['another hash than was used', replace('digestAlgorithm', 'SHA-384'), 'digest_mismatch'],
+    ['another type', replace('docType', 'org.example.other'), 'doctype_mismatch'],
+    ['no digests', replace('valueDigests', {}), 'digest_mismatch'],
+    ['digests of another form', replace('valueDigests', []), 'malformed'],
+    ['no key', replace('deviceKeyInfo', {}), 'holder_key_missing'],
+    ['an end within the skew', validity({ validUntil: time('2027-01-15T07:59:01Z') }), 'accepted'],
+    ['an end beyond the skew', validity({ validUntil: time('2027-01-15T07:59:00Z') }), 'credential_expired'],
+    ['a beginning within the skew', validity({ validFrom: time('2027-01-15T08:01:00Z') }), 'accepted'],
+    ['a beginning beyond the skew', validity({ validFrom: time('2027-01-15T08:01:01Z') }), 'credential_not_yet_valid'],
+    ['a signature of the future', validity({ signed: time('2027-01-15T08:01:01Z') }), 'credential_not_yet_valid'],
+    ['a signature before its certificate', validity({ signed: time('2025-12-31T23:59:59Z') }), 'signed_outside_certificate'],
+    ['an expected update', validity({ expectedUpdate: time('2027-06-01T00:00:00Z') }), 'accepted'],
+    ['a time without tag', validity({ signed: '2027-01-01T00:00:00Z' }), 'malformed'],
+    ['a time with fractions', validity({ signed: time('2027-01-01T00:00:00.000Z') }), 'malformed'],
+    ['a time with an offset', validity({ signed: time('2027-01-01T00:00:00+00:00') }), 'malformed'],
+    ['a time that no clock shows', validity({ signed: time('2027-01-01T25:00:00Z') }), 'malformed'],
+    ['no status', (mso) => mso.delete('status'), 'accepted'],
+    ['a status of another kind', replace('status', { identifier_list: { id: Buffer.from('1'), uri: 'u' } }), 'status_invalid'],
+    ['a status with a negative index', replace('status', { status_list: { idx: -1, uri: 'https://a' } }), 'status_invalid'],
+  ];
+  for (const [what, change, expected] of CASES) {
+    it(`${expected === 'accepted' ? 'may have' : 'is refused for'} ${what}`, () => {
+      expect(outcomeOf(() => check(present(resign(issue(), change))))).to.equal(expected);
+    });
+  }
+
+  it('is refused for items that do not have their form, though signed', () => {
+    const good = { digestID: 0, random: Buffer.alloc(16), elementIdentifier: 'a', elementValue: 1 };
+    const { elementValue: _, ...without } = good;
+    const cases: readonly (readonly [Cbor, string])[] = [
+      [good, 'accepted'],
+      [{ ...good, random: Buffer.alloc(15) }, 'malformed'],
+      [{ ...good, digestID: -1 }, 'malformed'],
+      [{ ...good, digestID: 2 ** 31 }, 'malformed'],
+      [{ ...good, elementIdentifier: '__proto__' }, 'malformed'],
+      [{ ...good, elementValue: new Map([[1, 1]]) }, 'malformed'],
+      [without, 'malformed'],
+    ];
+    for (const [content, expected] of cases) {
+      const item = embed(encodeCbor(content));
+      const digests = { [NAMESPACE]: new Map([[0, hash('sha256', item.whole, 'buffer')]]) };
+      const issued = resign(withItems(issue(), [item]), replace('valueDigests', digests));
+      expect(outcomeOf(() => check(present(issued)))).to.equal(expected);
+    }
+  });
+});
+
+describe('A document signer', () => {
+  it('is known by validity and usage', () => {
+    const signer = readDocumentSigner(certificates.leaf);
+    expect(signer).to.deep.equal({
+      notBefore: new Date('2026-01-01T00:00:00Z'),
+      notAfter: new Date('2036-01-01T00:00:00Z'),
+      usages: { critical: true, oids: [USAGE] },
+    });
+    expect(() => checkDocumentSigner(signer, USAGE)).to.not.throw();
+    expect(outcomeOf(() => checkDocumentSigner(signer, '1.2.3'))).to.equal('certificate_profile');
+    expect(outcomeOf(() => checkDocumentSigner(readDocumentSigner(certificates.root), USAGE))).to.equal(
+      'certificate_profile',
+    );
+    expect(outcomeOf(() => readDocumentSigner('AAAA'))).to.equal('issuer_key_unresolved');
+  });
+});

@@ -1,0 +1,196 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { checkMdoc, type ExpectedMdoc } from '../../application/steps/check-mdoc.ts';
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
+import { toJson } from '../../domain/formats/cbor/to-json.ts';
+import { EncodedCbor } from '../../domain/formats/cbor/values.ts';
+import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { readStatusListClaims } from '../../domain/status-lists/token.ts';
+import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+
+type Vectors = {
+  readonly now: number;
+  readonly docType: string;
+  readonly trust_anchors: readonly string[];
+  readonly vectors: readonly {
+    readonly name: string;
+    readonly device_response: string;
+    readonly transcript: string;
+    readonly expect: string;
+    readonly elements?: Readonly<Record<string, JsonObject>>;
+  }[];
+};
+type Transcripts = {
+  readonly vectors: readonly { readonly name: string; readonly session_transcript_hex: string }[];
+};
+type StatusListVectors = {
+  readonly tokens: {
+    readonly public_key_jwk: PublicJwk;
+    readonly cwt: { readonly hex: string };
+    readonly referenced_cwt: { readonly hex: string };
+  };
+};
+
+function read<T>(name: string): T {
+  return JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as T;
+}
+
+const vectors = read<Vectors>('mdoc.json');
+const transcripts = read<Transcripts>('session-transcript.json');
+const { tokens } = read<StatusListVectors>('status-list.json');
+const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
+const anchors = vectors.trust_anchors.map((certificate) => ({ certificate }));
+
+/** Cases whose outcome the protocols leave to us, and what we decided. */
+const DECIDED: Readonly<Record<string, string>> = {
+  // ISO/IEC 18013-5 section 9.1.2.4 has one place for it.
+  'x5chain in protected header only': 'issuer_key_unresolved',
+  'x5chain leaf without mdoc EKU': 'certificate_profile',
+  'issuerAuth tagged 18': 'accept',
+  // The signature covers the tag, and it is looked at first.
+  'MSO not tag 24': 'issuer_signature',
+};
+
+function outcomeOf(check: () => unknown): string {
+  try {
+    check();
+    return 'accept';
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+}
+
+function transcriptOf(name: string): Buffer {
+  const found = transcripts.vectors.find((vector) => vector.name === name);
+  if (found === undefined) throw new Error(`no transcript ${name}`);
+  return Buffer.from(found.session_transcript_hex, 'hex');
+}
+
+type Vector = Vectors['vectors'][number];
+
+function expectedOf(one: Vector): ExpectedMdoc {
+  return {
+    now: new Date(vectors.now * 1000),
+    transcript: transcriptOf(one.transcript),
+    docType: vectors.docType,
+    anchors,
+    holderBinding: true,
+    issuerAlgorithms: ['ES256'],
+    deviceAlgorithms: ['ES256'],
+  };
+}
+
+function check(one: Vector, changes: Partial<ExpectedMdoc> = {}) {
+  const expected = { ...expectedOf(one), signerUsage: MDL_DOCUMENT_SIGNER, ...changes };
+  return checkMdoc(ports, one.device_response, expected);
+}
+
+function named(name: string): Vector {
+  const one = vectors.vectors.find((vector) => vector.name === name);
+  if (one === undefined) throw new Error(`no vector ${name}`);
+  return one;
+}
+
+describe('mdoc presentation vectors', () => {
+  for (const one of vectors.vectors) {
+    const expected = DECIDED[one.name] ?? one.expect;
+    it(`${expected === 'accept' ? 'accepts' : `refuses as ${expected}`}: ${one.name}`, () => {
+      expect(outcomeOf(() => check(one))).to.equal(expected);
+      if (one.elements !== undefined) expect(check(one).namespaces).to.deep.equal(one.elements);
+    });
+  }
+
+  it('accepts a signer without the usage where the ecosystem demands none', () => {
+    const one = named('x5chain leaf without mdoc EKU');
+    expect(outcomeOf(() => checkMdoc(ports, one.device_response, expectedOf(one)))).to.equal('accept');
+  });
+
+  it('accepts a document without deviceSigned where no holder binding is demanded', () => {
+    const checked = check(named('deviceSigned missing'), { holderBinding: false });
+    expect(checked.holderKey).to.equal(undefined);
+    expect(checked.deviceSigned).to.deep.equal({});
+  });
+
+  it('checks a device signature that nobody demanded', () => {
+    for (const [name, reason] of [
+      ['device signature by another key', 'device_signature'],
+      ['deviceAuth empty', 'device_auth_missing'],
+    ] as const) {
+      expect(outcomeOf(() => check(named(name), { holderBinding: false }))).to.equal(reason);
+    }
+  });
+
+  it('keeps what only the device vouches for apart', () => {
+    const checked = check(named('valid with device-signed elements'));
+    expect(Object.keys(checked.namespaces)).to.deep.equal(['org.iso.18013.5.1']);
+    expect(Object.keys(checked.deviceSigned)).to.deep.equal(['org.example.tx']);
+  });
+
+  it('refuses another type and algorithms that were not offered', () => {
+    const one = named('valid direct_post.jwt');
+    expect(outcomeOf(() => check(one, { docType: 'org.example.other' }))).to.equal('doctype_mismatch');
+    expect(outcomeOf(() => check(one, { issuerAlgorithms: ['ES384'] }))).to.equal('issuer_alg');
+    expect(outcomeOf(() => check(one, { deviceAlgorithms: ['ES384'] }))).to.equal('device_alg');
+    expect(outcomeOf(() => check(one, { anchors: [] }))).to.equal('untrusted_chain');
+  });
+});
+
+describe('mdoc item vector', () => {
+  const ITEM =
+    'd8185856a4686469676573744944076672616e646f6d507879c25169fdd0bf428a1d92199e286071656c656d656e744964656e' +
+    '7469666965726b66616d696c795f6e616d656c656c656d656e7456616c7565674e7967c3a57264';
+
+  it('keeps the bytes that the digest covers', () => {
+    const item = decodeCbor(Buffer.from(ITEM, 'hex'));
+    expect(item).to.be.instanceOf(EncodedCbor);
+    if (!(item instanceof EncodedCbor)) return;
+    expect(hash('sha256', item.whole)).to.equal(
+      'b01ce9c654eb1a812acf7ae883640a995cde2b8d50b6250bfd4d635d4938e643',
+    );
+    expect(toJson(decodeCbor(item.content))).to.deep.include({ digestID: 7, elementValue: 'Nygård' });
+  });
+});
+
+describe('status list token in CWT form', () => {
+  const uri = 'https://example.com/statuslists/1';
+  const now = new Date(1_700_000_000_000);
+
+  it('reads the claims and verifies the signature of the example', () => {
+    const token = openStatusListCwt(Buffer.from(tokens.cwt.hex, 'hex'));
+    expect(token.algorithm).to.equal('ES256');
+    expect(ports.signatures.verify(tokens.public_key_jwk, token.toVerify, token.signature)).to.equal(true);
+    expect(readStatusListClaims(token.payload, uri, now)).to.deep.equal({
+      bits: 1,
+      lst: Buffer.from('78dadbb918000217015d', 'hex').toString('base64url'),
+      iat: 1_686_920_170,
+      exp: 2_291_720_170,
+      ttl: 43_200,
+    });
+  });
+
+  it('refuses a token of another kind, untagged, cut or changed', () => {
+    const bytes = Buffer.from(tokens.cwt.hex, 'hex');
+    for (const other of [
+      Buffer.from(tokens.referenced_cwt.hex, 'hex'),
+      bytes.subarray(1),
+      bytes.subarray(0, -1),
+      Buffer.concat([Buffer.from([0xd8, 61]), bytes]),
+      Buffer.from(tokens.cwt.hex.replace('d28458', 'd18458'), 'hex'),
+      Buffer.from(tokens.cwt.hex.replace('a2012610', 'a2010510'), 'hex'),
+      Buffer.from(tokens.cwt.hex.replace('636c7374', '636c7375'), 'hex'),
+    ]) {
+      expect(outcomeOf(() => openStatusListCwt(other))).to.equal('status_invalid');
+    }
+    const changed = openStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
+    expect(ports.signatures.verify(tokens.public_key_jwk, changed.toVerify, changed.signature)).to.equal(
+      false,
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
+import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import { EncodedCbor } from '../../domain/formats/cbor/values.ts';
+import { protectedHeaderOf, sigStructure } from '../../domain/formats/cose/sign1.ts';
+import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth.ts';
+import {
+  dcApiTranscript,
+  interactiveTranscript,
+  redirectTranscript,
+} from '../../domain/formats/mdoc/session-transcript.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+
+type Vector = {
+  readonly name: string;
+  readonly kind: 'redirect' | 'dc_api' | 'interactive_authorization';
+  readonly client_id?: string;
+  readonly origin?: string;
+  readonly endpoint?: string;
+  readonly nonce: string;
+  readonly response_or_redirect_uri?: string;
+  readonly encryption_jwk: PublicJwk | null;
+  readonly session_transcript_hex: string;
+};
+type Vectors = {
+  readonly vectors: readonly Vector[];
+  readonly must_not_equal: readonly {
+    readonly name: string;
+    readonly base: string;
+    readonly session_transcript_hex: string;
+  }[];
+  readonly device_authentication: {
+    readonly session_transcript: string;
+    readonly docType: string;
+    readonly device_name_spaces_bytes_hex: string;
+    readonly device_authentication_hex: string;
+    readonly device_authentication_bytes_hex: string;
+    readonly protected_hex: string;
+    readonly sig_structure_hex: string;
+  };
+};
+
+const vectors = JSON.parse(
+  readFileSync(new URL('session-transcript.json', import.meta.url), 'utf8'),
+) as Vectors;
+
+function build(vector: Vector): Buffer {
+  const { kind, nonce, origin = '', endpoint = '', client_id: clientId = '' } = vector;
+  const encryption = { nonce, encryptionKey: vector.encryption_jwk ?? undefined };
+  if (kind === 'dc_api') return dcApiTranscript({ ...encryption, origin });
+  if (kind === 'interactive_authorization') return interactiveTranscript({ ...encryption, endpoint });
+  return redirectTranscript({ ...encryption, clientId, responseUri: vector.response_or_redirect_uri ?? '' });
+}
+
+function named(name: string): Vector {
+  const vector = vectors.vectors.find((one) => one.name === name);
+  if (vector === undefined) throw new Error(`no vector ${name}`);
+  return vector;
+}
+
+describe('session transcript vectors', () => {
+  for (const vector of vectors.vectors) {
+    it(`builds ${vector.name}`, () => {
+      expect(build(vector).toString('hex')).to.equal(vector.session_transcript_hex);
+    });
+  }
+
+  for (const wrong of vectors.must_not_equal) {
+    it(`does not build ${wrong.name}`, () => {
+      expect(build(named(wrong.base)).toString('hex')).to.not.equal(wrong.session_transcript_hex);
+    });
+  }
+
+  // Each wrong transcript is what its mistake gives, so the difference is the mistake and nothing else.
+  it('knows the mistakes', () => {
+    const post = named('spec-direct_post.jwt');
+    const api = named('spec-dc_api.jwt');
+    const mistakes: Readonly<Record<string, Buffer>> = {
+      'prefix-dropped': build({ ...post, client_id: post.client_id?.replace('x509_san_dns:', '') ?? '' }),
+      'thumbprint-null-though-encrypted': build({ ...post, encryption_jwk: null }),
+      'dcapi-origin-prefixed': build({ ...api, origin: `origin:${api.origin}` }),
+      'dcapi-trailing-slash': build({ ...api, origin: `${api.origin}/` }),
+    };
+    for (const [name, built] of Object.entries(mistakes)) {
+      const wrong = vectors.must_not_equal.find((one) => one.name === name);
+      expect(built.toString('hex'), name).to.equal(wrong?.session_transcript_hex);
+    }
+  });
+
+  it('builds what a device signs', () => {
+    const expected = vectors.device_authentication;
+    const nameSpaces = decodeCbor(Buffer.from(expected.device_name_spaces_bytes_hex, 'hex'));
+    expect(nameSpaces).to.be.instanceOf(EncodedCbor);
+    if (!(nameSpaces instanceof EncodedCbor)) return;
+    const transcript = build(named(expected.session_transcript));
+    const bytes = deviceAuthenticationBytes(transcript, expected.docType, nameSpaces);
+    expect(bytes.toString('hex')).to.equal(expected.device_authentication_bytes_hex);
+    const inner = decodeCbor(bytes);
+    expect(inner instanceof EncodedCbor && inner.content.toString('hex')).to.equal(
+      expected.device_authentication_hex,
+    );
+    const protectedBytes = protectedHeaderOf('ES256');
+    expect(protectedBytes.toString('hex')).to.equal(expected.protected_hex);
+    expect(sigStructure(protectedBytes, bytes).toString('hex')).to.equal(expected.sig_structure_hex);
+    expect(encodeCbor(nameSpaces).toString('hex')).to.equal(expected.device_name_spaces_bytes_hex);
+  });
+});
