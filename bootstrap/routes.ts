@@ -5,7 +5,6 @@ import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
 import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
-import { buildOpenApi } from '../adapters/http/openapi.ts';
 import type { Route } from '../adapters/http/route.ts';
 import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
 import { ServiceRoutes } from '../adapters/http/service/service.routes.ts';
@@ -43,7 +42,11 @@ export function collectRoutes(container: Container): readonly Route[] {
     (family) => container.get<{ routes: readonly Route[] }>(family).routes,
   );
   const { publicUrl, version } = settings;
-  const document = () => buildOpenApi(routes, { publicUrl, version });
+  // Loaded when somebody asks for the document: an idle process can do without what builds it.
+  const document = async () => {
+    const { buildOpenApi } = await import('../adapters/http/openapi.ts');
+    return buildOpenApi(routes, { publicUrl, version });
+  };
   routes.push(...new DocumentationRoutes({ document, settings }).routes);
   return routes;
 }

@@ -1,8 +1,17 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import type { Ajv2020 } from 'ajv/dist/2020.js';
+import type addFormats from 'ajv-formats';
 import { type CompiledSchema, SchemaValidator } from '../../application/ports/schema-validator.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+
+/** Loaded with the first schema: many tenants have none, and the compiler is a large part of an idle process. */
+function loadCompiler(): { Compiler: typeof Ajv2020; formats: typeof addFormats.default } {
+  const require = createRequire(import.meta.url);
+  const { Ajv2020: Compiler } = require('ajv/dist/2020.js') as { Ajv2020: typeof Ajv2020 };
+  const formats = require('ajv-formats') as typeof addFormats;
+  return { Compiler, formats: formats.default };
+}
 
 /** A schema compiles to code, so its size bounds the work. */
 const MAX_SCHEMA_LENGTH = 200_000;
@@ -16,8 +25,9 @@ export class AjvSchemaValidator extends SchemaValidator {
       throw invalidInput('schema', `the schema is longer than ${MAX_SCHEMA_LENGTH} characters`);
     }
     // One instance per schema: identifiers of one customer's schema must not meet another's.
-    const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true, logger: false });
-    addFormats.default(ajv);
+    const { Compiler, formats } = loadCompiler();
+    const ajv = new Compiler({ strict: false, allErrors: false, validateFormats: true, logger: false });
+    formats(ajv);
     try {
       const validate = ajv.compile(schema);
       return (document) => {

@@ -13,7 +13,7 @@ const common = { tag: 'Service', surface: 'document', access: 'public', method: 
 
 type UseCases = {
   /** The OpenAPI document; asked for at the first request, when all routes are known. */
-  readonly document: () => object;
+  readonly document: () => Promise<object>;
   readonly settings: ServiceSettings;
 };
 
@@ -31,8 +31,8 @@ export class DocumentationRoutes extends Routes {
         path: '/openapi.json',
         summary: 'This description (OpenAPI 3.1)',
         responses: { 200: z.record(z.string(), z.unknown()) },
-        handle: () => {
-          this.#document ??= Buffer.from(JSON.stringify(document()));
+        handle: async () => {
+          this.#document ??= Buffer.from(JSON.stringify(await document()));
           return { status: 200, text: this.#document, contentType: 'application/json', headers: CACHED };
         },
       }),
