@@ -232,6 +232,8 @@ export type Beats = {
     now: Date,
   ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
   issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
+  /** Head and what a session issued in one read; the record outlives the session. */
+  readIssued(sessionId: SessionId): Promise<{ head: TenantHead; batches: IssuedBatch[] } | undefined>;
 
   /**
    * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.

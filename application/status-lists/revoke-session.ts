@@ -42,20 +42,18 @@ export class RevokeSession {
   async execute(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number> {
     const { store, clock, eventBus } = this.#ports;
     const beats = store.beats(unconfirmed.tenantId);
-    const read = await beats.readSession(revocation.sessionId as SessionId);
-    const caller = confirmed(unconfirmed, read?.head);
-    const session = read?.session;
-    if (session === undefined || session.kind !== 'issuance')
-      throw new Failure('not_found', 'there is no such session');
-    try {
-      assertMayUse(caller.allowedIssuanceConfigs, session.configurationIds);
-    } catch (error) {
-      throw new Failure('not_found', 'there is no such session', { cause: error });
-    }
-    const wanted = revocation.credentialConfigurationId;
-    const batches = (await beats.issuedBatches(session.id)).filter(
-      (batch) => wanted === undefined || batch.credentialConfigurationId === wanted,
+    const sessionId = revocation.sessionId as SessionId;
+    // What was issued is kept longer than the session, so a credential can be revoked as long as it lives.
+    const issued = await beats.readIssued(sessionId);
+    const caller = confirmed(unconfirmed, issued?.head);
+    const all = issued?.batches ?? [];
+    if (all.length === 0) await this.#assertKnown(caller, sessionId);
+    assertVisible(
+      caller,
+      all.map((batch) => batch.credentialConfigurationId),
     );
+    const wanted = revocation.credentialConfigurationId;
+    const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
     const changes: StatusChange[] = [];
     for (const { statusListId, firstCounter, count } of batches) {
       if (statusListId === null || firstCounter === null) continue;
@@ -77,10 +75,30 @@ export class RevokeSession {
     return changes.length;
   }
 
+  /** @throws Failure `not_found` unless there is such a session that the caller may know of. */
+  async #assertKnown(caller: TenantCaller, id: SessionId): Promise<void> {
+    const session = await this.#ports.store.beats(caller.tenantId).findSession(id);
+    if (session?.kind !== 'issuance') throw unknown();
+    assertVisible(caller, session.configurationIds);
+  }
+
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
     const list = (await caller.view.statusLists()).find((candidate) => candidate.id === id);
     if (list === undefined)
       throw new Failure('conflict', 'the status list of this credential does not exist any more');
     return list;
+  }
+}
+
+function unknown(): Failure {
+  return new Failure('not_found', 'there is no such session');
+}
+
+/** A restricted client does not learn of sessions beyond its configurations. */
+function assertVisible(caller: TenantCaller, configurationIds: readonly string[]): void {
+  try {
+    assertMayUse(caller.allowedIssuanceConfigs, configurationIds);
+  } catch {
+    throw unknown();
   }
 }

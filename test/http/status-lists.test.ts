@@ -210,6 +210,11 @@ describe('status lists through HTTP', () => {
     expect(await statuses()).to.deep.equal([0, 1]);
     expect((await revoke(tenant, { sessionId: offer.session, status: 1 })).body.changed).to.equal(2);
     expect(await statuses()).to.deep.equal([1, 1]);
+    const removed = await service.call('DELETE', `/session/${offer.session}`, { token: tenant.token });
+    expect(removed.status).to.equal(200);
+    const reinstated = await revoke(tenant, { sessionId: offer.session, status: 0 });
+    expect(reinstated.body.changed, 'the credential lives longer than its session').to.equal(2);
+    expect(await statuses()).to.deep.equal([0, 0]);
   });
 
   it('are opened anew when the last one is full, and both resolve and are listed', async () => {

@@ -16,6 +16,7 @@ type WalletBeats = Pick<
   | 'recordIssuance'
   | 'issueAtOnce'
   | 'issuedBatches'
+  | 'readIssued'
 >;
 
 type Issued = NonNullable<Awaited<ReturnType<Beats['recordIssuance']>>>;
@@ -38,6 +39,10 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     status !== 'expired' &&
     status !== 'failed' &&
     batches.list(tenantId, ({ sessionId }) => sessionId === id).length < MAX_ISSUANCES;
+  const batchesOf = (sessionId: string) =>
+    batches
+      .list(tenantId, (batch) => batch.sessionId === sessionId)
+      .sort((a, b) => a.issuedAt.getTime() - b.issuedAt.getTime() || (a.id < b.id ? -1 : 1));
   const issue: (...parameters: Parameters<Beats['recordIssuance']>) => Issued | undefined = (
     sessionId,
     batch,
@@ -117,11 +122,11 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         const issued = issue(sessionId, batch, bit, completeMask, now);
         return issued && { status: issued.status, changed: issued.changed };
       }),
-    issuedBatches: (sessionId) =>
-      pass(() =>
-        batches
-          .list(tenantId, (batch) => batch.sessionId === sessionId)
-          .sort((a, b) => a.issuedAt.getTime() - b.issuedAt.getTime() || (a.id < b.id ? -1 : 1)),
-      ),
+    readIssued: (sessionId) =>
+      pass(() => {
+        const head = state.head(tenantId);
+        return head === undefined ? undefined : { head, batches: batchesOf(sessionId) };
+      }),
+    issuedBatches: (sessionId) => pass(() => batchesOf(sessionId)),
   };
 }

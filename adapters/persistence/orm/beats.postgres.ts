@@ -13,6 +13,7 @@ import {
   readBatch,
   readGrant,
   readHead,
+  readIssued,
   readSession,
   readStatusList,
   SESSION_COLUMNS,
@@ -377,6 +378,9 @@ export function postgresBeats(
     },
     async issuedBatches(sessionId) {
       return (await all(shared.ISSUED_BATCHES, sessionId)).map(readBatch);
+    },
+    async readIssued(sessionId) {
+      return readIssued(await all(shared.READ_ISSUED, sessionId));
     },
     async claimResponse(id, now) {
       return (await one(shared.CLAIM_RESPONSE, id, now.getTime())) !== undefined;

@@ -14,6 +14,7 @@ import {
   readBatch,
   readGrant,
   readHead,
+  readIssued,
   readSession,
   readStatusList,
   SESSION_COLUMNS,
@@ -305,6 +306,8 @@ export function sqliteBeats(
       }),
     issuedBatches: (sessionId) =>
       sql.single((run) => run.all(shared.ISSUED_BATCHES, tenantId, sessionId).map(readBatch)),
+    readIssued: (sessionId) =>
+      sql.single((run) => readIssued(run.all(shared.READ_ISSUED, tenantId, sessionId))),
     claimResponse: (id, now) =>
       sql.single((run) => first(run, shared.CLAIM_RESPONSE, id, now.getTime()) !== undefined),
     recordOutcome: (session, event, outcome, now) =>

@@ -104,6 +104,13 @@ export function readBatch(row: Row): IssuedBatch {
   };
 }
 
+/** Rows that carry the head each; one without a batch when nothing was issued. */
+export function readIssued(rows: readonly Row[]) {
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  return { head: readHead(first), batches: rows.filter((row) => row['id'] !== null).map(readBatch) };
+}
+
 export function statusSecretPlace(tenantId: string, id: string): string {
   return `status_lists/secret/${tenantId}/${id}`;
 }

@@ -63,6 +63,12 @@ export const ISSUED_BATCHES = statement(
   'select * from issued_batches where tenant_id = $1 and session_id = $2 order by issued_at, id',
 );
 
+export const READ_ISSUED = statement(
+  'read_issued',
+  `select ${HEAD}, b.* from tenants t left join issued_batches b on b.tenant_id = t.id and b.session_id = $2
+   where t.id = $1 order by b.issued_at, b.id`,
+);
+
 export const CLAIM_RESPONSE = statement(
   'claim_response',
   `update sessions set claimed_at = $3
