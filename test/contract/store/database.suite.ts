@@ -124,24 +124,25 @@ export function describeDatabase(
       await second.close();
     });
 
-    it('an empty database several times at once migrates it once', async function () {
-      // SQLite belongs to one process.
-      if (kind.name === 'sqlite') return this.skip();
-      const database = await kind.open();
-      if (database === undefined) return this.skip();
-      const { cipher } = open();
-      try {
-        const opened = await Promise.all(
-          [1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)),
-        );
-        for (const store of opened) await store.ping();
-        for (const store of opened) await store.close();
-        const migrations = await rawSql(database.url, (run) => run('select name from schema_migrations'));
-        expect(new Set(migrations.map(({ name }) => name)).size).to.equal(migrations.length);
-      } finally {
-        await database.drop();
-      }
-    });
+    // SQLite belongs to one process.
+    if (kind.name === 'postgres') {
+      it('an empty database several times at once migrates it once', async function () {
+        const database = await kind.open();
+        if (database === undefined) return this.skip();
+        const { cipher } = open();
+        try {
+          const opened = await Promise.all(
+            [1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)),
+          );
+          for (const store of opened) await store.ping();
+          for (const store of opened) await store.close();
+          const migrations = await rawSql(database.url, (run) => run('select name from schema_migrations'));
+          expect(new Set(migrations.map(({ name }) => name)).size).to.equal(migrations.length);
+        } finally {
+          await database.drop();
+        }
+      });
+    }
 
     it('a database that cannot be reached fails', async () => {
       const { cipher } = open();
