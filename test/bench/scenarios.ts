@@ -26,9 +26,12 @@ export const REFERENCE = { signMs: 0.049, verifyMs: 0.091 } as const;
 
 const DISCLOSURES = 16;
 
-/** Two DPoP proofs and a key proof, each with a key never seen before, an access token, a credential. */
+/**
+ * Two DPoP proofs and a key proof, each with a key never seen before; an access token, signed and verified; a
+ * credential. With the reference's costs this is its 0.57 ms.
+ */
 const issuance = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
-  3 * (verifyMs + importMs) + 2 * signMs + DISCLOSURES * hashMs;
+  3 * (verifyMs + importMs) + verifyMs + 2 * signMs + DISCLOSURES * hashMs;
 
 /** A request object, a fresh encryption key, a decryption, issuer and holder. */
 const verification = ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
