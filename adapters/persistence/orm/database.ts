@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
+import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
 import { allRows } from './rows/all.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
@@ -119,6 +120,7 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
     native.pragma('journal_mode = wal');
     native.pragma('synchronous = normal');
     native.pragma('busy_timeout = 5000');
+    surviveOnSqlite(native);
     return orm as unknown as MikroORM;
   }
   const { MikroORM: PostgresOrm } = await import('@mikro-orm/postgresql');
@@ -135,5 +137,6 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
       connectionTimeoutMillis: 10_000,
     },
   });
+  surviveOnPostgres(await orm.em.getConnection().getNativeClient());
   return orm as unknown as MikroORM;
 }
