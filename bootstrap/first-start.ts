@@ -2,17 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { GENERATED } from '../config/settings.ts';
+import { GENERATED, SettingsError } from '../config/settings.ts';
 
 export type FirstStart = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What was generated just now and is shown once; undefined at later starts. */
   readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
+  /** The client whose generated secret an earlier start left in `file`. */
+  readonly kept?: { readonly file: string; readonly clientId: string };
 };
 
 /**
  * Zero configuration: what is missing is generated once into `DATA_FOLDER/secrets.env` (mode 0600). In production
  * nothing is generated, and a missing secret stops the start.
+ * @throws SettingsError when a database is there whose master secret is lost: a new one would open nothing in it.
  */
 export function prepareFirstStart(environment: Readonly<Record<string, string | undefined>>): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment };
@@ -25,7 +28,18 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
   const missing = GENERATED.filter(
     (name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined),
   );
-  if (missing.length === 0) return { environment: merged };
+  if (missing.length === 0) {
+    const kept = known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
+    const clientId = merged['AUTH_CLIENT_ID'] ?? '';
+    return { environment: merged, ...(kept ? { kept: { file, clientId } } : {}) };
+  }
+  const database = join(folder, 'vidimus.sqlite');
+  if (missing.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
+    throw new SettingsError([
+      `MASTER_SECRET: is missing from ${file}, and without it nothing in ${database} opens; restore the file or set ` +
+        'MASTER_SECRET. To begin anew, remove the database',
+    ]);
+  }
   const values: Record<(typeof GENERATED)[number], string> = {
     MASTER_SECRET: randomBytes(48).toString('base64url'),
     AUTH_CLIENT_ID: 'root',

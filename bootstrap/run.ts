@@ -9,16 +9,19 @@ const GRACE_MS = 10_000;
 /** Reads the configuration, starts the service and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   try {
-    const { environment, generated } = prepareFirstStart(process.env);
+    const { environment, generated, kept } = prepareFirstStart(process.env);
     const settings = readSettings(environment);
-    const service = await startService(settings);
+    // Before the start, which may fail: a later one would not show the secret again.
     if (generated !== undefined) {
       process.stderr.write(
         `\nFirst start: secrets were generated and kept in ${generated.file}.\n` +
           `  AUTH_CLIENT_ID=${generated.clientId}\n  AUTH_CLIENT_SECRET=${generated.clientSecret}\n` +
           `This is shown once. The client manages tenants: POST ${settings.PUBLIC_URL}/oauth2/token\n\n`,
       );
+    } else if (kept !== undefined) {
+      process.stderr.write(`Client "${kept.clientId}"; its secret is kept in ${kept.file}.\n`);
     }
+    const service = await startService(settings);
     let stopping = false;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
@@ -41,7 +44,9 @@ export async function run(): Promise<void> {
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: unknown };
-  if (code === 'EADDRINUSE') return 'the port is taken; set PORT to another one';
+  if (code === 'EADDRINUSE') {
+    return `port ${(error as { port?: unknown }).port} is taken; set PORT to another one`;
+  }
   if (code === 'ECONNREFUSED') return 'the database does not answer; check DATABASE_URL';
   return error.message;
 }

@@ -57,9 +57,11 @@ const later = (what: string) =>
 
 export const SettingsSchema = z.object({
   NODE_ENV: z
-    .string()
+    .enum(['production', 'development', 'test'])
     .optional()
-    .describe('`production`: nothing is generated at the start, and PUBLIC_URL must be https'),
+    .describe(
+      '`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https',
+    ),
   HOST: z.string().min(1).default('0.0.0.0').describe('Address to listen on'),
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   PUBLIC_URL: publicUrl

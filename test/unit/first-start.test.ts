@@ -35,6 +35,7 @@ describe('the first start', () => {
     const text = readFileSync(file(), 'utf8');
     const second = prepareFirstStart({ DATA_FOLDER: data });
     expect(second.generated).to.equal(undefined);
+    expect(second.kept).to.deep.equal({ file: file(), clientId: 'root' });
     expect(readSettings(second.environment)).to.deep.equal(settings);
     expect(readFileSync(file(), 'utf8')).to.equal(text);
   });
@@ -71,6 +72,21 @@ describe('the first start', () => {
     expect(again.generated?.clientId).to.equal('root');
     expect(stored()).to.include({ MASTER_SECRET, AUTH_CLIENT_ID: 'root' });
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
+  });
+
+  it('refuses to make a new master secret for a database that another one sealed', () => {
+    prepareFirstStart({ DATA_FOLDER: data });
+    writeFileSync(join(data, 'vidimus.sqlite'), '');
+    for (const damaged of ['', 'AUTH_CLIENT_ID=root\n', undefined]) {
+      rmSync(file(), { force: true });
+      if (damaged !== undefined) writeFileSync(file(), damaged);
+      expect(() => prepareFirstStart({ DATA_FOLDER: data }))
+        .to.throw(SettingsError)
+        .with.property('message')
+        .that.matches(/MASTER_SECRET.*restore the file/);
+      expect(existsSync(file()) ? readFileSync(file(), 'utf8') : undefined, 'unchanged').to.equal(damaged);
+    }
+    prepareFirstStart({ DATA_FOLDER: data, MASTER_SECRET: 'a master secret of our own 0123456789' });
   });
 
   it('accepts the older name of the master secret', () => {

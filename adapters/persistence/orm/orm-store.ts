@@ -13,7 +13,7 @@ import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { RecentSessions } from './recent-sessions.ts';
-import { raiseRevision, serviceRepositories, tenantRepositories } from './repositories.ts';
+import { checkCipher, raiseRevision, serviceRepositories, tenantRepositories } from './repositories.ts';
 import { postgresSql, sqliteSql } from './sql.ts';
 
 type Hot = {
@@ -36,9 +36,18 @@ export class OrmStore extends Store {
     this.#hot = hot;
   }
 
-  /** Opens the database, migrated. */
+  /**
+   * Opens the database, migrated.
+   * @throws Error when `cipher` does not open what is stored: a service with another secret would fail every request.
+   */
   static async open(settings: DatabaseSettings, cipher: Cipher): Promise<OrmStore> {
     const orm = await openDatabase(settings);
+    try {
+      await checkCipher(orm.em.fork(), cipher);
+    } catch (error) {
+      await orm.close();
+      throw error;
+    }
     if (dialectOf(settings.url) === 'sqlite') {
       const recent = new RecentSessions();
       const sql = await sqliteSql(orm);

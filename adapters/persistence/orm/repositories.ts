@@ -181,6 +181,31 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): ServiceR
   };
 }
 
+/** Opens one sealed document; a key chain, because every tenant that seals anything has one. */
+export async function checkCipher(em: EntityManager, cipher: Cipher): Promise<void> {
+  const rows = await em
+    .getConnection()
+    .execute('select tenant_id, id, body from key_chains order by created_at limit 1');
+  const [oldest] = rows as Record<string, unknown>[];
+  if (oldest === undefined) return;
+  try {
+    cipher.open(
+      String(oldest['body']),
+      placeOf('key_chains', String(oldest['tenant_id']), String(oldest['id'])),
+    );
+  } catch (cause) {
+    throw new Error(
+      'MASTER_SECRET is not the one that sealed this database. Start with that one; after a change of the secret, ' +
+        'list the former one behind it, separated by a comma',
+      { cause },
+    );
+  }
+}
+
+function placeOf(table: string, tenantId: string, id: string): string {
+  return `${table}/body/${tenantId}/${id}`;
+}
+
 /** Whoever caches something of the tenant reads it anew after this. */
 export async function raiseRevision(em: EntityManager, tenantId: TenantId): Promise<void> {
   await em.nativeUpdate(TenantRow, { id: tenantId }, { revision: raw<number>('revision + 1') });
@@ -194,7 +219,7 @@ function documentsOf<T extends { readonly id: string }>(
   table: string,
   touched: () => void,
 ): Documents<T> {
-  const place = (id: string) => `${table}/body/${tenantId}/${id}`;
+  const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
     decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
   const columns = (document: T) => {
