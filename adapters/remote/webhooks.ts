@@ -12,7 +12,11 @@ const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES = 256 * 1024;
 
 const FAULTS: Readonly<Record<RemoteFault, { reason: WebhookFault; message: string }>> = {
-  refused_address: { reason: 'refused_address', message: 'is not an address that may be called' },
+  refused_address: {
+    reason: 'refused_address',
+    message:
+      'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
+  },
   timeout: { reason: 'timeout', message: `did not answer within ${TIMEOUT_MS / 1000} seconds` },
   too_large: { reason: 'too_large', message: `answered with more than ${ANSWER_BYTES / 1024} KiB` },
   unreachable: { reason: 'unreachable', message: 'could not be reached' },

@@ -55,6 +55,25 @@ describe('the description of the service', () => {
     for (const [, name] of references) expect(components.schemas).to.have.property(name ?? '');
   });
 
+  it('has examples that can be sent in the order of the walk', async () => {
+    const { paths } = (await service.call('GET', '/openapi.json')).body;
+    const send = (path: string, token: string) => {
+      const json = paths[path].post.requestBody.content['application/json'].example;
+      return service.call('POST', path, { token, json });
+    };
+    const created = await send('/tenant', await service.rootToken());
+    expect(created.status, created.text).to.equal(201);
+    const [{ clientId, secret }] = created.body.clients;
+    const token = await service.token(clientId, secret);
+    for (const path of [
+      ...['/issuer/config', '/issuer/credentials', '/issuer/offer', '/verifier/config', '/verifier/offer'],
+      ...['/client', '/key-chain'],
+    ]) {
+      const answer = await send(path, token);
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
+    }
+  });
+
   it('tells the roles of every protected route', async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of collectRoutes(service.service.container)) {

@@ -74,7 +74,17 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
         'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
         'returned once here and can be fetched once within ten minutes.',
       body: TenantCreation,
-      example: { id: 'acme', name: 'Acme', roles: ['clients:manage', 'issuance:manage', 'issuance:offer'] },
+      example: {
+        id: 'acme',
+        name: 'Acme',
+        roles: [
+          'clients:manage',
+          'issuance:manage',
+          'issuance:offer',
+          'presentation:manage',
+          'presentation:request',
+        ],
+      },
       responses: { 201: WrittenTenantView },
       async handle({ body }) {
         return reply(201, toTenantView(await createTenant.execute(body)));

@@ -35,18 +35,19 @@ type UseCases = {
 };
 
 const EXAMPLE = {
-  id: 'age-check',
-  description: 'Is the visitor of age?',
+  id: 'name-check',
+  description: 'Who is the visitor?',
   dcql_query: {
     credentials: [
       {
         id: 'pid',
         format: 'dc+sd-jwt',
         meta: { vct_values: ['urn:eudi:pid:1'] },
-        claims: [{ path: ['age_equal_or_over', '18'] }],
+        claims: [{ path: ['given_name'] }],
       },
     ],
   },
+  trustAnchors: [{ keyChainId: 'signing' }],
   lifeTime: 300,
   redirectUri: 'https://shop.example/done?session={sessionId}',
 };
@@ -111,6 +112,8 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       path: '/verifier/config',
       summary: 'Create or replace a presentation configuration',
       description:
+        'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is ' +
+        'the certificate under which this tenant issues. ' +
         'A webhook key given as `***` stays the stored one while address and header are unchanged.',
       access: writes,
       body: acceptKeyReferences(PresentationConfigurationBody),

@@ -31,7 +31,7 @@ export class PresentationOfferRoutes extends Routes {
         surface: 'admin',
         access: { anyOf: ['presentation:request'], unconfirmed: true },
         body: PresentationRequestBody,
-        example: { response_type: 'uri', requestId: 'age-check' },
+        example: { response_type: 'uri', requestId: 'name-check' },
         responses: { 201: OfferView },
         async handle({ caller, body }) {
           const { uri, session, crossDeviceUri } = await createPresentationRequest.execute(caller, body);
