@@ -10,7 +10,8 @@ FROM node:24-slim
 ENV NODE_ENV=production DATA_FOLDER=/data
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev && npm cache clean --force && mkdir /data && chown node:node /data
+# The image brings its own Node.
+RUN npm ci --omit=dev && rm -rf node_modules/node-linux-* && npm cache clean --force && mkdir /data && chown node:node /data
 COPY --from=build /app/dist ./dist
 USER node
 VOLUME /data
