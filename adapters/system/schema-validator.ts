@@ -1,9 +1,16 @@
 import { createRequire } from 'node:module';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type addFormats from 'ajv-formats';
-import { type CompiledSchema, SchemaValidator } from '../../application/ports/schema-validator.ts';
+import {
+  type CompiledSchema,
+  type SchemaFault,
+  SchemaValidator,
+} from '../../application/ports/schema-validator.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
-import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import { LinearPattern } from './linear-pattern.ts';
+import { meteredSchema, STEP_KEYWORD } from './metered-schema.ts';
+import { WorkExhausted, WorkMeter } from './work-meter.ts';
 
 /** Loaded with the first schema: many tenants have none, and the compiler is a large part of an idle process. */
 function loadCompiler(): { Compiler: typeof Ajv2020; formats: typeof addFormats.default } {
@@ -14,28 +21,68 @@ function loadCompiler(): { Compiler: typeof Ajv2020; formats: typeof addFormats.
 }
 
 /** A schema compiles to code, so its size bounds the work. */
-const MAX_SCHEMA_LENGTH = 200_000;
+const MAX_SCHEMA_LENGTH = 50_000;
+/** A portrait is the longest claim there is. */
+const MAX_DOCUMENT_LENGTH = 256 * 1024;
+/** Objects, arrays and values of one document. */
+const MAX_NODES = 2_000;
+/** Steps of one check, about a tenth of a second. */
+const MAX_WORK = 500_000;
+/** No format is longer, and their expressions backtrack. */
+const MAX_FORMAT_LENGTH = 1_000;
+/** Characters that are compared in one step. */
+const STEP_LENGTH = 16;
+/** What it takes to write one item of a list down for comparison. */
+const ITEM_STEPS = 20;
 /** Faults that one answer names. */
 const MAX_FAULTS = 20;
 
-/** JSON Schema 2020-12 by Ajv. References outside the schema itself are refused: nothing is ever fetched. */
+/** Dates are checked against the calendar. */
+const EXACT_FORMATS = ['date', 'time', 'date-time'] as const;
+/** The rest of JSON Schema Validation section 7.3 that is known here, in expressions that are quick. */
+const QUICK_FORMATS = [
+  'duration',
+  'uri',
+  'uri-reference',
+  'uri-template',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uuid',
+  'json-pointer',
+  'relative-json-pointer',
+  'regex',
+] as const;
+
+/**
+ * JSON Schema 2020-12 by Ajv. References outside the schema itself are refused: nothing is ever fetched. Schemas are
+ * written by customers and checked on the thread that serves all of them, so every check is counted and given up when
+ * it takes too long.
+ */
 export class AjvSchemaValidator extends SchemaValidator {
   override compile(schema: JsonObject): CompiledSchema {
     if (JSON.stringify(schema).length > MAX_SCHEMA_LENGTH) {
       throw invalidInput('schema', `the schema is longer than ${MAX_SCHEMA_LENGTH} characters`);
     }
-    // One instance per schema: identifiers of one customer's schema must not meet another's.
-    const { Compiler, formats } = loadCompiler();
-    const ajv = new Compiler({ strict: false, allErrors: false, validateFormats: true, logger: false });
-    formats(ajv);
+    const meter = new WorkMeter(MAX_WORK);
     try {
-      const validate = ajv.compile(schema);
+      const validate = compilerFor(meter).compile(meteredSchema(schema));
       return (document) => {
-        if (validate(document)) return [];
-        return (validate.errors ?? []).slice(0, MAX_FAULTS).map((error) => ({
-          path: error.instancePath.replaceAll('/', '.'),
-          message: error.message ?? 'is not valid',
-        }));
+        const excess = excessOf(document);
+        if (excess !== undefined) return [{ path: '', message: excess }];
+        meter.begin();
+        try {
+          if (validate(document)) return [];
+        } catch (error) {
+          return [{ path: '', message: unfinished(error) }];
+        }
+        return (validate.errors ?? []).slice(0, MAX_FAULTS).map(
+          (error): SchemaFault => ({
+            path: error.instancePath.replaceAll('/', '.'),
+            message: error.message ?? 'is not valid',
+          }),
+        );
       };
     } catch (error) {
       throw invalidInput(
@@ -44,4 +91,101 @@ export class AjvSchemaValidator extends SchemaValidator {
       );
     }
   }
+}
+
+/** One instance per schema: identifiers of one customer's schema must not meet another's. */
+function compilerFor(meter: WorkMeter): Ajv2020 {
+  const { Compiler, formats } = loadCompiler();
+  const patterns = new Map<string, LinearPattern>();
+  const regExp = (pattern: string): LinearPattern => {
+    const known = patterns.get(pattern) ?? new LinearPattern(pattern, meter);
+    patterns.set(pattern, known);
+    return known;
+  };
+  const ajv = new Compiler({
+    strict: false,
+    allErrors: false,
+    validateFormats: true,
+    logger: false,
+    // Written into each place that refers to them, definitions multiply.
+    inlineRefs: false,
+    // To make the code shorter takes longer than to run it.
+    code: { optimize: false, regExp: Object.assign(regExp, { code: 'linearPattern' }) },
+  });
+  formats(ajv, { mode: 'full', formats: [...EXACT_FORMATS] });
+  formats(ajv, { mode: 'fast', formats: [...QUICK_FORMATS] });
+  for (const [name, format] of Object.entries(ajv.formats)) {
+    ajv.addFormat(name, (text: string) => {
+      meter.spend(1 + text.length);
+      return text.length <= MAX_FORMAT_LENGTH && matches(format, text);
+    });
+  }
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must NOT have duplicate items' },
+    validate: (wanted: boolean, items: readonly Json[]) => !wanted || areUnique(items, meter),
+  });
+  ajv.addKeyword({
+    keyword: STEP_KEYWORD,
+    before: '$ref',
+    schemaType: 'number',
+    errors: false,
+    validate: (weight: number, data: Json) => {
+      meter.spend(weight * (1 + sizeOf(data)));
+      return true;
+    },
+  });
+  return ajv;
+}
+
+type Formats = Ajv2020['formats'];
+
+function matches(format: Formats[string], text: string): boolean {
+  const check = typeof format === 'object' && 'validate' in format ? format.validate : format;
+  if (check instanceof RegExp) return check.test(text);
+  return typeof check === 'function' && (check as (text: string) => unknown)(text) === true;
+}
+
+/** Compares each with all others by its text, where one comparison after the other takes the square of their number. */
+function areUnique(items: readonly Json[], meter: WorkMeter): boolean {
+  const texts = items.map((item) => canonical(item));
+  meter.spend(texts.reduce((sum, text) => sum + ITEM_STEPS + text.length, 0));
+  return new Set(texts).size === items.length;
+}
+
+/** The same text for equal values: the order of members means nothing. */
+function canonical(value: Json): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : member,
+  );
+}
+
+function sizeOf(data: Json): number {
+  if (typeof data === 'string') return data.length / STEP_LENGTH;
+  if (Array.isArray(data)) return data.length;
+  return typeof data === 'object' && data !== null ? Object.keys(data).length : 0;
+}
+
+function excessOf(document: JsonObject): string | undefined {
+  const left: Json[] = [document];
+  for (let nodes = 0; left.length > 0; nodes++) {
+    if (nodes + left.length > MAX_NODES) return `has more than ${MAX_NODES} values`;
+    const value = left.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    for (const member of Object.values(value) as Json[]) left.push(member);
+  }
+  return JSON.stringify(document).length > MAX_DOCUMENT_LENGTH
+    ? `is longer than ${MAX_DOCUMENT_LENGTH} characters`
+    : undefined;
+}
+
+/** A recursive schema can exhaust the stack before it exhausts the meter. */
+function unfinished(error: unknown): string {
+  if (error instanceof WorkExhausted || error instanceof RangeError) return 'takes too much work to check';
+  throw error;
 }

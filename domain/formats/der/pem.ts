@@ -1,26 +1,31 @@
 /** One encapsulated certificate (RFC 7468 sections 3 and 5.1). */
-const BLOCK = /\s*-----BEGIN CERTIFICATE-----\s*([A-Za-z0-9+/=\s]+?)\s*-----END CERTIFICATE-----\s*/y;
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
 const LINE = 64;
 
 /**
- * Reads PEM certificates in the order in which they stand.
+ * Reads PEM certificates in the order in which they stand, in time that grows with the text and no faster: it comes
+ * from strangers.
  * @returns DER in standard base64 (the form of `x5c`), or `undefined` when there is none, there are more than
  *   `max`, anything but white space stands between the blocks, or a block is not one DER SEQUENCE.
  */
 export function readPemCertificates(text: string, max = 10): readonly string[] | undefined {
   const certificates: string[] = [];
   let at = 0;
-  while (at < text.length) {
-    BLOCK.lastIndex = at;
-    const [block, body] = BLOCK.exec(text) ?? [];
-    if (block === undefined || body === undefined || certificates.length === max) return undefined;
-    const base64 = body.replace(/\s+/g, '');
+  for (let begin = text.indexOf(BEGIN); begin >= 0; begin = text.indexOf(BEGIN, at)) {
+    const end = text.indexOf(END, begin);
+    if (end < 0 || !isBlank(text.slice(at, begin)) || certificates.length === max) return undefined;
+    const base64 = text.slice(begin + BEGIN.length, end).replace(/\s/g, '');
     const der = Buffer.from(base64, 'base64');
     if (der.toString('base64') !== base64 || !isOneSequence(der)) return undefined;
     certificates.push(base64);
-    at += block.length;
+    at = end + END.length;
   }
-  return certificates.length === 0 ? undefined : certificates;
+  return certificates.length === 0 || !isBlank(text.slice(at)) ? undefined : certificates;
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
 }
 
 /** @param certificates DER in standard base64. @returns the PEM blocks one after the other. */

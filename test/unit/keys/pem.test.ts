@@ -18,6 +18,17 @@ describe('PEM certificates', () => {
     expect(readPemCertificates(text)).to.deep.equal([long, short]);
   });
 
+  it('are looked for in no more time than the text is long', () => {
+    const space = ' '.repeat(50_000);
+    const begin = '-----BEGIN CERTIFICATE-----';
+    for (const text of [space, begin + space, `${space}${begin}${space}A${space}`, begin.repeat(2_000)]) {
+      const began = performance.now();
+      expect(readPemCertificates(text)).to.equal(undefined);
+      expect(performance.now() - began).to.be.lessThan(50);
+    }
+    expect(readPemCertificates(space + block(space + short + space) + space)).to.deep.equal([short]);
+  });
+
   const refused: Record<string, string> = {
     'the empty text': '',
     'white space alone': ' \n',
