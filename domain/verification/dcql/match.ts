@@ -86,31 +86,35 @@ function matchClaims(
   isUndisclosed: IsUndisclosed,
 ): Match | Mismatch {
   if (query.claimSets === undefined) return { matched: true, paths: undefined };
+  // Sets share their claims; each is looked for once, however many sets name it.
+  const faults = new Map<CompiledClaim, Mismatch | undefined>();
+  const faultOf = (claim: CompiledClaim): Mismatch | undefined => {
+    if (!faults.has(claim)) faults.set(claim, findFault(claim, credential, isUndisclosed));
+    return faults.get(claim);
+  };
   let first: Mismatch | undefined;
   // OpenID4VP 1.0 section 6.4.1: one complete set suffices; order is our preference only.
   for (const claims of query.claimSets) {
-    const fault = firstFault(claims, credential, isUndisclosed);
-    if (fault === undefined) return { matched: true, paths: claims.map(({ path }) => path) };
-    first ??= fault;
+    const faulty = claims.find((claim) => faultOf(claim) !== undefined);
+    if (faulty === undefined) return { matched: true, paths: claims.map(({ path }) => path) };
+    first ??= faultOf(faulty);
   }
   return first === undefined || query.hasChoice ? mismatch('claim_set_unsatisfied') : first;
 }
 
-function firstFault(
-  claims: readonly CompiledClaim[],
+function findFault(
+  { path, values }: CompiledClaim,
   credential: PresentedCredential,
   isUndisclosed: IsUndisclosed,
 ): Mismatch | undefined {
-  for (const { path, values } of claims) {
-    const selected =
-      credential.format === 'mso_mdoc'
-        ? selectElement(credential.claims, path)
-        : selectClaims(credential.claims, path, isUndisclosed);
-    if (typeof selected === 'string') return mismatch('missing_claim', JSON.stringify(path));
-    // OpenID4VP 1.0 section 6.3: type and value are equal; any of several selected elements may be it.
-    if (values !== undefined && !selected.some((value) => values.has(value))) {
-      return mismatch('value_mismatch', JSON.stringify(path));
-    }
+  const selected =
+    credential.format === 'mso_mdoc'
+      ? selectElement(credential.claims, path)
+      : selectClaims(credential.claims, path, isUndisclosed);
+  if (typeof selected === 'string') return mismatch('missing_claim', JSON.stringify(path));
+  // OpenID4VP 1.0 section 6.3: type and value are equal; any of several selected elements may be it.
+  if (values !== undefined && !selected.some((value) => values.has(value))) {
+    return mismatch('value_mismatch', JSON.stringify(path));
   }
   return undefined;
 }

@@ -1,13 +1,32 @@
 import { z } from 'zod';
 
+/**
+ * What one query may ask. Every response is held against it, so these bound the work of an answer; no wallet's
+ * dialogue is near them.
+ */
+const MAX_CREDENTIALS = 50;
+const MAX_CLAIMS = 200;
+const MAX_SETS = 50;
+const MAX_OPTION_IDS = 50;
+const MAX_VALUES = 200;
+const MAX_TYPES = 100;
+const MAX_AUTHORITIES = 50;
+const MAX_AUTHORITY_VALUES = 100;
+const MAX_DEPTH = 32;
+/** Characters of a name, a value or an address. */
+const MAX_TEXT = 1_000;
+const MAX_ID = 200;
+
 /** The credential formats this service verifies (OpenID4VP 1.0 appendix B). */
 export const SUPPORTED_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 export type SupportedFormat = (typeof SUPPORTED_FORMATS)[number];
 
+const Text = z.string().min(1).max(MAX_TEXT);
+
 /** OpenID4VP 1.0 appendix B.3.5. */
-export const SdJwtMeta = z.looseObject({ vct_values: z.array(z.string().min(1)).min(1) });
+export const SdJwtMeta = z.looseObject({ vct_values: z.array(Text).min(1).max(MAX_TYPES) });
 /** OpenID4VP 1.0 appendix B.2.3. */
-export const MdocMeta = z.looseObject({ doctype_value: z.string().min(1) });
+export const MdocMeta = z.looseObject({ doctype_value: Text });
 
 const META_OF_FORMAT: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ['dc+sd-jwt', SdJwtMeta],
@@ -15,36 +34,42 @@ const META_OF_FORMAT: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType
 ]);
 
 // OpenID4VP 1.0 section 6.1: alphanumeric, underscore and hyphen, never empty.
-const Id = z.string().regex(/^[A-Za-z0-9_-]+$/, 'Use letters, digits, "_" and "-" only.');
+const Id = z
+  .string()
+  .max(MAX_ID)
+  .regex(/^[A-Za-z0-9_-]+$/, 'Use letters, digits, "_" and "-" only.');
 
 // OpenID4VP 1.0 section 7: a key, a wildcard or a position.
-const PathComponent = z.union([z.string(), z.null(), z.int().nonnegative()]);
+const PathComponent = z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative()]);
 
 // OpenID4VP 1.0 section 6.3: neither null nor a structure nor a fraction can be asked for.
-const Value = z.union([z.string(), z.int(), z.boolean()]);
+const Value = z.union([z.string().max(MAX_TEXT), z.int(), z.boolean()]);
 
 const Claim = z.looseObject({
   id: Id.optional(),
-  path: z.array(PathComponent).min(1),
-  values: z.array(Value).min(1).optional(),
+  path: z.array(PathComponent).min(1).max(MAX_DEPTH),
+  values: z.array(Value).min(1).max(MAX_VALUES).optional(),
   intent_to_retain: z.boolean().optional(),
 });
 
-const Authority = z.looseObject({ type: z.string().min(1), values: z.array(z.string().min(1)).min(1) });
+const Authority = z.looseObject({
+  type: Text,
+  values: z.array(Text).min(1).max(MAX_AUTHORITY_VALUES),
+});
 
 const CredentialShape = z.looseObject({
   id: Id,
-  format: z.string().min(1),
+  format: Text,
   meta: z.looseObject({}),
   multiple: z.boolean().optional(),
-  claims: z.array(Claim).min(1).optional(),
-  claim_sets: z.array(z.array(Id).min(1)).min(1).optional(),
-  trusted_authorities: z.array(Authority).min(1).optional(),
+  claims: z.array(Claim).min(1).max(MAX_CLAIMS).optional(),
+  claim_sets: z.array(z.array(Id).min(1).max(MAX_CLAIMS)).min(1).max(MAX_SETS).optional(),
+  trusted_authorities: z.array(Authority).min(1).max(MAX_AUTHORITIES).optional(),
   require_cryptographic_holder_binding: z.boolean().optional(),
 });
 
 const CredentialSet = z.looseObject({
-  options: z.array(z.array(Id).min(1)).min(1),
+  options: z.array(z.array(Id).min(1).max(MAX_OPTION_IDS)).min(1).max(MAX_SETS),
   required: z.boolean().optional(),
 });
 
@@ -107,7 +132,14 @@ function checkClaimSets(
       report(issues, ['claims', i, 'id'], 'claim_id_required', 'With claim_sets every claim needs an id.');
     }
   });
+  const sets = new Set<string>();
   credential.claim_sets.forEach((set, i) => {
+    const members = [...new Set(set)].sort().join(' ');
+    // The second of two equal sets can never be the one that is met.
+    if (sets.has(members)) {
+      report(issues, ['claim_sets', i], 'duplicate_claim_set', 'Another set has these claims.');
+    }
+    sets.add(members);
     set.forEach((id, j) => {
       if (ids.has(id)) return;
       report(issues, ['claim_sets', i, j], 'claim_sets_unknown_id', 'No claim has this id.');
@@ -126,8 +158,8 @@ const CredentialQuery = CredentialShape.superRefine((credential, issues) => {
  */
 export const DcqlQuery = z
   .looseObject({
-    credentials: z.array(CredentialQuery).min(1),
-    credential_sets: z.array(CredentialSet).min(1).optional(),
+    credentials: z.array(CredentialQuery).min(1).max(MAX_CREDENTIALS),
+    credential_sets: z.array(CredentialSet).min(1).max(MAX_SETS).optional(),
   })
   .superRefine((query, issues) => {
     const ids = new Set<string>();

@@ -211,3 +211,70 @@ describe('DCQL matching of arbitrary documents', () => {
     );
   });
 });
+
+describe('The size of DCQL queries', () => {
+  const many = <T>(count: number, make: (i: number) => T): T[] =>
+    Array.from({ length: count }, (_, i) => make(i));
+  const path = ['a'];
+  const pid = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
+  const ids = (count: number) => many(count, (i) => `c${i}`);
+  const claims = many(200, (i) => ({ id: `c${i}`, path: [`a${i}`] }));
+  const one = (more: object) => ({ credentials: [{ ...pid, ...more }] });
+  const sets = (options: string[][]) => ({ credentials: [pid], credential_sets: [{ options }] });
+  const kinds: Record<string, [number, (count: number) => object]> = {
+    credentials: [50, (n) => ({ credentials: many(n, (i) => ({ ...pid, id: `p${i}` })) })],
+    claims: [200, (n) => one({ claims: many(n, (i) => ({ path: [`a${i}`] })) })],
+    'claim sets': [50, (n) => one({ claims, claim_sets: many(n, (i) => [`c${i}`]) })],
+    'ids in a claim set': [200, (n) => one({ claims, claim_sets: [many(n, () => 'c0')] })],
+    'credential sets': [
+      50,
+      (n) => ({ credentials: [pid], credential_sets: many(n, () => ({ options: [['pid']] })) }),
+    ],
+    options: [50, (n) => sets(many(n, () => ['pid']))],
+    'ids in an option': [50, (n) => sets([many(n, () => 'pid')])],
+    values: [200, (n) => one({ claims: [{ path, values: ids(n) }] })],
+    'characters of a value': [1_000, (n) => one({ claims: [{ path, values: ['v'.repeat(n)] }] })],
+    authorities: [50, (n) => one({ trusted_authorities: many(n, () => ({ type: 'aki', values: ['v'] })) })],
+    'values of an authority': [100, (n) => one({ trusted_authorities: [{ type: 'aki', values: ids(n) }] })],
+    'steps of a path': [32, (n) => one({ claims: [{ path: many(n, () => 'a') }] })],
+    types: [100, (n) => one({ meta: { vct_values: ids(n) } })],
+  };
+  for (const [what, [most, make]] of Object.entries(kinds)) {
+    it(`allows ${most} ${what} and no more`, () => {
+      expect(DcqlQuery.safeParse(make(most)).error?.issues).to.equal(undefined);
+      expect(DcqlQuery.safeParse(make(most + 1)).success).to.equal(false);
+    });
+  }
+
+  it('allows a claim set once', () => {
+    const read = DcqlQuery.safeParse(one({ claims, claim_sets: [['c0', 'c1'], ['c2'], ['c1', 'c0']] }));
+    expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([
+      'credentials.0.claim_sets.2',
+    ]);
+  });
+
+  it('bounds the time of an answer: each claim is looked for once, however many sets ask for it', () => {
+    const asking = many(200, (i) => ({ id: `c${i}`, path: ['list', null, `k${i}`], values: ids(200) }));
+    // All sets fail at their last claim, so each goes through all its claims.
+    const claimSets = many(50, (i) => ids(200).filter((id) => id !== `c${i}`));
+    const list = many(100, () => Object.fromEntries(many(200, (i) => [`k${i}`, i === 199 ? 'no' : 'c199'])));
+    const asked = query({ claims: asking, claim_sets: claimSets });
+    const began = performance.now();
+    expect(matchCredential(asked, credential({ list }), isUndisclosed)).to.include({
+      reason: 'claim_set_unsatisfied',
+    });
+    expect(performance.now() - began).to.be.lessThan(100);
+    let looked = 0;
+    const claims = new Proxy(
+      { list },
+      {
+        getOwnPropertyDescriptor(target, key) {
+          looked++;
+          return Reflect.getOwnPropertyDescriptor(target, key);
+        },
+      },
+    );
+    matchCredential(asked, credential(claims), isUndisclosed);
+    expect(looked).to.equal(200);
+  });
+});
