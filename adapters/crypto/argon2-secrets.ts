@@ -2,6 +2,7 @@ import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import { Gate } from './gate.ts';
 
 type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number };
@@ -19,26 +20,37 @@ const MOST: Cost = { memory: 131_072, passes: 8, parallelism: 4 };
 const REMEMBERED = 10_000;
 const REMEMBERED_MS = 5 * 60 * 1000;
 
+/** Computations for one client at a time: one under way and two that wait. */
+const MAX_OF_ONE_CLIENT = 3;
+
 /**
  * Argon2id (RFC 9106), stored as `argon2id$m=19456,t=2,p=1$<salt>$<tag>` in base64url. A secret that was right
  * is remembered for five minutes under an HMAC that only this process can compute.
+ *
+ * Anybody may ask for a computation by naming a client. New secrets, clients that exist and clients that do not
+ * queue apart, and one client's attempts take few places, so that a stranger who floods one queue finds nobody else
+ * in it.
  * @throws Failure `too_many_requests` when too many computations wait.
  */
 export class Argon2Secrets extends Secrets {
-  readonly #gate: Gate;
+  readonly #clients: Gate;
+  readonly #strangers = new Gate({ atOnce: 1, waiting: 8 });
+  readonly #newSecrets = new Gate({ atOnce: 1, waiting: 64 });
+  /** Computations under way or waiting, by the stored hash, which no two clients share. */
+  readonly #ofClient = new Map<string, number>();
   readonly #memoryKey = randomBytes(32);
   readonly #verified = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_MS });
   readonly #running = new Map<string, Promise<boolean>>();
 
-  /** @param settings two at once leave the rest of the four pool threads to name resolution and compression. */
+  /** @param settings for clients that exist: with the other queues no more than the four pool threads are taken. */
   constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}) {
     super();
-    this.#gate = new Gate({ atOnce: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 });
+    this.#clients = new Gate({ atOnce: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 });
   }
 
   override async hash(secret: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#gate.pass(() => compute(secret, salt, COST));
+    const tag = await this.#newSecrets.pass(() => compute(secret, salt, COST));
     const { memory, passes, parallelism } = COST;
     return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
   }
@@ -65,10 +77,27 @@ export class Argon2Secrets extends Secrets {
 
   async #compare(secret: string, hash: string): Promise<boolean> {
     const stored = readStored(hash);
-    // Without a usable hash the same work is done, so that time does not tell an unknown client from a wrong secret.
-    const { salt, tag, ...cost } = stored ?? { ...COST, salt: Buffer.alloc(SALT_BYTES), tag: undefined };
-    const computed = await this.#gate.pass(() => compute(secret, salt, cost));
-    return tag !== undefined && timingSafeEqual(computed, tag);
+    if (stored === undefined) {
+      // The same work without a hash, so that time does not tell an unknown client from a wrong secret.
+      await this.#strangers.pass(() => compute(secret, Buffer.alloc(SALT_BYTES), COST));
+      return false;
+    }
+    const { salt, tag, ...cost } = stored;
+    const computed = await this.#inTurn(hash, () => compute(secret, salt, cost));
+    return timingSafeEqual(computed, tag);
+  }
+
+  async #inTurn(hash: string, work: () => Promise<Buffer>): Promise<Buffer> {
+    const before = this.#ofClient.get(hash) ?? 0;
+    if (before >= MAX_OF_ONE_CLIENT) throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
+    this.#ofClient.set(hash, before + 1);
+    try {
+      return await this.#clients.pass(work);
+    } finally {
+      const left = (this.#ofClient.get(hash) ?? 1) - 1;
+      if (left > 0) this.#ofClient.set(hash, left);
+      else this.#ofClient.delete(hash);
+    }
   }
 }
 

@@ -20,7 +20,10 @@ export class IssueAccessToken {
     this.#ports = ports;
   }
 
-  /** @throws Failure `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant. */
+  /**
+   * @throws Failure `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
+   *   `too_many_requests` when too many attempts on this client, or on unknown ones, are under way.
+   */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { accessTokens, secrets, store, settings } = this.#ports;
     const refused = new Failure('invalid_client', 'unknown client or wrong secret');
@@ -34,7 +37,7 @@ export class IssueAccessToken {
       const tenant = await tenants.find(found.tenantId);
       return tenant?.status === 'active' ? found : undefined;
     });
-    // A malformed hash costs as much as a real one, so an unknown client is not answered sooner.
+    // No hash costs as much as a real one, so an unknown client is not answered sooner; and it has a queue of its own.
     const matches = await secrets.verify(secret, client?.secretHash ?? '');
     if (client === undefined || client.tenantId === null || !matches) throw refused;
     const clientSince = client.createdAt.getTime();

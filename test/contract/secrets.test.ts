@@ -81,4 +81,26 @@ describe('Argon2Secrets', () => {
     }
     expect(await narrow.verify('correct horse', hash)).to.equal(true);
   });
+
+  it('keeps few places for one client, and recovers', async () => {
+    const attempts = Array.from({ length: 20 }, (_, i) => secrets.verify(`guess ${i}`, hash));
+    const results = await Promise.allSettled(attempts);
+    expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
+    expect(await new Argon2Secrets().verify('correct horse', hash)).to.equal(true);
+    expect(await secrets.verify('guess again', hash)).to.equal(false);
+  });
+
+  it('lets neither strangers nor floods on another client delay a client or a new secret', async () => {
+    const crowded = new Argon2Secrets();
+    const other = await crowded.hash('battery staple');
+    const flood = Array.from({ length: 150 }, (_, i) => [
+      crowded.verify(`guess ${i}`, ''),
+      crowded.verify(`guess ${i}`, other),
+    ]).flat();
+    const ended = Promise.allSettled(flood);
+    expect(await crowded.verify('correct horse', hash)).to.equal(true);
+    expect(await crowded.hash('new')).to.match(/^argon2id/);
+    const refused = (await ended).filter(({ status }) => status === 'rejected');
+    expect(refused).to.have.length(300 - 9 - 3);
+  });
 });

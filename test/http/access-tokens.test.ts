@@ -5,6 +5,7 @@ const SECRET = 'a-secret-that-was-agreed-on';
 
 describe('the token endpoint for administrators', () => {
   let service: TestService;
+  let admin: string;
 
   const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` });
   const grant = { grant_type: 'client_credentials' };
@@ -13,6 +14,7 @@ describe('the token endpoint for administrators', () => {
   before(async () => {
     service = await startTestService();
     const { token } = await createTenant(service, 'acme');
+    admin = token;
     const json = { clientId: 'caller', roles: ['issuance:offer'], secret: SECRET };
     expect((await service.call('POST', '/client', { token, json })).status).to.equal(201);
   });
@@ -82,5 +84,25 @@ describe('the token endpoint for administrators', () => {
       ),
     );
     expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+  });
+
+  it('answers a known client while strangers try 150 names at once', async () => {
+    const attempt = (client_id: string, client_secret: string) =>
+      post({ json: { ...grant, client_id, client_secret } });
+    const fresh = await service.call('POST', '/client', {
+      token: admin,
+      json: { clientId: 'busy', roles: ['issuance:offer'], secret: SECRET },
+    });
+    expect(fresh.status, fresh.text).to.equal(201);
+    const strangers = Array.from({ length: 150 }, (_, i) => attempt(`stranger-${i}`, `guess ${i}`));
+    const began = performance.now();
+    const answer = await attempt('busy', SECRET);
+    expect(answer.status, answer.text).to.equal(200);
+    expect(performance.now() - began).to.be.lessThan(1_500);
+    const others = await Promise.all(strangers);
+    const refused = others.filter(({ status }) => status === 429);
+    expect(refused.length).to.be.greaterThan(0);
+    for (const { headers } of refused) expect(headers.get('retry-after')).to.equal('1');
+    expect(new Set(others.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
   });
 });

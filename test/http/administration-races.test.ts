@@ -10,14 +10,13 @@ describeRaces('Administrators at the same time', (arena) => {
     const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
     expect(made + refused, JSON.stringify(tally(answers))).to.equal(10);
     expect(made).to.be.greaterThan(0);
-    const logins = await Promise.all(
-      answers
-        .filter(({ status }) => status === 201)
-        .map(({ body }) => {
-          const json = { grant_type: 'client_credentials', client_id: 'rotated', client_secret: body.secret };
-          return service.call('POST', '/oauth2/token', { json });
-        }),
-    );
+    // One after the other: many attempts on one client at once are refused.
+    const logins: typeof answers = [];
+    for (const { status, body } of answers) {
+      if (status !== 201) continue;
+      const json = { grant_type: 'client_credentials', client_id: 'rotated', client_secret: body.secret };
+      logins.push(await service.call('POST', '/oauth2/token', { json }));
+    }
     const { 200: good = 0, '401 invalid_client': bad = 0 } = tally(logins);
     expect([good, bad]).to.deep.equal([1, made - 1]);
   });
