@@ -54,6 +54,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     app[route.method](
       paths,
       ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
+      ...(servesHead(route) ? [] : [notHead]),
       ...(reader ? [reader] : []),
       handler,
     );
@@ -72,6 +73,15 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
 /** `/oauth2/token` is not the token endpoint of a tenant called oauth2: the service's own names are no tenants. */
 function tenantsOnly(request: Request, _response: Response, next: NextFunction): void {
   next(RESERVED_TENANT_IDS.has(String(request.params['tenant'])) ? 'route' : undefined);
+}
+
+/** Express answers HEAD like GET, but some of our GETs do something: a secret is shown once, an offer is fetched. */
+function servesHead({ surface, path }: Route): boolean {
+  return surface === 'document' || path === '/' || path === '/health';
+}
+
+function notHead(request: Request, _response: Response, next: NextFunction): void {
+  next(request.method === 'HEAD' ? 'route' : undefined);
 }
 
 async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {

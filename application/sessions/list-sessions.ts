@@ -4,14 +4,16 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SessionQuery, Store } from '../ports/store.ts';
-import { isRestricted, isVisible, visibleKinds } from './visibility.ts';
+import { isVisible, visibleKinds } from './visibility.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
-/** Reads that one page may cost; a caller who may see little gets a short page and goes on from there. */
-const MAX_READS = 5;
-/** Rows per read while most of them may have to be left out. */
-const SIFTED_READ = 500;
+/** Rows per read. A row can hold megabytes once it is opened, and all rows of a read are in memory together. */
+const PORTION = 25;
+/** Rows that one page may cost; a caller who may see little gets a short page and goes on from there. */
+const MAX_ROWS = 2_500;
+/** Characters after which a page ends early. */
+const MAX_PAGE_LENGTH = 8 * 1024 * 1024;
 
 export const SessionListQuery = z.object({
   status: z.enum(SESSION_STATUSES).optional(),
@@ -27,10 +29,10 @@ export const SessionListQuery = z.object({
 export type SessionListQuery = z.infer<typeof SessionListQuery>;
 
 export type SessionPage = {
-  readonly sessions: readonly Session[];
+  /** Each as `write` wrote it. */
+  readonly sessions: readonly string[];
   /** Where the next page begins; absent on the last one. */
   readonly next?: string;
-  readonly now: Date;
 };
 
 type Ports = { readonly store: Store; readonly clock: Clock };
@@ -44,34 +46,49 @@ export class ListSessions {
     this.#ports = ports;
   }
 
-  /** @throws Failure `invalid_input` for a cursor that is not ours. */
-  async execute(caller: TenantCaller, wanted: SessionListQuery): Promise<SessionPage> {
+  /**
+   * @param write turns a session into the text that the page shows; of the session itself nothing is kept.
+   * @throws Failure `invalid_input` for a cursor that is not ours.
+   */
+  async execute(
+    caller: TenantCaller,
+    wanted: SessionListQuery,
+    write: (session: Session, now: Date) => string,
+  ): Promise<SessionPage> {
     const { store, clock } = this.#ports;
     const now = clock.now();
     const beats = store.beats(caller.tenantId);
-    const read = isRestricted(caller) ? SIFTED_READ : wanted.limit + 1;
-    const query: SessionQuery = {
-      kinds: visibleKinds(caller),
-      ...(wanted.status !== undefined && { status: wanted.status }),
-      ...(wanted.since !== undefined && { since: wanted.since }),
-      ascending: wanted.sort === 'asc',
-      limit: read,
-    };
-    const found: Session[] = [];
+    const query = queryOf(caller, wanted);
+    const sessions: string[] = [];
+    let length = 0;
     let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
-    for (let reads = 0; reads < MAX_READS; reads++) {
+    for (let read = 0; read < MAX_ROWS; read += PORTION) {
       const rows = await beats.listSessions(after === undefined ? query : { ...query, after });
       for (const row of rows) {
-        if (!isVisible(caller, row) || !isStill(row, wanted.status, now)) continue;
-        if (found.length === wanted.limit) return { sessions: found, next: cursorAfter(found.at(-1)), now };
-        found.push(row);
+        if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
+          if (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH) {
+            return { sessions, next: cursorAfter(after) };
+          }
+          const text = write(row, now);
+          length += text.length;
+          sessions.push(text);
+        }
+        after = { createdAt: row.createdAt, id: row.id };
       }
-      const last = rows.at(-1);
-      if (rows.length < read || last === undefined) return { sessions: found, now };
-      after = { createdAt: last.createdAt, id: last.id };
+      if (rows.length < PORTION) return { sessions };
     }
-    return { sessions: found, next: cursorAfter(after), now };
+    return { sessions, next: cursorAfter(after) };
   }
+}
+
+function queryOf(caller: TenantCaller, wanted: SessionListQuery): SessionQuery {
+  return {
+    kinds: visibleKinds(caller),
+    ...(wanted.status !== undefined && { status: wanted.status }),
+    ...(wanted.since !== undefined && { since: wanted.since }),
+    ascending: wanted.sort === 'asc',
+    limit: PORTION,
+  };
 }
 
 /** A stored status can be older than the clock: what is expired by now is not listed as open. */

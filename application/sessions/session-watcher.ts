@@ -5,6 +5,10 @@ import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
 const MAX_WATCHES = 2_000;
+/** Shares of it, so that nobody can take all of them. */
+const MAX_OF_TENANT = 500;
+const MAX_OF_CLIENT = 100;
+const MAX_OF_SESSION = 20;
 const POLL_MS = 2_000;
 /** Ids per query of the poll. */
 const POLL_PORTION = 500;
@@ -58,13 +62,21 @@ export class Watch {
   }
 }
 
+/** The streams of one tenant. */
+type TenantWatches = {
+  readonly sessions: Map<SessionId, Set<Watch>>;
+  /** How many streams each client has. */
+  readonly clients: Map<string, number>;
+  count: number;
+};
+
 /**
  * Tells streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll
  * for all streams of this process, because a change can happen at another instance and a message can be lost.
  */
 export class SessionWatcher {
   readonly #ports: Ports;
-  readonly #watches = new Map<TenantId, Map<SessionId, Set<Watch>>>();
+  readonly #watches = new Map<TenantId, TenantWatches>();
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -79,16 +91,28 @@ export class SessionWatcher {
     return this.#count;
   }
 
-  /** @throws Failure `unavailable` when this process stops, or has all the streams that it can bear. */
-  open(tenantId: TenantId, id: SessionId): Watch {
-    if (this.#closed || this.#count >= MAX_WATCHES) {
+  /**
+   * @throws Failure `unavailable` when this process stops, or has all the streams that it can bear: of all, of the
+   *   tenant, of the client or of the session.
+   */
+  open(tenantId: TenantId, clientId: string, id: SessionId): Watch {
+    const ofTenant = this.#watches.get(tenantId) ?? { sessions: new Map(), clients: new Map(), count: 0 };
+    const ofSession = ofTenant.sessions.get(id) ?? new Set<Watch>();
+    const ofClient = ofTenant.clients.get(clientId) ?? 0;
+    const isFull =
+      this.#count >= MAX_WATCHES ||
+      ofTenant.count >= MAX_OF_TENANT ||
+      ofClient >= MAX_OF_CLIENT ||
+      ofSession.size >= MAX_OF_SESSION;
+    if (this.#closed || isFull) {
       const message = 'too many event streams are open; poll the session, or try again later';
       throw new Failure('unavailable', { message, retryAfterSeconds: 30 });
     }
-    const watch = new Watch((closed) => this.#remove(tenantId, id, closed));
-    const ofTenant = this.#watches.get(tenantId) ?? new Map<SessionId, Set<Watch>>();
-    const ofSession = ofTenant.get(id) ?? new Set<Watch>();
-    this.#watches.set(tenantId, ofTenant.set(id, ofSession.add(watch)));
+    const watch = new Watch((closed) => this.#remove(tenantId, clientId, id, closed));
+    ofTenant.sessions.set(id, ofSession.add(watch));
+    ofTenant.clients.set(clientId, ofClient + 1);
+    ofTenant.count++;
+    this.#watches.set(tenantId, ofTenant);
     this.#count++;
     this.#unsubscribe ??= this.#ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'session') this.#ring(wakeUp.tenantId, wakeUp.sessionId);
@@ -100,17 +124,20 @@ export class SessionWatcher {
   /** Ends all streams and refuses new ones: the process is about to stop, and listeners come back elsewhere. */
   close(): void {
     this.#closed = true;
-    const ofSessions = [...this.#watches.values()].flatMap((ofTenant) => [...ofTenant.values()]);
+    const ofSessions = [...this.#watches.values()].flatMap(({ sessions }) => [...sessions.values()]);
     for (const watch of ofSessions.flatMap((ofSession) => [...ofSession])) watch.close();
   }
 
-  #remove(tenantId: TenantId, id: SessionId, watch: Watch): void {
+  #remove(tenantId: TenantId, clientId: string, id: SessionId, watch: Watch): void {
     const ofTenant = this.#watches.get(tenantId);
-    const ofSession = ofTenant?.get(id);
+    const ofSession = ofTenant?.sessions.get(id);
     if (ofTenant === undefined || ofSession === undefined || !ofSession.delete(watch)) return;
+    const ofClient = (ofTenant.clients.get(clientId) ?? 1) - 1;
+    if (ofClient > 0) ofTenant.clients.set(clientId, ofClient);
+    else ofTenant.clients.delete(clientId);
+    if (ofSession.size === 0) ofTenant.sessions.delete(id);
+    if (--ofTenant.count === 0) this.#watches.delete(tenantId);
     this.#count--;
-    if (ofSession.size === 0) ofTenant.delete(id);
-    if (ofTenant.size === 0) this.#watches.delete(tenantId);
     if (this.#count > 0) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -119,7 +146,7 @@ export class SessionWatcher {
   }
 
   #ring(tenantId: TenantId, id: SessionId): void {
-    for (const watch of this.#watches.get(tenantId)?.get(id) ?? []) watch.ring();
+    for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) watch.ring();
   }
 
   #schedule(): void {
@@ -130,7 +157,7 @@ export class SessionWatcher {
 
   async #poll(): Promise<void> {
     try {
-      for (const [tenantId, sessions] of [...this.#watches]) {
+      for (const [tenantId, { sessions }] of [...this.#watches]) {
         const ids = [...sessions.keys()];
         for (let from = 0; from < ids.length; from += POLL_PORTION) {
           await this.#compare(tenantId, ids.slice(from, from + POLL_PORTION));
@@ -147,7 +174,7 @@ export class SessionWatcher {
     const stored = await this.#ports.store.beats(tenantId).sessionVersions(ids);
     const versions = new Map(stored.map(({ id, version }) => [id, version]));
     for (const id of ids) {
-      for (const watch of this.#watches.get(tenantId)?.get(id) ?? []) {
+      for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) {
         // A session that is gone has no version, which is a change too.
         if (watch.version !== versions.get(id)) watch.ring();
       }

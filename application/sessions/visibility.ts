@@ -26,11 +26,6 @@ export function visibleKinds(caller: TenantCaller): SessionKind[] {
   return [...new Set(kinds)];
 }
 
-export function isRestricted(caller: TenantCaller): boolean {
-  const lists = [caller.allowedIssuanceConfigs, caller.allowedPresentationConfigs];
-  return lists.some((allowed) => allowed !== null && allowed.length > 0);
-}
-
 /** Whether the caller's roles and restrictions let it know of this session. */
 export function isVisible(caller: TenantCaller, session: Session): boolean {
   if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;

@@ -4,6 +4,8 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
+import { ListenerRights } from './listener-rights.ts';
 import type { SessionWatcher, Watch } from './session-watcher.ts';
 import { readVisibleSession } from './visibility.ts';
 
@@ -15,6 +17,7 @@ type Ports = {
   readonly store: Store;
   readonly clock: Clock;
   readonly sessionWatcher: SessionWatcher;
+  readonly tenantViews: TenantViews;
   readonly log: Log;
 };
 
@@ -42,7 +45,8 @@ export class WatchSession {
 
   /**
    * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
-   *   terminal status, when the session is removed and when the listener left. Never throws once it has begun.
+   *   terminal status, when the session is removed, when the listener left and when it may not know of the session
+   *   any more. Never throws once it has begun.
    * @throws Failure `not_found`, or `unavailable` when too many streams are open.
    */
   async execute(
@@ -50,23 +54,25 @@ export class WatchSession {
     id: SessionId,
     { lastSequence, closed }: Options,
   ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
-    const { store, sessionWatcher } = this.#ports;
+    const { store, sessionWatcher, tenantViews } = this.#ports;
     const session = await readVisibleSession(store, caller, id);
-    const watch = sessionWatcher.open(caller.tenantId, id);
+    const rights = await ListenerRights.of(tenantViews, caller);
+    const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);
     // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
     if (closed.aborted) watch.close();
     closed.addEventListener('abort', () => watch.close(), { once: true });
     // A sequence that the session has not reached yet is none of ours.
     const after = lastSequence !== undefined && lastSequence <= session.version ? lastSequence : undefined;
-    return this.#follow(session, watch, after);
+    return this.#follow(session, rights, watch, after);
   }
 
   async *#follow(
     first: Session,
+    rights: ListenerRights,
     watch: Watch,
     lastSequence: number | undefined,
   ): AsyncGenerator<StatusMessage | 'heartbeat'> {
-    const { store, clock, log } = this.#ports;
+    const { clock, log } = this.#ports;
     try {
       let session: Session | undefined = first;
       let after = lastSequence;
@@ -81,15 +87,23 @@ export class WatchSession {
         watch.version = session.version;
         while (!(await watch.next(patience(session, clock.now()))) && !watch.closed) {
           if (isTerminal(statusAt(session, clock.now()))) break;
+          if ((await this.#read(first, rights)) === undefined) return;
           yield 'heartbeat';
         }
-        session = watch.closed ? undefined : await store.beats(first.tenantId).findSession(first.id);
+        session = watch.closed ? undefined : await this.#read(first, rights);
       }
     } catch (error) {
       log.error('an event stream ended early', {}, error);
     } finally {
       watch.close();
     }
+  }
+
+  /** The session of now, for a listener that may still know of it. */
+  async #read({ tenantId, id }: Session, rights: ListenerRights): Promise<Session | undefined> {
+    const read = await this.#ports.store.beats(tenantId).readSession(id);
+    if (read?.session === undefined) return undefined;
+    return (await rights.cover(read.session, read.head)) ? read.session : undefined;
   }
 
   /** What to say: the changes after `after`, then the present where they do not say it already. */

@@ -13,6 +13,7 @@ import { GetSession } from '../../application/sessions/get-session.ts';
 import { ListSessions } from '../../application/sessions/list-sessions.ts';
 import { SessionWatcher } from '../../application/sessions/session-watcher.ts';
 import { WatchSession } from '../../application/sessions/watch-session.ts';
+import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { wire } from '../wire.ts';
 
 /** Sessions as administrators see them, and the service itself. */
@@ -21,7 +22,13 @@ export const service = new ContainerModule((options) => {
   wire(options, ListSessions, { store: Store, clock: Clock });
   wire(options, DeleteSession, { store: Store, eventBus: EventBus });
   wire(options, SessionWatcher, { store: Store, eventBus: EventBus, log: Log });
-  wire(options, WatchSession, { store: Store, clock: Clock, sessionWatcher: SessionWatcher, log: Log });
+  wire(options, WatchSession, {
+    store: Store,
+    clock: Clock,
+    sessionWatcher: SessionWatcher,
+    tenantViews: TenantViews,
+    log: Log,
+  });
   wire(options, SessionRoutes, {
     listSessions: ListSessions,
     getSession: GetSession,

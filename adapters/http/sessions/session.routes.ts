@@ -46,14 +46,21 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       path: '/session',
       summary: 'List sessions',
       description:
-        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page.',
+        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page; a page of ' +
+        'long sessions holds fewer than `limit`.',
       query: SessionListQuery,
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
-        const { sessions, next, now } = await listSessions.execute(caller, query);
         const tenant = await caller.view.tenant();
-        const views = sessions.map((session) => toSessionView(session, tenant, now));
-        return reply(200, views, next === undefined ? {} : nextPage(settings.publicUrl, query, next));
+        const { sessions, next } = await listSessions.execute(caller, query, (session, now) =>
+          JSON.stringify(toSessionView(session, tenant, now)),
+        );
+        return {
+          status: 200,
+          text: `[${sessions.join(',')}]`,
+          contentType: 'application/json',
+          headers: next === undefined ? {} : nextPage(settings.publicUrl, query, next),
+        };
       },
     }),
     route({
@@ -68,7 +75,9 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
           .string()
           .max(500)
           .optional()
-          .describe('What the browser brought back; another one than that of the session is refused'),
+          .describe(
+            'What the browser brought back; good once, for five minutes, and for its own session only',
+          ),
       }),
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { maskOfferRequest, maskWebhook } from '../../../adapters/http/sessions/masked-webhook.ts';
 import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
@@ -8,6 +9,7 @@ import { DeleteSession } from '../../../application/sessions/delete-session.ts';
 import { GetSession } from '../../../application/sessions/get-session.ts';
 import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
 import { TenantView } from '../../../application/steps/tenant-views.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
@@ -36,8 +38,8 @@ describe('Sessions for administrators', () => {
     let cursor: string | undefined;
     do {
       const wanted = SessionListQuery.parse({ ...query, ...(cursor !== undefined && { cursor }) });
-      const page = await new ListSessions(world).execute(caller, wanted);
-      found.push(page.sessions.map((session) => session.id));
+      const page = await new ListSessions(world).execute(caller, wanted, ({ id }) => id);
+      found.push([...page.sessions]);
       cursor = page.next;
     } while (cursor !== undefined && found.length < 20);
     return found;
@@ -48,6 +50,36 @@ describe('Sessions for administrators', () => {
     expect(found.map((page) => page.length)).to.deep.equal([5, 5, 2]);
     expect(found.flat()).to.deep.equal(Array.from({ length: 12 }, (_, number) => id(number)));
     expect((await pages(both(), { limit: 12 })).flat()[0]).to.equal(id(11));
+  });
+
+  it('are never many at once when they are long: a page ends early, and the link goes on', async () => {
+    const beats = world.store.beats(ACME);
+    for (let number = 12; number < 100; number++) await beats.openSession(aSession(world.clock, number));
+    const found: string[][] = [];
+    let cursor: string | undefined;
+    do {
+      const wanted = SessionListQuery.parse({ limit: 500, sort: 'asc', ...(cursor && { cursor }) });
+      const write = (session: Session) => session.id.padEnd(690_000);
+      const page = await new ListSessions(world).execute(both(), wanted, write);
+      found.push(page.sessions.map((text) => text.trim()));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    expect(found.map((page) => page.length)).to.deep.equal([13, 13, 13, 13, 13, 13, 13, 9]);
+    expect(found.flat()).to.deep.equal(Array.from({ length: 100 }, (_, number) => id(number)));
+  });
+
+  it('are read in portions, whatever the size of the page', async () => {
+    const beats = world.store.beats(ACME);
+    for (let number = 12; number < 100; number++) await beats.openSession(aSession(world.clock, number));
+    const list = sinon.spy(beats, 'listSessions');
+    sinon.stub(world.store, 'beats').returns(beats);
+    for (const limit of [1, 25, 99, 100, 500]) {
+      expect((await pages(both(), { limit })).flat().length).to.equal(limit === 1 ? 20 : 100);
+    }
+    for (const { args, returnValue } of list.getCalls()) {
+      expect(args[0].limit).to.be.at.most(25);
+      expect(await returnValue).to.have.length.at.most(25);
+    }
   });
 
   it('are seen only by roles of their kind', async () => {
@@ -86,11 +118,13 @@ describe('Sessions for administrators', () => {
 
   it('refuse a response code that is not theirs', async () => {
     const hash = createHash('sha256').update('right').digest('base64url');
-    const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash } });
+    const responseCodeAt = world.clock.now().toISOString();
+    const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash, responseCodeAt } });
     await world.store.beats(ACME).openSession(session);
     const get = new GetSession(world);
     expect(await codeOf(get.execute(await asking(both()), session.id, 'wrong'))).to.equal('forbidden');
     expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal(undefined);
+    expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal('forbidden');
     expect(await codeOf(get.execute(await asking(both()), session.id))).to.equal(undefined);
   });
 

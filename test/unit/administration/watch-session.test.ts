@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { SessionWatcher } from '../../../application/sessions/session-watcher.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
-import type { PublicId, SessionId } from '../../../domain/shared/ids.ts';
+import { TenantView, TenantViews } from '../../../application/steps/tenant-views.ts';
+import type { Client } from '../../../domain/clients/client.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
 describe('A stream of session statuses', () => {
@@ -19,6 +21,7 @@ describe('A stream of session statuses', () => {
     timers = sinon.useFakeTimers({ now: world.clock.now(), toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     watcher = new SessionWatcher(world);
     heard = [];
+    await addClient(world.clock.now());
     await beats().openSession(aSession(world.clock, 0));
   });
 
@@ -35,10 +38,45 @@ describe('A stream of session statuses', () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 
+  async function listener() {
+    const head = await beats().head();
+    if (head === undefined) throw new Error('no tenant');
+    const view = new TenantView(world.store, head);
+    return world.caller(['presentation:request'], { clientId: 'listener', view });
+  }
+
+  const addClient = (createdAt: Date) =>
+    world.store.forTenant(ACME, ({ clients }) =>
+      clients.add({
+        clientId: 'listener',
+        tenantId: ACME,
+        roles: ['presentation:request'],
+        description: null,
+        allowedPresentationConfigs: null,
+        allowedIssuanceConfigs: null,
+        secretHash: '',
+        pickUp: null,
+        version: 1,
+        createdAt,
+        updatedAt: createdAt,
+      }),
+    );
+
+  const changeClient = (change: (client: Client) => Client | undefined) =>
+    world.store.forTenant(ACME, async ({ clients }) => {
+      const client = await clients.get('listener');
+      const changed = change(client);
+      await (changed === undefined ? clients.remove('listener') : clients.save(changed));
+    });
+
   async function listen(lastSequence?: number): Promise<{ leave: () => void; ended: Promise<void> }> {
     const leaving = new AbortController();
-    const watch = new WatchSession({ ...world, sessionWatcher: watcher });
-    const caller = world.caller(['presentation:request']);
+    const watch = new WatchSession({
+      ...world,
+      sessionWatcher: watcher,
+      tenantViews: new TenantViews(world),
+    });
+    const caller = await listener();
     const stream = await watch.execute(caller, id, { lastSequence, closed: leaving.signal });
     const ended = (async () => {
       for await (const item of stream) heard.push(item === 'heartbeat' ? item : told(item));
@@ -125,15 +163,86 @@ describe('A stream of session statuses', () => {
   });
 
   it('is refused for an unknown session, and when the process has enough of them', async () => {
-    const watch = new WatchSession({ ...world, sessionWatcher: watcher });
+    const watch = new WatchSession({
+      ...world,
+      sessionWatcher: watcher,
+      tenantViews: new TenantViews(world),
+    });
     const closed = new AbortController().signal;
     const nobody = watch.execute(world.caller(['issuance:offer']), id, { closed });
     expect(await codeOf(nobody)).to.equal('not_found');
     expect(watcher.count).to.equal(0);
-    const open = Array.from({ length: 2_000 }, () => watcher.open(ACME, id));
-    const caller = world.caller(['presentation:request']);
-    expect(await codeOf(watch.execute(caller, id, { closed }))).to.equal('unavailable');
-    for (const one of open) one.close();
+    const fill = (tenant: string, client: (i: number) => string, session: (i: number) => string) => {
+      const open: { close(): void }[] = [];
+      try {
+        for (let i = 0; i < 3_000; i++)
+          open.push(watcher.open(tenant as TenantId, client(i), session(i) as SessionId));
+      } catch (error) {
+        expect(error).to.deep.include({ code: 'unavailable' });
+        expect(error).to.have.nested.property('details.retryAfterSeconds', 30);
+      }
+      return open;
+    };
+    const shares: [number, (i: number) => string, (i: number) => string][] = [
+      [20, (i) => `client-${i}`, () => id],
+      [100, () => 'listener', (i) => `other-${i}`],
+      [500, (i) => `client-${i}`, (i) => `other-${i}`],
+    ];
+    for (const [most, client, session] of shares) {
+      const open = fill(ACME, client, session);
+      expect(open).to.have.length(most);
+      expect(await codeOf(watch.execute(await listener(), id, { closed }))).to.equal('unavailable');
+      for (const one of open) one.close();
+      expect(watcher.count).to.equal(0);
+    }
+    const all = [1, 2, 3, 4, 5].flatMap((n) => fill(`tenant-${n}`, String, String));
+    expect(all).to.have.length(2_000);
+    expect(await codeOf(watch.execute(await listener(), id, { closed }))).to.equal('unavailable');
+    for (const one of all) one.close();
     expect(watcher.count).to.equal(0);
+  });
+
+  const losses: Record<string, () => Promise<unknown>> = {
+    'the role': () => changeClient((client) => ({ ...client, roles: ['issuance:offer'] })),
+    'the configuration': () =>
+      changeClient((client) => ({ ...client, allowedPresentationConfigs: ['another'] })),
+    'the client': () => changeClient(() => undefined),
+    'the client, though another has its name': async () => {
+      await changeClient(() => undefined);
+      await addClient(new Date(world.clock.now().getTime() + 1));
+    },
+    'the tenant, which is suspended': () =>
+      world.store.forTenant(ACME, async ({ tenant }) =>
+        tenant.save({ ...(await tenant.get()), status: 'suspended' }),
+      ),
+  };
+  for (const [what, lose] of Object.entries(losses)) {
+    it(`says nothing more to a listener that lost ${what}`, async () => {
+      const { ended } = await listen();
+      await lose();
+      await fetched();
+      wakeUp();
+      await ended;
+      expect(heard).to.deep.equal(['1 active', 'end']);
+      expect(watcher.count).to.equal(0);
+    });
+
+    it(`ends with the next heartbeat for a listener that lost ${what}`, async () => {
+      const { ended } = await listen();
+      await lose();
+      await pass(15_000);
+      await ended;
+      expect(heard).to.deep.equal(['1 active', 'end']);
+    });
+  }
+
+  it('goes on for a listener whose client changed and still may', async () => {
+    const { ended } = await listen();
+    await changeClient((client) => ({ ...client, allowedPresentationConfigs: ['age'] }));
+    await pass(15_000);
+    await completed();
+    wakeUp();
+    await ended;
+    expect(heard).to.deep.equal(['1 active', 'heartbeat', '2 completed', 'end']);
   });
 });
