@@ -7,7 +7,7 @@ import type { Secrets } from '../ports/secrets.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { makeSecret } from './client-secret.ts';
-import { assertFreeName } from './free-name.ts';
+import { assertFreeName, assertOwnName } from './free-name.ts';
 import { assertWithinOwnRestrictions } from './restrictions.ts';
 
 type Ports = {
@@ -27,13 +27,17 @@ export class CreateClient {
     this.#ports = ports;
   }
 
-  /** @throws Failure `conflict` when the id is taken, `forbidden` for roles that the caller lacks. */
+  /**
+   * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
+   *   for roles that the caller lacks.
+   */
   async execute(caller: TenantCaller, wanted: ClientCreation): Promise<Client> {
     const { store, clock, settings } = this.#ports;
     assertMayGrant(wanted.roles, caller.roles);
     const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
     assertWithinOwnRestrictions(caller, { allowedPresentationConfigs, allowedIssuanceConfigs });
     assertFreeName(settings, wanted.clientId);
+    assertOwnName(caller.tenantId, wanted.clientId);
     const { secretHash, pickUp } = await makeSecret(
       this.#ports,
       wanted.clientId,

@@ -1,4 +1,4 @@
-import type { Client } from '../../domain/clients/client.ts';
+import { assertMayGrant, type Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Caller, TenantCaller } from '../caller.ts';
 
@@ -11,11 +11,32 @@ type Restrictions = Partial<Pick<Client, 'allowedPresentationConfigs' | 'allowed
  */
 export function assertMayHoldSecret(caller: Caller, client: Client): void {
   if (caller.tenantId === null) return;
+  assertHoldsRolesOf(caller, client);
+  assertWithinOwnRestrictions(caller, client);
+}
+
+/**
+ * Roles and lists work together: a new role counts for all that the lists allow, a wider list for all roles. So a
+ * change that adds either is measured by what the client has afterwards; taking away is always allowed.
+ * @throws Failure `forbidden` when the client would get something that the caller does not have.
+ */
+export function assertMayChange(caller: TenantCaller, before: Client, after: Client): void {
+  // Roles that the client has already are not granted anew.
+  const added = after.roles.filter((role) => !before.roles.includes(role));
+  assertMayGrant(added, caller.roles);
+  const widened =
+    isWider(before.allowedPresentationConfigs, after.allowedPresentationConfigs) ||
+    isWider(before.allowedIssuanceConfigs, after.allowedIssuanceConfigs);
+  if (added.length === 0 && !widened) return;
+  assertHoldsRolesOf(caller, before);
+  if (added.length > 0) assertWithinOwnRestrictions(caller, after);
+}
+
+function assertHoldsRolesOf(caller: Caller, client: Client): void {
   const missing = client.roles.filter((role) => !caller.roles.includes(role));
   if (missing.length > 0) {
     throw new Failure('forbidden', `this client holds roles that you lack: ${missing.join(', ')}`);
   }
-  assertWithinOwnRestrictions(caller, client);
 }
 
 /**
@@ -37,8 +58,12 @@ function assertWithin(
   own: readonly string[] | null,
   wanted: readonly string[] | null | undefined,
 ): void {
-  if (own === null || own.length === 0 || wanted === undefined) return;
-  // Empty or null means all.
-  const wider = wanted === null || wanted.length === 0 || wanted.some((id) => !own.includes(id));
-  if (wider) throw new Failure('forbidden', `${field}: you can only pass on configurations that you may use`);
+  if (wanted !== undefined && isWider(own, wanted))
+    throw new Failure('forbidden', `${field}: you can only pass on configurations that you may use`);
+}
+
+/** Whether `wanted` allows something that `own` does not; empty or null means all. */
+function isWider(own: readonly string[] | null, wanted: readonly string[] | null): boolean {
+  if (own === null || own.length === 0) return false;
+  return wanted === null || wanted.length === 0 || wanted.some((id) => !own.includes(id));
 }

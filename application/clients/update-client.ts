@@ -1,8 +1,8 @@
-import { assertMayGrant, type Client, type ClientUpdate } from '../../domain/clients/client.ts';
+import type { Client, ClientUpdate } from '../../domain/clients/client.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { assertWithinOwnRestrictions } from './restrictions.ts';
+import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 
@@ -14,7 +14,7 @@ export class UpdateClient {
     this.#ports = ports;
   }
 
-  /** @throws Failure `not_found`, or `forbidden` for new roles that the caller lacks. */
+  /** @throws Failure `not_found`, or `forbidden` for what would give the client more than the caller has. */
   async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
     const { store, clock } = this.#ports;
     assertWithinOwnRestrictions(caller, {
@@ -27,12 +27,7 @@ export class UpdateClient {
     });
     return store.forTenant(caller.tenantId, async ({ clients }) => {
       const client = await clients.get(clientId);
-      // Roles that the client has already are not granted anew.
-      assertMayGrant(
-        wanted.roles.filter((role) => !client.roles.includes(role)),
-        caller.roles,
-      );
-      return clients.save({
+      const changed: Client = {
         ...client,
         roles: [...new Set(wanted.roles)],
         description: wanted.description === undefined ? client.description : wanted.description,
@@ -45,7 +40,9 @@ export class UpdateClient {
             ? client.allowedIssuanceConfigs
             : wanted.allowedIssuanceConfigs,
         updatedAt: clock.now(),
-      });
+      };
+      assertMayChange(caller, client, changed);
+      return clients.save(changed);
     });
   }
 }

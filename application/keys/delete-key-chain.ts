@@ -1,20 +1,25 @@
 import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { assertUnused } from './key-references.ts';
+import { assertNotLast, assertUnused } from './key-references.ts';
 
-/** Removes a key chain that nothing names. */
+type Ports = { readonly store: Store; readonly clock: Clock };
+
+/** Removes a key chain that nothing needs. */
 export class DeleteKeyChain {
-  readonly #store: Store;
+  readonly #ports: Ports;
 
-  constructor(ports: { readonly store: Store }) {
-    this.#store = ports.store;
+  constructor(ports: Ports) {
+    this.#ports = ports;
   }
 
-  /** @throws Failure `not_found`, or `conflict` when a configuration or status list names it. */
+  /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
-    await this.#store.forTenant(caller.tenantId, async (repositories) => {
-      await repositories.keyChains.get(id);
+    const { store, clock } = this.#ports;
+    await store.forTenant(caller.tenantId, async (repositories) => {
+      const chain = await repositories.keyChains.get(id);
       await assertUnused(repositories, id);
+      await assertNotLast(repositories, chain, chain.usages, clock.now());
       await repositories.keyChains.remove(id);
     });
   }

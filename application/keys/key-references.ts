@@ -1,4 +1,4 @@
-import type { KeyUsage } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantRepositories } from '../ports/store.ts';
 
@@ -45,6 +45,55 @@ export async function assertUnusedFor(
     id,
     references.filter(({ usage }) => usage !== undefined && usages.includes(usage)),
   );
+}
+
+/**
+ * Whatever names no key chain is signed by the first usable one of its usage, so the last of these has to stay while
+ * there is something to sign.
+ * @param lost the usages that `chain` is about to lose.
+ * @throws Failure `conflict`.
+ */
+export async function assertNotLast(
+  repositories: TenantRepositories,
+  chain: KeyChain,
+  lost: readonly KeyUsage[],
+  now: Date,
+): Promise<void> {
+  const all = await repositories.keyChains.list();
+  const others = all.filter(({ id }) => id !== chain.id);
+  for (const usage of lost) {
+    if (!isUsable([chain], usage, now) || isUsable(others, usage, now)) continue;
+    const need = await needOf(repositories, usage);
+    if (need === undefined) continue;
+    const message = `the key chain ${chain.id} is the last for the usage ${usage}, which ${need} needs`;
+    throw new Failure('conflict', message);
+  }
+}
+
+/** @returns what cannot do without a key chain of this usage, if anything. */
+async function needOf(repositories: TenantRepositories, usage: KeyUsage): Promise<string | undefined> {
+  const { credentialConfigurations, presentationConfigurations, statusLists } = repositories;
+  if (usage === 'access') {
+    const [first] = await presentationConfigurations.list();
+    return first && `presentation configuration ${first.id}`;
+  }
+  if (usage === 'trustList') return undefined;
+  const credentials = await credentialConfigurations.list();
+  const credential = credentials.find(({ statusManagement }) => usage === 'signing' || statusManagement);
+  if (credential !== undefined) return `credential configuration ${credential.id}`;
+  if (usage === 'signing') return undefined;
+  const list = (await statusLists.list()).find(({ keyChainId }) => keyChainId === null);
+  return list && `status list ${list.id}`;
+}
+
+function isUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): boolean {
+  try {
+    pickKeyChain(chains, usage, now);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
 }
 
 function refuse(id: string, references: readonly Reference[]): void {

@@ -3,7 +3,7 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { KeyChainUpdate } from './key-chain-input.ts';
-import { assertUnusedFor } from './key-references.ts';
+import { assertNotLast, assertUnusedFor } from './key-references.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 
@@ -15,7 +15,7 @@ export class UpdateKeyChain {
     this.#ports = ports;
   }
 
-  /** @throws Failure `not_found`, or `conflict` when a usage would go that a configuration needs. */
+  /** @throws Failure `not_found`, or `conflict` when a usage would go that something needs. */
   async execute(caller: TenantCaller, id: string, wanted: KeyChainUpdate): Promise<KeyChain> {
     const { store, clock } = this.#ports;
     return store.forTenant(caller.tenantId, async (repositories) => {
@@ -23,6 +23,7 @@ export class UpdateKeyChain {
       const usages = wanted.usages === undefined ? chain.usages : [...new Set(wanted.usages)];
       const lost = chain.usages.filter((usage) => !usages.includes(usage));
       await assertUnusedFor(repositories, id, lost);
+      await assertNotLast(repositories, chain, lost, clock.now());
       const description = wanted.description === undefined ? before : wanted.description;
       const changed: KeyChain = {
         ...chain,

@@ -95,7 +95,7 @@ export const administration = new ContainerModule((options) => {
   wire(options, UpdateKeyChain, change);
   wire(options, ListKeyChains, store);
   wire(options, GetKeyChain, store);
-  wire(options, DeleteKeyChain, store);
+  wire(options, DeleteKeyChain, change);
   wire(options, FindCertificates, store);
   wire(options, ListKeyProviders, { kms: Kms });
   wire(options, CreateCertificate, certify);

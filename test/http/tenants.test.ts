@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import type { Client } from '../../domain/clients/client.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
@@ -97,7 +100,13 @@ describe('tenants through HTTP', () => {
     expect((await call('GET', '/tenant/once')).body.name).to.equal('Once');
     const { token } = await createTenant(service, 'squatter');
     const json = { clientId: 'later-admin', roles: ['issuance:offer'] };
-    expect((await call('POST', '/client', json, token)).status).to.equal(201);
+    expect((await call('POST', '/client', json, token)).status, 'a name is no squat').to.equal(400);
+    const { container } = service.service;
+    const planted = { ...json, tenantId: 'squatter' as TenantId, secretHash: '', pickUp: null, version: 1 };
+    const rest = { allowedPresentationConfigs: null, allowedIssuanceConfigs: null, description: null };
+    const times = { createdAt: new Date(), updatedAt: new Date() };
+    const client: Client = { ...planted, ...rest, ...times, roles: ['issuance:offer'] };
+    await container.get(Store).forService(({ clients }) => clients.add(client));
     const later = await create({ id: 'later', name: 'Later', roles: ['clients:manage'] });
     expect(later.status).to.equal(409);
     expect((await call('GET', '/tenant/later')).status, 'nothing remains of it').to.equal(404);
