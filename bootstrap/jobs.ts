@@ -3,6 +3,7 @@ import type { Container } from 'inversify';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
+import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 
 type Job = {
@@ -21,6 +22,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
+  const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   const jobs: Job[] = [
     {
       name: 'expire-sessions',
@@ -48,7 +50,21 @@ export function startJobs(container: Container): () => Promise<void> {
       everySeconds: 60,
       async run(now) {
         for (let portion = 0; portion < MAX_PORTIONS; portion++) {
-          if ((await store.chores.forgetExpired(now, PORTION)) < PORTION) return;
+          if ((await store.chores.forgetExpired(now, PORTION)) < PORTION) break;
+        }
+        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+          if ((await store.chores.forgetPickUps(now, PORTION)) < PORTION) return;
+        }
+      },
+    },
+    {
+      name: 'clean-up-sessions',
+      everySeconds: 60,
+      async run(now) {
+        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+          const { removed, anonymized } = await store.chores.cleanUpSessions(now, PORTION, defaults);
+          if (removed + anonymized > 0) log.info('sessions cleaned up', { removed, anonymized });
+          if (removed + anonymized < PORTION) return;
         }
       },
     },

@@ -39,7 +39,12 @@ const RENDERINGS = {
     vci: 'invalid_credential_request',
     vp: 'invalid_request',
   },
-  unsupported_media_type: { status: 415, title: 'Unsupported media type', vp: 'invalid_request' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    vci: 'invalid_credential_request',
+    vp: 'invalid_request',
+  },
   too_many_requests: { status: 429, title: 'Too many requests' },
   unavailable: { status: 503, title: 'Temporarily unavailable' },
   invalid_request: { status: 400, title: 'Invalid request' },

@@ -110,13 +110,12 @@ export class CreateOffer {
 }
 
 function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: string): IssuanceRequest {
-  const { tx_code: _secret, credentialClaims = {}, notifyWebhook, ...rest } = request;
+  const { tx_code: _secret, credentialClaims = {}, ...rest } = request;
   return {
     kind: 'issuance',
     offerRequest: rest as unknown as JsonObject,
     offer,
     offerUrl,
     credentialClaims: credentialClaims as IssuanceRequest['credentialClaims'],
-    ...(notifyWebhook === undefined ? {} : { notifyWebhook }),
   };
 }

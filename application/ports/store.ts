@@ -125,6 +125,14 @@ export type SessionQuery = {
 
 export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt'>;
 
+export type Revocation = {
+  readonly sessionId: SessionId;
+  /** Bits of the configurations concerned. */
+  readonly mask: number;
+  readonly barred: boolean;
+  readonly issuedCount: number;
+};
+
 export type StatusChange = { readonly listId: string; readonly index: number; readonly status: number };
 
 /** Issuances that one session records; a wallet's token serves several requests, but not without end. */
@@ -233,7 +241,15 @@ export type Beats = {
   ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
   issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
   /** Head and what a session issued in one read; the record outlives the session. */
-  readIssued(sessionId: SessionId): Promise<{ head: TenantHead; batches: IssuedBatch[] } | undefined>;
+  readIssued(sessionId: SessionId): Promise<
+    | {
+        head: TenantHead;
+        /** Of the session, in the order of its bits; undefined when it is gone. */
+        configurationIds: readonly string[] | undefined;
+        batches: IssuedBatch[];
+      }
+    | undefined
+  >;
 
   /**
    * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.
@@ -263,8 +279,12 @@ export type Beats = {
     now: Date,
   ): Promise<number | undefined>;
 
-  /** Applies status changes and raises the versions of their lists in one transaction. */
-  changeStatuses(changes: readonly StatusChange[], now: Date): Promise<void>;
+  /**
+   * Applies status changes and raises the versions of their lists in one transaction; with `revocation` it also bars
+   * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again.
+   * @returns false, with nothing changed, when the session issued something meanwhile.
+   */
+  changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;
   findStatusList(id: string): Promise<StatusList | undefined>;
   statusListHeads(ids: readonly string[]): Promise<{ id: string; version: number }[]>;
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
@@ -294,6 +314,22 @@ export type Chores = {
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
   /** Forgets used values and grants that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
+  /**
+   * Parts with the data of sessions that their tenant keeps no longer: `ttlSeconds` of its configuration after they
+   * were made, once they have ended or expired. `full` removes the session with its grants and events; `anonymize`
+   * keeps the row without request and outcome, and its events; whoever remembers the request can do nothing with it
+   * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
+   * a credential can be revoked as long as it lives. The oldest of a tenant come first.
+   * @param defaults for tenants that configured nothing; these remove in full.
+   * @returns how many sessions it touched, at most `limit`.
+   */
+  cleanUpSessions(
+    now: Date,
+    limit: number,
+    defaults: { readonly ttlSeconds: number },
+  ): Promise<{ readonly removed: number; readonly anonymized: number }>;
+  /** Erases secrets of clients that nobody picked up in time. @returns how many. */
+  forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Session } from '../../domain/sessions/session.ts';
+import type { Session, SessionOutcome } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
@@ -7,6 +7,9 @@ import type { UnconfirmedCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { readConfirmedSession } from './visibility.ts';
+
+/** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
+const RESPONSE_CODE_SECONDS = 300;
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 
@@ -20,8 +23,8 @@ export class GetSession {
 
   /**
    * @param responseCode what the browser brought back (OpenID4VP 1.0 section 13.3): proof that the person at the
-   *   browser is the one whose wallet answered.
-   * @throws Failure `not_found`, or `forbidden` for a response code that is not this session's.
+   *   browser is the one whose wallet answered. It is spent by this; without one the session can be read at any time.
+   * @throws Failure `not_found`, or `forbidden` for a response code that is not this session's, was used or is old.
    */
   async execute(
     caller: UnconfirmedCaller,
@@ -30,12 +33,34 @@ export class GetSession {
   ): Promise<{ readonly session: Session; readonly tenant: Tenant; readonly now: Date }> {
     const { store, clock } = this.#ports;
     const { session, caller: known } = await readConfirmedSession(store, caller, id);
-    const hash = session.outcome?.responseCodeHash;
-    if (responseCode !== undefined && hash !== undefined && !isCodeOf(hash, responseCode)) {
-      throw new Failure('forbidden', 'this response_code does not belong to the session');
-    }
-    return { session, tenant: await known.view.tenant(), now: clock.now() };
+    const now = clock.now();
+    const seen = responseCode === undefined ? session : await this.#spend(session, responseCode, now);
+    return { session: seen, tenant: await known.view.tenant(), now };
   }
+
+  /** The version decides between two that bring the same code at once. */
+  async #spend(session: Session, responseCode: string, now: Date): Promise<Session> {
+    if (session.outcome === null || !isGood(session.outcome, responseCode, now)) throw badCode();
+    const outcome = { ...session.outcome, responseCodeUsedAt: now.toISOString() };
+    const beats = this.#ports.store.beats(session.tenantId);
+    const version = await beats.recordOutcome(session, undefined, outcome, now);
+    if (version === undefined) throw badCode();
+    return { ...session, outcome, version, updatedAt: now };
+  }
+}
+
+function isGood(outcome: SessionOutcome, responseCode: string, now: Date): boolean {
+  const { responseCodeHash, responseCodeAt, responseCodeUsedAt } = outcome;
+  if (responseCodeHash === undefined || responseCodeAt === undefined) return false;
+  if (responseCodeUsedAt !== undefined || !isCodeOf(responseCodeHash, responseCode)) return false;
+  return now.getTime() < Date.parse(responseCodeAt) + RESPONSE_CODE_SECONDS * 1000;
+}
+
+function badCode(): Failure {
+  return new Failure(
+    'forbidden',
+    'this response_code does not belong to the session, was used or is too old',
+  );
 }
 
 function isCodeOf(hash: string, responseCode: string): boolean {

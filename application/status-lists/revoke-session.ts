@@ -3,7 +3,7 @@ import { assertMayUse } from '../../domain/clients/client.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
-import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import { confirmed, type TenantCaller, type UnconfirmedCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
@@ -18,6 +18,10 @@ export const Revocation = z
   })
   .meta({ id: 'Revocation' });
 export type Revocation = z.infer<typeof Revocation>;
+
+const VALID = 0;
+/** Issuances of one session that may come in between. */
+const ATTEMPTS = 10;
 
 type Ports = {
   readonly store: Store;
@@ -40,6 +44,15 @@ export class RevokeSession {
    *   `invalid_input` when a list cannot express the status.
    */
   async execute(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const changed = await this.#attempt(unconfirmed, revocation);
+      if (changed !== undefined) return changed;
+    }
+    throw new Failure('conflict', 'the session is issuing credentials at this moment; try again');
+  }
+
+  /** @returns undefined, with nothing changed, when the session issued something between the look and the change. */
+  async #attempt(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number | undefined> {
     const { store, clock, eventBus } = this.#ports;
     const beats = store.beats(unconfirmed.tenantId);
     const sessionId = revocation.sessionId as SessionId;
@@ -54,25 +67,42 @@ export class RevokeSession {
     );
     const wanted = revocation.credentialConfigurationId;
     const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
+    const changes = await this.#changesOf(caller, batches, revocation.status);
+    if (changes.length === 0) {
+      throw new Failure('conflict', 'this session issued no credential that has a status');
+    }
+    // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
+    const bar = {
+      sessionId,
+      mask: maskOf(issued?.configurationIds ?? [], wanted),
+      barred: revocation.status !== VALID,
+      issuedCount: all.length,
+    };
+    if (!(await beats.changeStatuses(changes, clock.now(), bar))) return undefined;
+    for (const listId of new Set(changes.map((change) => change.listId))) {
+      eventBus.publish({ type: 'status-list', tenantId: caller.tenantId, listId });
+    }
+    return changes.length;
+  }
+
+  async #changesOf(
+    caller: TenantCaller,
+    batches: readonly IssuedBatch[],
+    status: number,
+  ): Promise<readonly StatusChange[]> {
     const changes: StatusChange[] = [];
     for (const { statusListId, firstCounter, count } of batches) {
       if (statusListId === null || firstCounter === null) continue;
       const list = await this.#list(caller, statusListId);
       // Token Status List section 7.1: one bit knows valid and invalid only.
-      if (entryFault(list.bits, list.capacity, { index: 0, status: revocation.status }) !== undefined) {
+      if (entryFault(list.bits, list.capacity, { index: 0, status }) !== undefined) {
         throw invalidInput('status', `a status list of ${list.bits} bit cannot express this status`);
       }
       for (const index of this.#ports.statusAllocator.indicesOf(caller.tenantId, list, firstCounter, count)) {
-        changes.push({ listId: list.id, index, status: revocation.status });
+        changes.push({ listId: list.id, index, status });
       }
     }
-    if (changes.length === 0)
-      throw new Failure('conflict', 'this session issued no credential that has a status');
-    await beats.changeStatuses(changes, clock.now());
-    for (const listId of new Set(changes.map((change) => change.listId))) {
-      eventBus.publish({ type: 'status-list', tenantId: caller.tenantId, listId });
-    }
-    return changes.length;
+    return changes;
   }
 
   /** @throws Failure `not_found` unless there is such a session that the caller may know of. */
@@ -88,6 +118,13 @@ export class RevokeSession {
       throw new Failure('conflict', 'the status list of this credential does not exist any more');
     return list;
   }
+}
+
+/** The bits of the configurations concerned: of one, or of all that the session offers. */
+function maskOf(configurationIds: readonly string[], wanted: string | undefined): number {
+  if (wanted === undefined) return 2 ** configurationIds.length - 1;
+  const position = configurationIds.indexOf(wanted);
+  return position < 0 ? 0 : 2 ** position;
 }
 
 function unknown(): Failure {

@@ -83,7 +83,7 @@ export class StatusAllocator {
     signer: string | null,
   ): Promise<readonly StatusList[]> {
     const known = await view.statusLists();
-    const created = this.#created.get(`${view.tenantId} ${signer ?? ''}`);
+    const created = this.#created.get(await placeOf(view, signer));
     const lists =
       created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
     const usable = lists.filter(
@@ -155,9 +155,15 @@ export class StatusAllocator {
       token: null,
     };
     await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list));
-    this.#created.set(`${view.tenantId} ${signer ?? ''}`, list);
+    this.#created.set(await placeOf(view, signer), list);
     return list;
   }
+}
+
+/** A tenant made anew under an old id has nothing of the older one's, so its age stands in the key. */
+async function placeOf(view: TenantView, signer: string | null): Promise<string> {
+  const { createdAt } = await view.tenant();
+  return `${view.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
 }
 
 /**

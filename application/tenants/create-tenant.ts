@@ -29,7 +29,8 @@ const FIRST_KEY_CHAINS: readonly {
   { id: 'trust-list', usage: 'trustList' },
 ];
 
-const EPOCH_SECONDS = Date.UTC(2025, 0, 1) / 1000;
+/** Leaves room to count on for a tenant's whole life. */
+const FIRST_REVISIONS = 0x3fffffff;
 
 type Ports = {
   readonly store: Store;
@@ -61,7 +62,8 @@ export class CreateTenant {
     if (known !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
 
     const now = clock.now();
-    const tenant = newTenant(wanted, now);
+    const revision = this.#ports.random.bytes(4).readUInt32BE() & FIRST_REVISIONS;
+    const tenant = newTenant(wanted, now, revision);
     const roles = wanted.roles ?? [];
     const administrator =
       roles.length === 0 ? undefined : await makeAdministrator(this.#ports, tenant.id, roles);
@@ -97,7 +99,7 @@ export class CreateTenant {
   }
 }
 
-function newTenant(wanted: TenantCreation, now: Date): Tenant {
+function newTenant(wanted: TenantCreation, now: Date, revision: number): Tenant {
   return {
     id: wanted.id,
     name: wanted.name,
@@ -105,8 +107,8 @@ function newTenant(wanted: TenantCreation, now: Date): Tenant {
     status: 'active',
     sessionConfig: mergeSettings(null, wanted.sessionConfig),
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
-    // From the clock: a tenant made anew under an old id must not find what was cached for the old one.
-    revision: Math.floor(now.getTime() / 1000 - EPOCH_SECONDS),
+    // At random: what any process holds of an older tenant of this id must never look like the new one's.
+    revision,
     version: 1,
     createdAt: now,
     updatedAt: now,

@@ -242,7 +242,12 @@ export class ReceiveResponse {
     const responseCodeHash = hash('sha256', code, 'base64url');
     return {
       reply: { redirect_uri: withResponseCode(redirectUri, code) },
-      outcome: { ...outcome, redirectUri, responseCodeHash },
+      outcome: {
+        ...outcome,
+        redirectUri,
+        responseCodeHash,
+        responseCodeAt: this.#ports.clock.now().toISOString(),
+      },
     };
   }
 }

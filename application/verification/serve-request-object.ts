@@ -1,4 +1,5 @@
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
@@ -9,7 +10,7 @@ import type { EventBus } from '../ports/event-bus.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Store } from '../ports/store.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 type Ports = {
@@ -43,17 +44,20 @@ export class ServeRequestObject {
     if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
     if (found?.changed === true) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
     const request = servable(session, now);
+    const chains = await view.keyChains();
+    // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
+    const chain = view.derive(`access/${request.clientId}`, () => chainOfClientId(chains, request.clientId));
+    if (chain === undefined || chain.active.notAfter <= now)
+      throw new Failure('gone', 'the request is no longer served');
     return wallet.wallet_nonce === undefined
       ? request.requestObject
-      : this.#signFor(view, request, wallet.wallet_nonce);
+      : this.#signFor(chain, request, wallet.wallet_nonce);
   }
 
   /** OpenID4VP 1.0 section 5.10: the wallet's nonce comes back inside the signed request. */
-  async #signFor(view: TenantView, request: VerificationRequest, walletNonce: string): Promise<string> {
-    const chain = chainOfClientId(await view.keyChains(), request.clientId);
+  async #signFor(chain: KeyChain, request: VerificationRequest, walletNonce: string): Promise<string> {
     const claims = parseCompactJws(request.requestObject)?.payload;
-    if (chain === undefined || claims === undefined)
-      throw new Failure('gone', 'the request is no longer served');
+    if (claims === undefined) throw new Failure('gone', 'the request is no longer served');
     const payload = { ...claims, wallet_nonce: walletNonce };
     return signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }

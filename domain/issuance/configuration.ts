@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
-const Url = z.url({ protocol: /^https?$/ }).max(2048);
 const Text = z.string().max(500);
 const Locale = z
   .string()
@@ -33,7 +32,9 @@ export const IssuanceConfigurationBody = z
     walletAttestationRequired: z
       .literal(false, 'wallet attestation is not supported by this release')
       .default(false),
-    walletProviderTrustLists: z.array(Url).max(100).optional(),
+    walletProviderTrustLists: notYet('wallet attestation'),
+    builtInAs: notYet('wallet-initiated issuance'),
+    walletClients: notYet('registered wallet clients'),
     authServers: notYet('external authorization servers'),
     chainedAs: notYet('the chained authorization server'),
     preferredAuthServer: z
@@ -92,6 +93,9 @@ export const CredentialConfig = z
     display: z.array(CredentialDisplay).min(1).max(50),
     scope: Scope.optional(),
     claims: z.array(ClaimDescription).max(500).optional(),
+    docType: notYet('mso_mdoc'),
+    namespace: notYet('mso_mdoc'),
+    claimsByNamespace: notYet('mso_mdoc'),
   })
   .superRefine((config, context) => {
     for (const message of contradictions(config.claims ?? [])) {

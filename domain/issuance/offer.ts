@@ -28,7 +28,10 @@ export const OfferRequest = z
       .optional(),
     tx_code_description: z.string().max(300, 'at most 300 characters').optional(),
     authorization_server: z.string().max(2048).optional(),
-    notifyWebhook: WebhookConfig.optional(),
+    notifyWebhook: z
+      .undefined({ error: 'notifications are not supported by this release' })
+      .optional()
+      .describe('Not in this release'),
   })
   .meta({ id: 'OfferRequest' });
 export type OfferRequest = z.infer<typeof OfferRequest>;

@@ -112,6 +112,9 @@ export type SessionOutcome = {
   readonly report?: readonly Json[];
   /** SHA-256 of the `response_code` that the browser brings back, base64url. */
   readonly responseCodeHash?: string;
+  /** When the code was made and when it was brought back, ISO 8601. */
+  readonly responseCodeAt?: string;
+  readonly responseCodeUsedAt?: string;
   readonly redirectUri?: string;
 };
 

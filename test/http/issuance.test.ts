@@ -603,6 +603,12 @@ describe('issuing through HTTP', () => {
         expectError(await wallet.request(accessToken, 'pid', { text }), 400, 'invalid_credential_request'));
     }
 
+    it('with another media type is refused', async () => {
+      const headers = { ...wallet.authorization(accessToken), 'Content-Type': 'text/plain' };
+      const answer = await wallet.request(accessToken, 'pid', { text: '{}', headers });
+      expectError(answer, 400, 'invalid_credential_request');
+    });
+
     it("gets invalid_nonce for a used, a foreign and another tenant's nonce", async () => {
       const nonce = await wallet.nonce();
       expect((await wallet.request(accessToken, 'pid', { nonce })).status).to.equal(200);

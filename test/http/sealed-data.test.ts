@@ -22,7 +22,7 @@ describe('what sessions leave in the database', () => {
       card: { type: 'inline', claims: { name: 'Wilhelmina Unmistakable', age: 36 } },
     };
     await shop.configure({ id: 'told', webhook });
-    const held = await shop.issue('card', { credentialClaims, notifyWebhook: webhook });
+    const held = await shop.issue('card', { credentialClaims });
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',

@@ -208,13 +208,27 @@ describe('status lists through HTTP', () => {
     const one = { sessionId: offer.session, status: 1, credentialConfigurationId: 'second' };
     expect((await revoke(tenant, one)).body.changed).to.equal(1);
     expect(await statuses()).to.deep.equal([0, 1]);
-    expect((await revoke(tenant, { sessionId: offer.session, status: 1 })).body.changed).to.equal(2);
-    expect(await statuses()).to.deep.equal([1, 1]);
+    expect((await wallet.request(token, 'second')).status).to.equal(400);
+    expect((await revoke(tenant, { ...one, status: 0 })).body.changed).to.equal(1);
+    const again = await wallet.request(token, 'second');
+    expect(again.status, 'reinstated').to.equal(200);
+    references.push(referenceIn(again.body.credentials[0].credential));
+    expect((await revoke(tenant, one)).body.changed).to.equal(2);
+    expect(await statuses()).to.deep.equal([0, 1, 1]);
+    expect((await revoke(tenant, { sessionId: offer.session, status: 1 })).body.changed).to.equal(3);
+    expect(await statuses()).to.deep.equal([1, 1, 1]);
+    for (const id of ['card', 'second']) {
+      const refused = await wallet.request(token, id);
+      expect([refused.status, refused.body.error], 'no new one for a revoked one').to.deep.equal([
+        400,
+        'credential_request_denied',
+      ]);
+    }
     const removed = await service.call('DELETE', `/session/${offer.session}`, { token: tenant.token });
     expect(removed.status).to.equal(200);
     const reinstated = await revoke(tenant, { sessionId: offer.session, status: 0 });
-    expect(reinstated.body.changed, 'the credential lives longer than its session').to.equal(2);
-    expect(await statuses()).to.deep.equal([0, 0]);
+    expect(reinstated.body.changed, 'the credential lives longer than its session').to.equal(3);
+    expect(await statuses()).to.deep.equal([0, 0, 0]);
   });
 
   it('are opened anew when the last one is full, and both resolve and are listed', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { type Held, Shop } from '../support/present.ts';
 
 const KEY = 'the-key-of-the-shop';
@@ -54,6 +55,42 @@ describe('after a presentation, the way back', () => {
       (await shop.call('GET', `/session/${asked.session}`, undefined, shop.acme.token)).status,
       'N150',
     ).to.equal(404);
+  });
+
+  const codeOf = (url: string) => new URL(url).searchParams.get('response_code') ?? '';
+  const read = async (session: string, code: string) =>
+    (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
+
+  it('can be proved once, also by many at once', async () => {
+    const asked = await shop.ask('back');
+    const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
+    expect(await read(asked.session, `${code}x`), 'spends nothing').to.equal(403);
+    const statuses = await Promise.all(Array.from({ length: 8 }, () => read(asked.session, code)));
+    expect(statuses.filter((status) => status === 200)).to.have.length(1);
+    expect(statuses.filter((status) => status === 403)).to.have.length(7);
+    expect(await read(asked.session, code), 'N148 reused').to.equal(403);
+    expect((await shop.session(asked.session)).status, 'the backend reads on').to.equal('completed');
+  });
+
+  it('is open for five minutes', async () => {
+    const asked = await shop.ask('back');
+    const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
+    const now = Date.now();
+    const clock = sinon.useFakeTimers({ now: now + 301_000, toFake: ['Date'] });
+    try {
+      expect(await read(asked.session, code)).to.equal(403);
+      clock.setSystemTime(now + 290_000);
+      expect(await read(asked.session, code)).to.equal(200);
+    } finally {
+      clock.restore();
+    }
+  });
+
+  it('cannot be proved for a session that has no code', async () => {
+    const asked = await shop.ask();
+    expect(await read(asked.session, 'invented'), 'before the answer').to.equal(403);
+    await shop.present(asked, held);
+    expect(await read(asked.session, 'invented'), 'after it').to.equal(403);
   });
 
   it('is absent without an address, and only then there is a link for other devices', async () => {

@@ -77,7 +77,7 @@ function offerRoute({ createOffer }: UseCases): Route {
     surface: 'admin',
     access: { anyOf: ['issuance:offer', 'issuance:manage'], unconfirmed: true },
     body: OfferRequest,
-    bodyLimit: 1024 * 1024,
+    bodyLimit: 256 * 1024,
     example: {
       response_type: 'uri',
       flow: 'pre_authorized_code',

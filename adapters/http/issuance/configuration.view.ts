@@ -23,7 +23,7 @@ export function toIssuanceConfigurationView(tenantId: string, configuration: Iss
     batchSize: configuration.batchSize,
     dPopRequired: configuration.dPopRequired,
     walletAttestationRequired: configuration.walletAttestationRequired,
-    walletProviderTrustLists: configuration.walletProviderTrustLists ?? [],
+    walletProviderTrustLists: [],
     preferredAuthServer: configuration.preferredAuthServer ?? undefined,
     tenant: { id: tenantId },
     createdAt: configuration.createdAt.toISOString(),

@@ -1,5 +1,6 @@
 import type { Chores } from '../../../application/ports/store.ts';
-import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
+import type { Client } from '../../../domain/clients/client.ts';
+import { isTerminal, OPEN_STATUSES, type Session, statusAt } from '../../../domain/sessions/session.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
 import { EVERYWHERE, type Table } from './table.ts';
@@ -28,6 +29,17 @@ export function memoryChores(state: State, pass: Pass): Chores {
       }),
     forgetExpired: (now, limit) =>
       pass(() => forget(state.usedValues, now, limit) + forget(state.grants, now, limit)),
+    cleanUpSessions: (now, limit, defaults) => pass(() => cleanUp(state, now, limit, defaults.ttlSeconds)),
+    forgetPickUps: (now, limit) =>
+      pass(() => {
+        const over = ({ pickUp }: Client) => pickUp !== null && pickUp.expiresAt <= now;
+        const rows = state.clients.list(EVERYWHERE, over).slice(0, limit);
+        for (const client of rows) {
+          const forgotten = { ...client, pickUp: null, version: client.version + 1 };
+          state.clients.put(EVERYWHERE, client.clientId, forgotten);
+        }
+        return rows.length;
+      }),
     refreshStatistics: async () => [],
     tryLease: (name, holder, now, ttlSeconds) =>
       pass(() => {
@@ -38,6 +50,43 @@ export function memoryChores(state: State, pass: Pass): Chores {
         return true;
       }),
   };
+}
+
+function cleanUp(state: State, now: Date, limit: number, defaultTtlSeconds: number) {
+  const configOf = ({ tenantId }: Session) => state.tenants.find(EVERYWHERE, tenantId)?.sessionConfig;
+  const isKept = (session: Session) => configOf(session)?.cleanupMode === 'anonymize';
+  const due = state.sessions.everywhere((session) => {
+    const ttlSeconds = configOf(session)?.ttlSeconds ?? defaultTtlSeconds;
+    if (session.createdAt.getTime() + ttlSeconds * 1000 > now.getTime()) return false;
+    if (!isTerminal(statusAt(session, now))) return false;
+    return !isKept(session) || session.request !== null || session.outcome !== null;
+  });
+  const rows = due
+    .map(({ row }) => row)
+    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    .slice(0, limit);
+  const drop = <Row extends { readonly sessionId: string }>(table: Table<Row>, session: Session) => {
+    for (const { scope, id } of table.everywhere(({ sessionId }) => sessionId === session.id))
+      if (scope === session.tenantId) table.remove(scope, id);
+  };
+  for (const session of rows) {
+    drop(state.grants, session);
+    if (isKept(session)) {
+      const expiresAt = session.expiresAt < now ? session.expiresAt : now;
+      state.saveSession({
+        ...session,
+        request: null,
+        outcome: null,
+        version: session.version + 1,
+        expiresAt,
+      });
+      continue;
+    }
+    drop(state.events, session);
+    state.sessions.remove(session.tenantId, session.id);
+  }
+  const anonymized = rows.filter(isKept).length;
+  return { removed: rows.length - anonymized, anonymized };
 }
 
 function forget<Row extends { readonly expiresAt: Date }>(

@@ -38,6 +38,8 @@ export class State {
   readonly usedValues = new Table<UsedValue>();
   /** By session and id. */
   readonly batches = new Table<IssuedBatch>();
+  /** By session: bits of the configurations that it may issue no more. */
+  readonly bars = new Table<{ readonly mask: number }>();
   readonly statusLists = new Table<StatusList>();
   /** By list and index. */
   readonly statusEntries = new Table<StatusEntry>();

@@ -1,4 +1,4 @@
-import type { Beats } from '../../../application/ports/store.ts';
+import type { Beats, Revocation } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { StatusToken } from '../../../domain/status-lists/status-list.ts';
 import type { Pass } from './memory-store.ts';
@@ -23,6 +23,16 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
     return list.version + 1;
   };
 
+  /** @returns whether the session is gone, or issued exactly what the caller knows of. */
+  const bar = ({ sessionId, mask, barred, issuedCount }: Revocation) => {
+    if (!state.sessions.has(tenantId, sessionId)) return true;
+    const issued = state.batches.list(tenantId, (batch) => batch.sessionId === sessionId).length;
+    if (issued !== issuedCount) return false;
+    const before = state.bars.find(tenantId, sessionId)?.mask ?? 0;
+    state.bars.put(tenantId, sessionId, { mask: barred ? before | mask : before & ~mask });
+    return true;
+  };
+
   return {
     takeStatusRun: (listId, count) =>
       pass(() => {
@@ -31,8 +41,9 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
         statusLists.put(tenantId, listId, { ...list, usedEntries: list.usedEntries + count });
         return list.usedEntries;
       }),
-    changeStatuses: (changes) =>
+    changeStatuses: (changes, _now, revocation) =>
       pass(() => {
+        if (revocation !== undefined && !bar(revocation)) return false;
         const versions = new Map<string, number | undefined>();
         for (const { listId, index, status } of changes) {
           if (!versions.has(listId)) versions.set(listId, raise(listId));
@@ -40,6 +51,7 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
           if (changedVersion === undefined) continue;
           statusEntries.put(tenantId, `${listId} ${index}`, { listId, index, status, changedVersion });
         }
+        return true;
       }),
     findStatusList: (id) => pass(() => statusLists.find(tenantId, id)),
     statusListHeads: (ids) =>

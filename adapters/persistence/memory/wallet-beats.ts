@@ -35,7 +35,8 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     return known?.kind;
   };
 
-  const isIssuable = ({ id, status }: Session) =>
+  const isIssuable = ({ id, status }: Session, bit: number) =>
+    ((state.bars.find(tenantId, id)?.mask ?? 0) & bit) === 0 &&
     status !== 'expired' &&
     status !== 'failed' &&
     batches.list(tenantId, ({ sessionId }) => sessionId === id).length < MAX_ISSUANCES;
@@ -51,7 +52,7 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     now,
   ) => {
     const session = sessions.find(tenantId, sessionId);
-    if (session === undefined || !isIssuable(session)) return undefined;
+    if (session === undefined || !isIssuable(session, bit)) return undefined;
     const issuedMask = session.issuedMask | bit;
     const changed = session.status !== 'completed' && issuedMask === completeMask;
     const issued: Session = { ...session, issuedMask, updatedAt: now };
@@ -116,7 +117,7 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         const head = state.head(tenantId);
         const session = sessions.find(tenantId, sessionId);
         if (head?.status !== 'active' || head.revision !== revision) return undefined;
-        if (session === undefined || session.expiresAt <= now || !isIssuable(session)) return undefined;
+        if (session === undefined || session.expiresAt <= now || !isIssuable(session, bit)) return undefined;
         const known = use(used);
         if (known !== undefined) return known;
         const issued = issue(sessionId, batch, bit, completeMask, now);
@@ -125,7 +126,8 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     readIssued: (sessionId) =>
       pass(() => {
         const head = state.head(tenantId);
-        return head === undefined ? undefined : { head, batches: batchesOf(sessionId) };
+        const configurationIds = sessions.find(tenantId, sessionId)?.configurationIds;
+        return head === undefined ? undefined : { head, configurationIds, batches: batchesOf(sessionId) };
       }),
     issuedBatches: (sessionId) => pass(() => batchesOf(sessionId)),
   };

@@ -127,14 +127,15 @@ const ISSUE = (now: string, bit: string) =>
    e as (${LOG_FROM('u', 'updated_at')} where completes)
    select version, status, completes as changed from u`;
 
-const ISSUABLE = `status in ('active', 'fetched', 'completed') and issued_count < ${MAX_ISSUANCES}`;
+const ISSUABLE = `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
+       and (s.revoked_mask & $9) = 0`;
 
 // The lock comes first, since only the status under the lock tells who completed the session.
 const RECORD_ISSUANCE = named(
   'record_issuance',
   `with o as (
-     select id, status <> 'completed' and (issued_mask | $9) = $10 as completes
-     from sessions where tenant_id = $1 and id = $2 and ${ISSUABLE} for update),
+     select s.id, s.status <> 'completed' and (s.issued_mask | $9) = $10 as completes
+     from sessions s where s.tenant_id = $1 and s.id = $2 and ${ISSUABLE} for update),
    ${ISSUE('$11', '$9')}`,
 );
 
@@ -144,7 +145,7 @@ const ISSUE_AT_ONCE = named(
      select s.id, s.status <> 'completed' and (s.issued_mask | $9) = $10 as completes
      from sessions s, tenants t
      where t.id = $1 and t.status = 'active' and t.revision = $12
-       and s.tenant_id = $1 and s.id = $2 and s.expires_at > $11 and s.${ISSUABLE.replace('and issued', 'and s.issued')}
+       and s.tenant_id = $1 and s.id = $2 and s.expires_at > $11 and ${ISSUABLE}
      for update of s),
    n as (
      insert into used_values (tenant_id, kind, hash, expires_at)
@@ -176,15 +177,24 @@ const RECORD_OUTCOME = named(
 
 const CHANGE_STATUSES = named(
   'change_statuses',
-  `with l as (update status_lists set version = version + 1
-     where tenant_id = $1 and id in (select id from status_lists
+  `with m as (
+     update sessions set revoked_mask = case when $7 then revoked_mask | $6 else revoked_mask & ~$6::int end
+     where tenant_id = $1 and id = $5 and issued_count = $8 returning 1),
+   allowed as (
+     select 1 where exists (select 1 from m)
+       or not exists (select 1 from sessions where tenant_id = $1 and id = $5)),
+   l as (
+     update status_lists set version = version + 1
+     where tenant_id = $1 and exists (select 1 from allowed) and id in (select id from status_lists
        where tenant_id = $1 and id = any($2::text[]) order by id for update)
-     returning id, version)
-   insert into status_entries (tenant_id, list_id, idx, status, changed_version)
-   select $1, v.list_id, v.idx, v.status, l.version
-   from unnest($2::text[], $3::int[], $4::int[]) as v(list_id, idx, status) join l on l.id = v.list_id
-   on conflict (tenant_id, list_id, idx)
-     do update set status = excluded.status, changed_version = excluded.changed_version`,
+     returning id, version),
+   e as (
+     insert into status_entries (tenant_id, list_id, idx, status, changed_version)
+     select $1, v.list_id, v.idx, v.status, l.version
+     from unnest($2::text[], $3::int[], $4::int[]) as v(list_id, idx, status) join l on l.id = v.list_id
+     on conflict (tenant_id, list_id, idx)
+       do update set status = excluded.status, changed_version = excluded.changed_version)
+   select 1 from allowed`,
 );
 
 const REMOVE_SESSION = named(
@@ -391,17 +401,21 @@ export function postgresBeats(
       const row = await one(RECORD_OUTCOME, session.id, session.version, to, from, sealed, now.getTime());
       return row === undefined ? undefined : Number(row['version']);
     },
-    async changeStatuses(changes) {
+    async changeStatuses(changes, _now, revocation) {
       const last = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
       const rows = [...last.values()];
-      if (rows.length === 0) return;
-      const lists = rows.map((change) => change.listId);
-      await all(
+      if (rows.length === 0) return true;
+      const allowed = await one(
         CHANGE_STATUSES,
-        lists,
+        rows.map((change) => change.listId),
         rows.map((change) => change.index),
         rows.map((change) => change.status),
+        revocation?.sessionId ?? '',
+        revocation?.mask ?? 0,
+        revocation?.barred ?? false,
+        revocation?.issuedCount ?? 0,
       );
+      return allowed !== undefined;
     },
     async findStatusList(id) {
       const row = await one(shared.FIND_STATUS_LIST, id);

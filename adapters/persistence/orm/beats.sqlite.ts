@@ -62,7 +62,7 @@ const SET_ISSUED = named(
   'set_issued',
   `update sessions set issued_mask = issued_mask | $3, issued_count = issued_count + 1, updated_at = $4
    where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')
-     and issued_count < ${MAX_ISSUANCES}
+     and issued_count < ${MAX_ISSUANCES} and (revoked_mask & $3) = 0
    returning version, status, issued_mask`,
 );
 const IS_CURRENT = named(
@@ -91,6 +91,11 @@ const SET_OUTCOME = named(
   `update sessions set status = coalesce($4, status), outcome = $5, version = version + 1, updated_at = $6
    where tenant_id = $1 and id = $2 and version = $3 and ($4 is null or status in (select value from json_each($7)))
    returning version, status`,
+);
+const BAR = named(
+  'bar',
+  `update sessions set revoked_mask = case when $4 = 1 then revoked_mask | $3 else revoked_mask & ~$3 end
+   where tenant_id = $1 and id = $2 and issued_count = $5`,
 );
 const RAISE_LIST = named(
   'raise_status_list',
@@ -329,8 +334,13 @@ export function sqliteBeats(
         if (to !== null) log(run, session.id, version, to, now);
         return version;
       }),
-    changeStatuses: (changes) =>
+    changeStatuses: (changes, _now, revocation) =>
       sql.beat((run) => {
+        if (revocation !== undefined) {
+          const { sessionId, mask, barred, issuedCount } = revocation;
+          const marked = run.change(BAR, tenantId, sessionId, mask, barred ? 1 : 0, issuedCount) > 0;
+          if (!marked && first(run, shared.FIND_SESSION, sessionId) !== undefined) return false;
+        }
         const versions = new Map<string, number>();
         for (const { listId, index, status } of changes) {
           let version = versions.get(listId);
@@ -342,6 +352,7 @@ export function sqliteBeats(
           }
           run.change(SET_ENTRY, tenantId, listId, index, status, version);
         }
+        return true;
       }),
     findStatusList: (id) =>
       sql.single((run) => {

@@ -1,5 +1,6 @@
 import type { Chores } from '../../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { postgresRetention, sqliteRetention } from './retention.ts';
 import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
@@ -58,6 +59,7 @@ const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
 
 export function postgresChores(sql: PostgresSql): Chores {
   return {
+    ...postgresRetention(sql),
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
@@ -83,6 +85,7 @@ export function postgresChores(sql: PostgresSql): Chores {
 
 export function sqliteChores(sql: SqliteSql): Chores {
   return {
+    ...sqliteRetention(sql),
     expireSessions: (now, limit) =>
       sql.beat((run) => {
         const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);

@@ -22,7 +22,7 @@ const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
 /** Columns of a session in the order of `sessionParameters`; nothing has been issued in a new one. */
 export const SESSION_COLUMNS =
   'tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids, ' +
-  'use_dc_api, request, outcome, issued_mask, claimed_at, issued_count';
+  'use_dc_api, request, outcome, issued_mask, claimed_at, issued_count, revoked_mask';
 
 export function sealRequest(cipher: Cipher, session: Session): string | null {
   if (session.request === null) return null;
@@ -108,7 +108,12 @@ export function readBatch(row: Row): IssuedBatch {
 export function readIssued(rows: readonly Row[]) {
   const [first] = rows;
   if (first === undefined) return undefined;
-  return { head: readHead(first), batches: rows.filter((row) => row['id'] !== null).map(readBatch) };
+  const ids = optional(first['configuration_ids'], (json) => JSON.parse(text(json)) as string[]);
+  return {
+    head: readHead(first),
+    configurationIds: ids ?? undefined,
+    batches: rows.filter((row) => row['id'] !== null).map(readBatch),
+  };
 }
 
 export function statusSecretPlace(tenantId: string, id: string): string {

@@ -65,7 +65,9 @@ export const ISSUED_BATCHES = statement(
 
 export const READ_ISSUED = statement(
   'read_issued',
-  `select ${HEAD}, b.* from tenants t left join issued_batches b on b.tenant_id = t.id and b.session_id = $2
+  `select ${HEAD}, s.configuration_ids, b.* from tenants t
+   left join issued_batches b on b.tenant_id = t.id and b.session_id = $2
+   left join sessions s on s.tenant_id = t.id and s.id = $2
    where t.id = $1 order by b.issued_at, b.id`,
 );
 
@@ -110,7 +112,7 @@ export const INSERT_STATUS_LIST = statement(
 export const SESSION_VALUES = [
   ...['$1', '$2', '$3', '$4', '$5'].map((parameter) => `cast(${parameter} as varchar)`),
   'cast($6 as int), cast($7 as bigint), cast($8 as bigint), cast($9 as bigint), cast($10 as text)',
-  'cast($11 as boolean), cast($12 as text), cast($13 as text), cast($14 as int), cast($15 as bigint), 0',
+  'cast($11 as boolean), cast($12 as text), cast($13 as text), cast($14 as int), cast($15 as bigint), 0, 0',
 ].join(', ');
 
 /** Keyset paging: the cost of a page does not grow with its number. */

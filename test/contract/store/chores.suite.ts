@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { addTenant, aUse, openOffer } from './builders.ts';
+import { aBatch, aClient, addTenant, aUse, openOffer } from './builders.ts';
 
 /** Long before everything else in this store, so that chores over all tenants meet only what belongs here. */
 const PAST = new Date('2020-01-01T00:00:00Z');
@@ -65,6 +66,94 @@ export function describeChores(open: () => Store): void {
       expect((await store.beats(one).findGrant(old.grant.codeHash))?.grant).to.equal(undefined);
       expect((await store.beats(one).findGrant(young.grant.codeHash))?.grant?.id).to.equal(young.grant.id);
       await store.chores.forgetExpired(past(3), 100);
+    });
+
+    const DEFAULTS = { ttlSeconds: 1000 };
+    const clean = (second: number, limit = 100) =>
+      store.chores.cleanUpSessions(past(second), limit, DEFAULTS);
+    const offer = async (tenantId: TenantId, session: Partial<Session> = {}) => {
+      const ended = { createdAt: past(0), expiresAt: past(1000), status: 'completed', ...session } as const;
+      return (await openOffer(store, tenantId, { session: ended })).session;
+    };
+
+    it('remove sessions that are over and older than their tenant keeps them', async () => {
+      const short = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
+      const kept = await offer(one);
+      const open = await offer(short, { status: 'fetched' });
+      const gone = await offer(short);
+      await store.beats(short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
+      expect(await clean(59)).to.deep.equal({ removed: 0, anonymized: 0 });
+      expect(await clean(60)).to.deep.equal({ removed: 1, anonymized: 0 });
+      expect(await store.beats(short).findSession(gone.id)).to.equal(undefined);
+      expect(await store.beats(short).sessionEvents(gone.id, 0, 10)).to.deep.equal([]);
+      expect((await store.beats(one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
+      expect((await store.beats(short).findSession(open.id))?.id, 'open').to.equal(open.id);
+
+      expect(await clean(1000), 'by the clock').to.deep.equal({ removed: 2, anonymized: 0 });
+      expect(await store.beats(short).findSession(open.id)).to.equal(undefined);
+      expect(await store.beats(short).issuedBatches(open.id), 'revocable').to.have.length(1);
+    });
+
+    it('anonymize them where the tenant wants it, once', async () => {
+      const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
+      const beats = store.beats(quiet);
+      const { session, grant } = await openOffer(store, quiet, {
+        session: { createdAt: past(0), status: 'fetched' },
+      });
+      await beats.recordOutcome(session, 'complete', { redirectUri: 'https://ada.example' }, past(5));
+      expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
+      expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 0 });
+      const expected = { request: null, outcome: null, status: 'completed', version: 3 };
+      expect(await beats.findSession(session.id)).to.deep.include({
+        id: session.id,
+        ...expected,
+        updatedAt: past(5),
+        expiresAt: past(1000),
+      });
+      expect(await beats.sessionEvents(session.id, 0, 10)).to.have.length(2);
+      expect((await beats.findGrant(grant.codeHash))?.grant).to.equal(undefined);
+      const late = { ...session, version: 2 };
+      expect(await beats.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
+        undefined,
+      );
+    });
+
+    it('clean up in portions, the oldest of a tenant first', async () => {
+      const mode = { sessionConfig: { cleanupMode: 'anonymize' } } as const;
+      const quiet = await addTenant(store, mode);
+      const young = await offer(quiet, { createdAt: past(2) });
+      const old = await offer(quiet, { createdAt: past(1) });
+      expect(await clean(2000, 1)).to.deep.equal({ removed: 0, anonymized: 1 });
+      expect((await store.beats(quiet).findSession(old.id))?.request).to.equal(null);
+      expect((await store.beats(quiet).findSession(young.id))?.request).to.not.equal(null);
+      for (const second of [1, 2, 3]) await offer(one, { createdAt: past(second) });
+      const counts = { removed: 0, anonymized: 0 };
+      for (let portion = 0; portion < 2; portion++) {
+        const { removed, anonymized } = await clean(2000, 2);
+        expect(removed + anonymized).to.equal(2);
+        counts.removed += removed;
+        counts.anonymized += anonymized;
+      }
+      expect(counts).to.deep.equal({ removed: 3, anonymized: 1 });
+      expect(await clean(2000, 2)).to.deep.equal({ removed: 0, anonymized: 0 });
+    });
+
+    it('erase secrets that nobody picked up', async () => {
+      const waiting = (second: number) =>
+        aClient(one, {
+          pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) },
+        });
+      const clients = [waiting(1), waiting(2), waiting(30)] as const;
+      await store.forTenant(one, async (own) => {
+        for (const client of clients) await own.clients.add(client);
+      });
+      expect(await store.chores.forgetPickUps(past(2), 1)).to.equal(1);
+      expect(await store.chores.forgetPickUps(past(2), 100)).to.equal(1);
+      expect(await store.chores.forgetPickUps(past(2), 100)).to.equal(0);
+      const read = (i: 0 | 1 | 2) => store.forTenant(one, (own) => own.clients.get(clients[i].clientId));
+      expect([(await read(0)).pickUp, (await read(1)).pickUp]).to.deep.equal([null, null]);
+      expect(await read(0)).to.include({ version: 2, secretHash: 'hash' });
+      expect((await read(2)).pickUp).to.deep.equal(clients[2].pickUp);
     });
 
     it('lease a job to one instance until the lease ends or is renewed', async () => {

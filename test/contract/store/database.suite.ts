@@ -5,7 +5,16 @@ import { OrmStore } from '../../../adapters/persistence/orm/orm-store.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type DatabaseKind, rawSql } from '../../support/databases.ts';
-import { aConfiguration, addList, addTenant, aKeyChain, aSession, failureOf, NOW } from './builders.ts';
+import {
+  aConfiguration,
+  addList,
+  addTenant,
+  aGrant,
+  aKeyChain,
+  aSession,
+  failureOf,
+  NOW,
+} from './builders.ts';
 
 const SECRET = 'Xenophilius-Lovegood';
 const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_lists'];
@@ -101,6 +110,26 @@ export function describeDatabase(
       }
       expect(await failed(store.forTenant(tenantId, (own) => own.keyChains.get('one')))).to.equal(true);
     });
+
+    for (const mode of ['full', 'anonymize'] as const) {
+      it(`a session that was cleaned up (${mode}) leaves no personal value`, async () => {
+        const long = new Date('2019-01-01T00:00:00Z');
+        const own = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: mode } });
+        const session = aSession(own, { createdAt: long, expiresAt: long });
+        await store.beats(own).openSession(session, aGrant(session));
+        await store.beats(own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
+        const later = new Date('2019-01-02T00:00:00Z');
+        await store.chores.cleanUpSessions(later, 100, { ttlSeconds: 86_400 });
+        await rawSql(url, async (run) => {
+          const rows = (table: string) => run(`select * from ${table} where tenant_id = '${own}'`);
+          const sessions = await rows('sessions');
+          expect(sessions).to.have.length(mode === 'full' ? 0 : 1);
+          for (const row of sessions) expect(row).to.include({ request: null, outcome: null });
+          expect(await rows('session_events')).to.have.length(mode === 'full' ? 0 : 2);
+          expect(await rows('grants')).to.have.length(0);
+        });
+      });
+    }
 
     it('a tenant leaves no row in any table', async () => {
       await store.beats(tenantId).openSession(aSession(tenantId));

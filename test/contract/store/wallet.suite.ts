@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MAX_ISSUANCES, type Store } from '../../../application/ports/store.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { aBatch, addTenant, aSession, aUse, NOW, openOffer, seconds } from './builders.ts';
+import { aBatch, addList, addTenant, aSession, aUse, NOW, openOffer, seconds } from './builders.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -304,6 +304,34 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.issueAtOnce(second, NOW)).to.deep.equal({ status: 'completed', changed: true });
         expect(await beats.remember([jti])).to.equal(false);
         expect(await beats.issuedBatches(session.id)).to.have.length(2);
+      });
+
+      it('is barred with a change of statuses that knows all that was issued', async () => {
+        const beats = store.beats(tenantId);
+        const { session } = await openOffer(store, tenantId);
+        const { id: listId } = await addList(store, tenantId);
+        const revoke = (issuedCount: number, mask: number, barred: boolean) =>
+          beats.changeStatuses([{ listId, index: 7, status: barred ? 1 : 0 }], NOW, {
+            sessionId: session.id,
+            issuedCount,
+            mask,
+            barred,
+          });
+        const issue = (bit: number) => beats.recordIssuance(session.id, aBatch(session), bit, 7, NOW);
+        await issue(1);
+        expect(await revoke(0, 1, true), 'something was issued meanwhile').to.equal(false);
+        expect(await beats.statusEntries(listId, 0), 'nothing changed').to.deep.equal([]);
+        expect(await revoke(1, 1, true)).to.equal(true);
+        expect(await beats.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 1 }]);
+        expect(await issue(1)).to.equal(undefined);
+        const revision = (await beats.head())?.revision ?? -1;
+        const atOnce = { sessionId: session.id, revision, batch: aBatch(session), completeMask: 7 };
+        const value = aUse();
+        expect(await beats.issueAtOnce({ ...atOnce, used: [value], bit: 1 }, NOW)).to.equal(undefined);
+        expect(await beats.remember([value]), 'and spends nothing').to.equal(true);
+        expect(await issue(2), 'another credential is not concerned').not.to.equal(undefined);
+        expect(await revoke(2, 1, false)).to.equal(true);
+        expect(await issue(1)).not.to.equal(undefined);
       });
 
       it('is bounded in number', async () => {

@@ -24,6 +24,8 @@ export const SessionRow = defineEntity({
     /** Sealed. */
     outcome: p.text().nullable(),
     issuedMask: p.integer(),
+    /** Bit i stands for the i-th configuration: its credentials were revoked, so no more of them are issued. */
+    revokedMask: p.integer(),
     /** How often something was issued; bounded. */
     issuedCount: p.integer(),
     claimedAt: time().nullable(),

@@ -44,7 +44,7 @@ export class Migration00000000000001_initial extends Migration {
     );
 
     this.addSql(
-      `create table "sessions" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "public_id" varchar(255) not null, "kind" varchar(255) not null, "status" varchar(255) not null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, "expires_at" bigint not null, "configuration_ids" text not null, "use_dc_api" boolean not null, "request" text null, "outcome" text null, "issued_mask" int not null, "issued_count" int not null, "claimed_at" bigint null, primary key ("tenant_id", "id"));`,
+      `create table "sessions" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "public_id" varchar(255) not null, "kind" varchar(255) not null, "status" varchar(255) not null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, "expires_at" bigint not null, "configuration_ids" text not null, "use_dc_api" boolean not null, "request" text null, "outcome" text null, "issued_mask" int not null, "revoked_mask" int not null, "issued_count" int not null, "claimed_at" bigint null, primary key ("tenant_id", "id"));`,
     );
     this.addSql(`create index "sessions_by_creation" on "sessions" ("tenant_id", "created_at", "id");`);
     this.addSql(`create index "sessions_by_expiry" on "sessions" using brin ("expires_at");`);

@@ -44,7 +44,7 @@ export class Migration00000000000001_initial extends Migration {
     );
 
     this.addSql(
-      `create table \`sessions\` (\`tenant_id\` text not null, \`id\` text not null, \`public_id\` text not null, \`kind\` text not null, \`status\` text not null, \`version\` integer not null, \`created_at\` bigint not null, \`updated_at\` bigint not null, \`expires_at\` bigint not null, \`configuration_ids\` text not null, \`use_dc_api\` integer not null, \`request\` text null, \`outcome\` text null, \`issued_mask\` integer not null, \`issued_count\` integer not null, \`claimed_at\` bigint null, primary key (\`tenant_id\`, \`id\`));`,
+      `create table \`sessions\` (\`tenant_id\` text not null, \`id\` text not null, \`public_id\` text not null, \`kind\` text not null, \`status\` text not null, \`version\` integer not null, \`created_at\` bigint not null, \`updated_at\` bigint not null, \`expires_at\` bigint not null, \`configuration_ids\` text not null, \`use_dc_api\` integer not null, \`request\` text null, \`outcome\` text null, \`issued_mask\` integer not null, \`revoked_mask\` integer not null, \`issued_count\` integer not null, \`claimed_at\` bigint null, primary key (\`tenant_id\`, \`id\`));`,
     );
     this.addSql(
       `create index \`sessions_by_creation\` on \`sessions\` (\`tenant_id\`, \`created_at\`, \`id\`);`,

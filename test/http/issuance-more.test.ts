@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { created, offerBody } from '../support/populated.ts';
+import { send } from '../support/raw-request.ts';
+import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
+const CARD = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
+
+describe('what wallets get wrong at the issuer', () => {
+  let service: TestService;
+  let token: string;
+  let wallet: RawWallet;
+  let accessToken: string;
+
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    await created(service, token, '/issuer/credentials', CARD);
+    await created(service, token, '/issuer/credentials', { ...CARD, id: 'unbound', keyBinding: false });
+    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    wallet = new RawWallet(service, 'acme');
+  });
+  after(() => service.close());
+
+  const accessTo = async (id: string) =>
+    wallet.accessToken((await created(service, token, '/issuer/offer', offerBody(id))).uri);
+  beforeEach(async () => {
+    accessToken = await accessTo('card');
+  });
+
+  const expectError = (answer: Answer, status: number, error: string) =>
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
+  const expectChallenge = (answer: Answer, error: string) => {
+    expect(answer.status, answer.text).to.equal(401);
+    expect(answer.headers.get('www-authenticate'))
+      .to.match(/^DPoP /)
+      .and.contain(`error="${error}"`);
+  };
+
+  it('metadata are JSON, whatever is accepted (N3)', async () => {
+    const headers = { Accept: 'application/xml' };
+    const path = '/.well-known/openid-credential-issuer/acme';
+    const answer = await service.call('GET', path, { headers });
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
+    expect(answer.body.credential_issuer).to.equal(wallet.issuer);
+  });
+
+  it('a configuration describes a place as an array or as one element of it, not as both (N9)', async () => {
+    const claims = [{ path: ['a', null] }, { path: ['a', 0] }];
+    const json = { ...CARD, id: 'torn', config: { ...config, claims } };
+    const answer = await service.call('POST', '/issuer/credentials', { token, json });
+    expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+    expect(answer.body.errors[0].path).to.match(/^config\.claims\./);
+  });
+
+  it('two DPoP headers are none (N76)', async () => {
+    const proof = () => dpopProof(wallet.dpopKey, `${wallet.issuer}/credential`, { token: accessToken });
+    const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
+    const answer = await send(service.address, {
+      method: 'POST',
+      path: '/acme/credential',
+      headers: {
+        'Content-Type': 'application/json',
+        Authorization: `DPoP ${accessToken}`,
+        DPoP: [proof(), proof()],
+      },
+      body: JSON.stringify({ credential_configuration_id: 'card', proofs }),
+    });
+    expect(answer.status, answer.text).to.equal(401);
+    expect(answer.headers['www-authenticate']).to.contain('error="invalid_dpop_proof"');
+  });
+
+  it('a DPoP proof is signed (N77)', async () => {
+    const headers = wallet.authorization(accessToken, { header: { alg: 'none' } });
+    expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
+    const [head, payload] = (headers['DPoP'] ?? '').split('.');
+    const unsigned = { ...headers, DPoP: `${head}.${payload}.` };
+    expectChallenge(await wallet.request(accessToken, 'card', { headers: unsigned }), 'invalid_dpop_proof');
+  });
+
+  it('an access token in the address counts for nothing (N87)', async () => {
+    const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
+    const json = { credential_configuration_id: 'card', proofs };
+    const { DPoP = '' } = wallet.authorization(accessToken);
+    const path = `/acme/credential?access_token=${accessToken}`;
+    const answer = await service.call('POST', path, { json, headers: { DPoP } });
+    expect(answer.status, answer.text).to.equal(401);
+    expect(answer.headers.get('www-authenticate'))
+      .to.match(/^DPoP /)
+      .and.not.contain('error=');
+  });
+
+  it('the nonce endpoint looks at neither body nor token (N90)', async () => {
+    const headers = { Authorization: 'DPoP garbage', 'Content-Type': 'application/json' };
+    const answer = await service.call('POST', '/acme/nonce', { text: '{"garbage', headers });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.body.c_nonce).to.be.a('string');
+  });
+
+  it('proofs for a credential that is bound to no key are not needed and not held against it (N98)', async () => {
+    const unbound = await accessTo('unbound');
+    const answer = await wallet.request(unbound, 'unbound');
+    expect(answer.status, answer.text).to.equal(200);
+    const [jwt = ''] = answer.body.credentials[0].credential.split('~');
+    const payload = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+    expect(payload).to.not.have.property('cnf');
+  });
+
+  it('the algorithm of a proof fits its key and is one of ours (N102)', async () => {
+    for (const alg of ['ES384', 'EdDSA', 'RS256']) {
+      const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce(), { header: { alg } })] };
+      const body = { credential_configuration_id: 'card', proofs };
+      expectError(await wallet.request(accessToken, 'card', { body }), 400, 'invalid_proof');
+    }
+  });
+
+  it('a nonce lives for five minutes (N105)', async () => {
+    const nonce = await wallet.nonce();
+    const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
+    try {
+      const later = await accessTo('card');
+      expectError(await wallet.request(later, 'card', { nonce }), 400, 'invalid_nonce');
+      expect((await wallet.request(later, 'card')).status).to.equal(200);
+    } finally {
+      clock.restore();
+    }
+  });
+});
+
+describe('an issuer whose address names no port', () => {
+  const PUBLIC_URL = 'https://issuer.example';
+  let service: TestService;
+  before(async () => {
+    service = await startTestService({ PUBLIC_URL });
+  });
+  after(() => service.close());
+
+  it('takes a DPoP proof with the default port, and no other (N80)', async () => {
+    const { token } = await createTenant(service, 'acme');
+    await created(service, token, '/issuer/credentials', CARD);
+    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    const call: TestService['call'] = (method, path, options) =>
+      service.call(method, path.replace(PUBLIC_URL, ''), options);
+    const wallet = new RawWallet({ ...service, address: PUBLIC_URL, call }, 'acme');
+    const accessToken = await wallet.accessToken(
+      (await created(service, token, '/issuer/offer', offerBody('card'))).uri,
+    );
+    const statusWith = async (htu: string) => {
+      const headers = wallet.authorization(accessToken, { payload: { htu } });
+      return (await wallet.request(accessToken, 'card', { headers })).status;
+    };
+    expect(await statusWith('https://issuer.example:8443/acme/credential')).to.equal(401);
+    expect(await statusWith('https://issuer.example:443/acme/credential')).to.equal(200);
+  });
+});

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Store } from '../../application/ports/store.ts';
+import { offerBody, type Populated, populate } from '../support/populated.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const DEFAULTS = { ttlSeconds: 86_400 };
+
+describe('Sessions that their tenant keeps no longer', () => {
+  let service: TestService;
+  let world: Populated;
+  let lateOffer: string;
+  let lateCode: string;
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'acme');
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: object) =>
+    service.call(method, path, { token: world.token, ...(json === undefined ? {} : { json }) });
+  const cleanUp = (afterSeconds: number) =>
+    service.service.container
+      .get(Store)
+      .chores.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
+  const revoke = (status: number) =>
+    call('POST', '/session/revoke', { sessionId: world.ids.issuance, status });
+
+  it('lose what was asked and what came of it, and can be looked at all the same', async () => {
+    const config = { ttlSeconds: 60, cleanupMode: 'anonymize' };
+    expect((await call('PUT', '/session-config', config)).status).to.equal(200);
+    const { session: late, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential)))
+      .body;
+    lateOffer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+    lateCode = await world.wallet.code(uri);
+    expect((await cleanUp(301)).anonymized).to.be.greaterThan(2);
+    expect(await cleanUp(301)).to.deep.equal({ removed: 0, anonymized: 0 });
+
+    const { issuance, verification } = world.ids;
+    for (const id of [issuance, verification, late]) {
+      const { status, text, body } = await call('GET', `/session/${id}`);
+      expect([status, body.id, body.tenantId], text).to.deep.equal([200, id, 'acme']);
+      for (const name of ['offer', 'credentialPayload', 'requestObject', 'credentials', 'failure', 'report'])
+        expect(body).to.not.have.property(name);
+      expect((await call('GET', `/session/${id}?response_code=x`)).status).to.equal(403);
+    }
+    expect((await call('GET', '/session')).body).to.have.length.greaterThan(2);
+    const events = await call('GET', `/session/${issuance}/events?token=${world.token}`);
+    expect([events.status, events.text.includes('"completed"')], events.text).to.deep.equal([200, true]);
+  });
+
+  it('answer wallets like sessions that are over', async () => {
+    const { requestId, accessToken } = world.artefacts;
+    const clock = sinon.useFakeTimers({ now: Date.now() + 302_000, toFake: ['Date'] });
+    try {
+      const token = await world.wallet.redeem(lateCode);
+      expect([token.status, token.body.error], token.text).to.deep.equal([400, 'invalid_grant']);
+      const answers = [
+        await world.wallet.request(accessToken, world.ids.credential),
+        await call('GET', lateOffer),
+        await call('GET', `/acme/request/${requestId}`),
+        await service.call('POST', `/acme/response/${requestId}`, { form: { state: 'x' } }),
+      ];
+      for (const { status, text } of answers) expect(status, text).to.be.within(400, 410);
+    } finally {
+      clock.restore();
+    }
+  });
+
+  it('leave credentials that can be revoked, as long as the session is kept and after it', async () => {
+    expect((await revoke(1)).status).to.equal(201);
+    expect((await call('PUT', '/session-config', { cleanupMode: 'full' })).status).to.equal(200);
+    expect((await cleanUp(301)).removed).to.be.greaterThan(2);
+    expect((await call('GET', `/session/${world.ids.issuance}`)).status).to.equal(404);
+    expect((await revoke(0)).status).to.equal(201);
+    const left = (await call('GET', '/session')).body.map(({ id }: { id: string }) => id);
+    expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
+  });
+});
