@@ -37,11 +37,18 @@ export type Answer = {
   readonly body: any;
 };
 
+const folders: string[] = [];
+/** Also those of services that a test stopped in a way of its own. */
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
 /** The real service in this process, on a fresh SQLite file unless another database is named. */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  folders.push(folder);
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const settings = readSettings({
