@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { readSettings, SettingsError } from '../config/settings.ts';
 import { prepareFirstStart } from './first-start.ts';
 import { startService } from './service.ts';
@@ -22,6 +24,7 @@ export async function run(): Promise<void> {
       process.stderr.write(`Client "${kept.clientId}"; its secret is kept in ${kept.file}.\n`);
     }
     const service = await startService(settings);
+    releaseStartMemory();
     let stopping = false;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
@@ -39,6 +42,16 @@ export async function run(): Promise<void> {
     console.error(message);
     process.exit(1);
   }
+}
+
+type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
+
+/** Loading the modules leaves 30 MB behind that an idle process would keep; only this kind of collection returns them. */
+function releaseStartMemory(): void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as Collect;
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 function explain(error: unknown): string {
