@@ -109,23 +109,27 @@ async function store(
   next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
 ): Promise<CredentialConfiguration> {
   const now = clock.now();
-  return store.forTenant(tenantId, async ({ credentialConfigurations, keyChains }) => {
-    const before = await credentialConfigurations.find(id);
-    const body = next(before);
-    requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
-    if (body.disclosureFrame !== null && body.disclosureFrame !== undefined) {
-      readDisclosureFrame(body.disclosureFrame);
-    }
-    if (body.claims !== null && body.claims !== undefined) assertFreeClaims(body.claims, 'claims');
-    if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
-    const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
-    const configuration: CredentialConfiguration = {
-      ...body,
-      ...(claimsWebhook === undefined ? {} : { claimsWebhook }),
-      createdAt: before?.createdAt ?? now,
-      updatedAt: now,
-    };
-    await credentialConfigurations.put(configuration);
-    return configuration;
-  });
+  return store.forTenant(
+    tenantId,
+    async ({ credentialConfigurations, keyChains }) => {
+      const before = await credentialConfigurations.find(id);
+      const body = next(before);
+      requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
+      if (body.disclosureFrame !== null && body.disclosureFrame !== undefined) {
+        readDisclosureFrame(body.disclosureFrame);
+      }
+      if (body.claims !== null && body.claims !== undefined) assertFreeClaims(body.claims, 'claims');
+      if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+      const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
+      const configuration: CredentialConfiguration = {
+        ...body,
+        ...(claimsWebhook === undefined ? {} : { claimsWebhook }),
+        createdAt: before?.createdAt ?? now,
+        updatedAt: now,
+      };
+      await credentialConfigurations.put(configuration);
+      return configuration;
+    },
+    { alone: true },
+  );
 }

@@ -51,17 +51,21 @@ export class WriteIssuanceConfiguration {
   /** @throws Failure `invalid_input` when `signingKeyId` names no usable key chain. */
   async execute({ tenantId }: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
     const now = this.#ports.clock.now();
-    return this.#ports.store.forTenant(tenantId, async ({ issuanceConfiguration, keyChains }) => {
-      requireKeyChain(await keyChains.list(), 'signing', body.signingKeyId, 'signingKeyId', now);
-      const before = await issuanceConfiguration.find('default');
-      const configuration: IssuanceConfiguration = {
-        ...body,
-        id: 'default',
-        createdAt: before?.createdAt ?? now,
-        updatedAt: now,
-      };
-      await issuanceConfiguration.put(configuration);
-      return configuration;
-    });
+    return this.#ports.store.forTenant(
+      tenantId,
+      async ({ issuanceConfiguration, keyChains }) => {
+        requireKeyChain(await keyChains.list(), 'signing', body.signingKeyId, 'signingKeyId', now);
+        const before = await issuanceConfiguration.find('default');
+        const configuration: IssuanceConfiguration = {
+          ...body,
+          id: 'default',
+          createdAt: before?.createdAt ?? now,
+          updatedAt: now,
+        };
+        await issuanceConfiguration.put(configuration);
+        return configuration;
+      },
+      { alone: true },
+    );
   }
 }

@@ -16,11 +16,15 @@ export class DeleteKeyChain {
   /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, clock } = this.#ports;
-    await store.forTenant(caller.tenantId, async (repositories) => {
-      const chain = await repositories.keyChains.get(id);
-      await assertUnused(repositories, id);
-      await assertNotLast(repositories, chain, chain.usages, clock.now());
-      await repositories.keyChains.remove(id);
-    });
+    await store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const chain = await repositories.keyChains.get(id);
+        await assertUnused(repositories, id);
+        await assertNotLast(repositories, chain, chain.usages, clock.now());
+        await repositories.keyChains.remove(id);
+      },
+      { alone: true },
+    );
   }
 }

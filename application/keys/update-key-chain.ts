@@ -18,21 +18,25 @@ export class UpdateKeyChain {
   /** @throws Failure `not_found`, or `conflict` when a usage would go that something needs. */
   async execute(caller: TenantCaller, id: string, wanted: KeyChainUpdate): Promise<KeyChain> {
     const { store, clock } = this.#ports;
-    return store.forTenant(caller.tenantId, async (repositories) => {
-      const { description: before, ...chain } = await repositories.keyChains.get(id);
-      const usages = wanted.usages === undefined ? chain.usages : [...new Set(wanted.usages)];
-      const lost = chain.usages.filter((usage) => !usages.includes(usage));
-      await assertUnusedFor(repositories, id, lost);
-      await assertNotLast(repositories, chain, lost, clock.now());
-      const description = wanted.description === undefined ? before : wanted.description;
-      const changed: KeyChain = {
-        ...chain,
-        ...(description !== undefined && description !== null && { description }),
-        usages,
-        updatedAt: clock.now(),
-      };
-      await repositories.keyChains.put(changed);
-      return changed;
-    });
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const { description: before, ...chain } = await repositories.keyChains.get(id);
+        const usages = wanted.usages === undefined ? chain.usages : [...new Set(wanted.usages)];
+        const lost = chain.usages.filter((usage) => !usages.includes(usage));
+        await assertUnusedFor(repositories, id, lost);
+        await assertNotLast(repositories, chain, lost, clock.now());
+        const description = wanted.description === undefined ? before : wanted.description;
+        const changed: KeyChain = {
+          ...chain,
+          ...(description !== undefined && description !== null && { description }),
+          usages,
+          updatedAt: clock.now(),
+        };
+        await repositories.keyChains.put(changed);
+        return changed;
+      },
+      { alone: true },
+    );
   }
 }

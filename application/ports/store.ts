@@ -19,10 +19,15 @@ import type { PresentationConfiguration } from '../../domain/verification/config
  * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong.
  */
 export abstract class Store {
-  /** Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back. */
+  /**
+   * Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back.
+   * @param options `alone`: after all others of the tenant that ask for it, for what reads one thing and writes
+   *   another, such as a key chain that goes only while nothing names it.
+   */
   abstract forTenant<T>(
     tenantId: TenantId,
     work: (repositories: TenantRepositories) => Promise<T>,
+    options?: { readonly alone?: boolean },
   ): Promise<T>;
   /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
   abstract forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T>;

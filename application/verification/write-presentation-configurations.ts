@@ -32,10 +32,14 @@ export class SavePresentationConfiguration {
   ): Promise<PresentationConfiguration> {
     const { store, clock } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
-    return store.forTenant(caller.tenantId, async (repositories) => {
-      const known = await repositories.presentationConfigurations.find(body.id);
-      return put(repositories, known, body, clock.now());
-    });
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const known = await repositories.presentationConfigurations.find(body.id);
+        return put(repositories, known, body, clock.now());
+      },
+      { alone: true },
+    );
   }
 }
 
@@ -56,10 +60,14 @@ export class UpdatePresentationConfiguration {
     const { store, clock } = this.#ports;
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
-    return store.forTenant(caller.tenantId, async (repositories) => {
-      const known = await repositories.presentationConfigurations.get(id);
-      return put(repositories, known, merge(known, changes), clock.now());
-    });
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const known = await repositories.presentationConfigurations.get(id);
+        return put(repositories, known, merge(known, changes), clock.now());
+      },
+      { alone: true },
+    );
   }
 }
 

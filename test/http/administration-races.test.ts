@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { addClient, created } from '../support/populated.ts';
 import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { createTenant } from '../support/test-service.ts';
 
 describeRaces('Administrators at the same time', (arena) => {
   it('leave one secret valid after many rotations', async () => {
@@ -79,6 +80,47 @@ describeRaces('Administrators at the same time', (arena) => {
       expect(changed.status).to.equal(200);
       const answers = await times(4, () => service.call('GET', '/client', { token: client }));
       expect(tally(answers)).to.deep.equal(round % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
+    }
+  });
+
+  it('leave one key chain of a usage that something needs', async () => {
+    const { service } = arena();
+    const { token } = await createTenant(service, 'keepers');
+    const badge = {
+      id: 'badge',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
+      vct: 'urn:badge:1',
+    };
+    await created(service, token, '/issuer/credentials', badge);
+    let kept = 'signing';
+    for (let round = 0; round < 8; round++) {
+      const other = `signing-${round}`;
+      await created(service, token, '/key-chain', { id: other, usages: ['signing'] });
+      const ids = [kept, other];
+      const answers = await times(2, (index) =>
+        service.call('DELETE', `/key-chain/${ids[index]}`, { token }),
+      );
+      expect(tally(answers), `round ${round}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
+      kept = ids[answers.findIndex(({ status }) => status === 409)] ?? '';
+    }
+  });
+
+  it('name no key chain in a configuration that goes at the same time', async () => {
+    const { service } = arena();
+    const { token } = await createTenant(service, 'namers');
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
+    for (let round = 0; round < 8; round++) {
+      const keyChainId = `own-${round}`;
+      await created(service, token, '/key-chain', { id: keyChainId, usages: ['signing'] });
+      const json = { id: `badge-${round}`, config, vct: 'urn:badge:1', keyChainId };
+      const [removed, named] = await Promise.all([
+        service.call('DELETE', `/key-chain/${keyChainId}`, { token }),
+        service.call('POST', '/issuer/credentials', { token, json }),
+      ]);
+      expect([removed.status, named.status], `round ${round}`).to.be.deep.oneOf([
+        [200, 400],
+        [409, 201],
+      ]);
     }
   });
 });

@@ -13,13 +13,21 @@ import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { RecentSessions } from './recent-sessions.ts';
-import { checkCipher, raiseRevision, serviceRepositories, tenantRepositories } from './repositories.ts';
+import {
+  checkCipher,
+  lockTenant,
+  raiseRevision,
+  serviceRepositories,
+  tenantRepositories,
+} from './repositories.ts';
 import { postgresSql, sqliteSql } from './sql.ts';
 
 type Hot = {
   readonly beats: (tenantId: TenantId) => Beats;
   readonly chores: Chores;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Lets one transaction of the tenant on; the others that lock wait for its end. */
+  readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
 };
 
 /** The store on PostgreSQL or SQLite. */
@@ -55,6 +63,8 @@ export class OrmStore extends Store {
         beats: (tenantId) => sqliteBeats(sql, cipher, recent, tenantId),
         chores: sqliteChores(sql),
         exclusively: sql.exclusively,
+        // There is one transaction at a time anyway.
+        lock: async () => {},
       });
     }
     const recent = new RecentSessions();
@@ -63,6 +73,7 @@ export class OrmStore extends Store {
       beats: (tenantId) => postgresBeats(sql, cipher, recent, tenantId),
       chores: postgresChores(sql),
       exclusively: (work) => work(),
+      lock: lockTenant,
     });
   }
 
@@ -84,8 +95,10 @@ export class OrmStore extends Store {
   override forTenant<T>(
     tenantId: TenantId,
     work: (repositories: TenantRepositories) => Promise<T>,
+    options: { readonly alone?: boolean } = {},
   ): Promise<T> {
     return this.#transaction(async (em) => {
+      if (options.alone) await this.#hot.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
       let touched = false;
       const result = await work(

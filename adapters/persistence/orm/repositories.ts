@@ -1,4 +1,4 @@
-import { type EntityManager, type EntityName, raw } from '@mikro-orm/core';
+import { type EntityManager, type EntityName, LockMode, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Documents, ServiceRepositories, TenantRepositories } from '../../../application/ports/store.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
@@ -204,6 +204,11 @@ export async function checkCipher(em: EntityManager, cipher: Cipher): Promise<vo
 
 function placeOf(table: string, tenantId: string, id: string): string {
   return `${table}/body/${tenantId}/${id}`;
+}
+
+/** Locks the row that every change of the tenant updates in the end; PostgreSQL only. */
+export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise<void> {
+  await em.findOne(TenantRow, { id: tenantId }, { ...FRESH, lockMode: LockMode.PESSIMISTIC_WRITE });
 }
 
 /** Whoever caches something of the tenant reads it anew after this. */
