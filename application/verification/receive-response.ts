@@ -22,6 +22,7 @@ import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
 import type { EventBus } from '../ports/event-bus.ts';
+import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
@@ -40,6 +41,7 @@ type Ports = {
   readonly resultDelivery: ResultDelivery;
   readonly sessionOutcomes: SessionOutcomes;
   readonly eventBus: EventBus;
+  readonly log: Log;
 };
 
 /** OpenID4VP 1.0 section 8.2. */
@@ -68,7 +70,7 @@ export class ReceiveResponse {
   async execute(tenantId: TenantId, publicId: PublicId, form: ResponseForm): Promise<ResponseReply> {
     const atOnce = await this.#answerAtOnce(tenantId, publicId, form);
     if (atOnce !== undefined) return atOnce;
-    const { store, clock, sessionOutcomes } = this.#ports;
+    const { store, clock, sessionOutcomes, log } = this.#ports;
     const found = await this.#find(tenantId, publicId);
     const envelope = await this.#open(form, found.request);
     const { session, request } = found;
@@ -85,7 +87,14 @@ export class ReceiveResponse {
       // Nobody else can answer any more, so the session must not stay open.
       if (!(error instanceof Failure)) {
         const failure = { code: 'internal_error', message: 'the response could not be processed' };
-        await sessionOutcomes.record(session, 'fail', { failure }).catch(() => undefined);
+        // The caller hears of the first fault; that the session now waits for its expiry is for the operator.
+        await sessionOutcomes.record(session, 'fail', { failure }).catch((second: unknown) => {
+          log.error(
+            'a session with a claimed response could not be failed',
+            { sessionId: session.id },
+            second,
+          );
+        });
       }
       throw error;
     }

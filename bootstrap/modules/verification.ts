@@ -63,6 +63,7 @@ export const verification = new ContainerModule((options) => {
     resultDelivery: ResultDelivery,
     sessionOutcomes: SessionOutcomes,
     eventBus: EventBus,
+    log: Log,
   });
   wire(options, PresentationWalletRoutes, {
     serveRequestObject: ServeRequestObject,

@@ -36,6 +36,7 @@ export function surviveOnPostgres(pool: PostgresPool): void {
       const result = query(...parameters);
       if (parameters[0] !== 'begin' && parameters[0] !== 'rollback') return result;
       return (result as Promise<unknown>).catch(() => {
+        // What cannot be ended is lost already; the pool lets go of it in either case.
         client.end().catch(() => {});
         return NOTHING;
       });

@@ -12,7 +12,7 @@ import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.t
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { type TenantCaller, unconfirmed } from '../../../application/caller.ts';
 import { Clock } from '../../../application/ports/clock.ts';
-import { Log } from '../../../application/ports/log.ts';
+import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
@@ -50,10 +50,13 @@ export class SetClock extends Clock {
     return new Date(this.time);
   }
 }
-class SilentLog extends Log {
+class FakeLog extends Log {
+  readonly errors: { message: string; fields: LogFields | undefined; cause: unknown }[] = [];
   override info(): void {}
   override warn(): void {}
-  override error(): void {}
+  override error(message: string, fields?: LogFields, cause?: unknown): void {
+    this.errors.push({ message, fields, cause });
+  }
 }
 class FakeSettings extends ServiceSettings {
   override readonly publicUrl = PUBLIC_URL;
@@ -119,6 +122,7 @@ export class World {
   readonly certificates = new NodeCertificates();
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
+  readonly log = new FakeLog();
   readonly tenantViews = new TenantViews({ store: this.store, eventBus: this.eventBus });
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
@@ -132,7 +136,7 @@ export class World {
   issuer: KeyChain = undefined as unknown as KeyChain;
 
   constructor() {
-    const log = new SilentLog();
+    const { log } = this;
     const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
     const provider = new LocalKms({ name: 'local', cipher, random: this.random });
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });

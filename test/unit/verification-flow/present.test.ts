@@ -228,6 +228,26 @@ describe('A presentation', () => {
     expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'internal_error']);
   });
 
+  it('tells the operator of a session that could not even be failed', async () => {
+    await world.configure();
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const bug = new Error('a bug');
+    const lost = new Error('the database is gone');
+    world.webhooks.beforeAnswer = async () => {
+      const beats = world.store.beats.bind(world.store);
+      const recordOutcome = () => Promise.reject(lost);
+      world.store.beats = (tenantId) => ({ ...beats(tenantId), recordOutcome });
+    };
+    world.webhooks.answer = bug as WebhookError;
+    const thrown = await world.receiveResponse
+      .execute(ACME, asked.publicId, form)
+      .catch((error: unknown) => error);
+    expect(thrown, 'what came first').to.equal(bug);
+    const [entry] = world.log.errors;
+    expect([entry?.fields, entry?.cause]).to.deep.equal([{ sessionId: asked.session.id }, lost]);
+  });
+
   it('without a redirect may also be asked for across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
