@@ -8,6 +8,7 @@ import {
 } from '../../../application/ports/store.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import type { RecentSessions } from './recent-sessions.ts';
 import {
   readBatch,
@@ -340,19 +341,7 @@ export function postgresBeats(
       return row === undefined ? undefined : Number(row['first']);
     },
     async recordIssuance(sessionId, batch, bit, completeMask, now) {
-      const row = await one(
-        RECORD_ISSUANCE,
-        sessionId,
-        batch.id,
-        batch.credentialConfigurationId,
-        batch.count,
-        batch.statusListId,
-        batch.firstCounter,
-        batch.issuedAt.getTime(),
-        bit,
-        completeMask,
-        now.getTime(),
-      );
+      const row = await one(RECORD_ISSUANCE, ...issuanceParameters(sessionId, batch, bit, completeMask, now));
       if (row === undefined) return undefined;
       const status = row['status'] as Session['status'];
       return { status, version: Number(row['version']), changed: Boolean(row['changed']) };
@@ -361,16 +350,7 @@ export function postgresBeats(
       const rows = await unlessUsed(
         used,
         ISSUE_AT_ONCE,
-        sessionId,
-        batch.id,
-        batch.credentialConfigurationId,
-        batch.count,
-        batch.statusListId,
-        batch.firstCounter,
-        batch.issuedAt.getTime(),
-        bit,
-        completeMask,
-        now.getTime(),
+        ...issuanceParameters(sessionId, batch, bit, completeMask, now),
         revision,
         ...valuesOf(used),
       );
@@ -445,6 +425,28 @@ export function readEvent(row: Row) {
     status: row['status'] as Session['status'],
     at: new Date(Number(row['at'])),
   };
+}
+
+/** `$2` to `$11` of whatever records an issuance. */
+function issuanceParameters(
+  sessionId: SessionId,
+  batch: IssuedBatch,
+  bit: number,
+  completeMask: number,
+  now: Date,
+): Parameter[] {
+  return [
+    sessionId,
+    batch.id,
+    batch.credentialConfigurationId,
+    batch.count,
+    batch.statusListId,
+    batch.firstCounter,
+    batch.issuedAt.getTime(),
+    bit,
+    completeMask,
+    now.getTime(),
+  ];
 }
 
 /** Without the tenant, which the caller puts first. */
