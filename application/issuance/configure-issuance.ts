@@ -1,7 +1,8 @@
-import type {
-  IssuanceConfiguration,
-  IssuanceConfigurationBody,
-} from '../../domain/issuance/configuration.ts';
+import {
+  defaultIssuance,
+  type IssuanceConfiguration,
+  type IssuanceConfigurationBody,
+} from '../../domain/issuance/issuance-configuration.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
@@ -26,11 +27,8 @@ export class ReadIssuanceConfiguration {
       if (existing !== undefined) return existing;
       const { name } = await tenant.get();
       const configuration: IssuanceConfiguration = {
+        ...defaultIssuance(name),
         id: 'default',
-        display: [{ name, locale: 'en' }],
-        batchSize: 1,
-        dPopRequired: true,
-        walletAttestationRequired: false,
         createdAt: now,
         updatedAt: now,
       };

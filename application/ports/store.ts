@@ -1,5 +1,6 @@
 import type { Client } from '../../domain/clients/client.ts';
-import type { CredentialConfiguration, IssuanceConfiguration } from '../../domain/issuance/configuration.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import type { IssuanceConfiguration } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type {
@@ -111,9 +112,12 @@ export type ServiceRepositories = {
 /** What a wallet path must know about a tenant before anything else. */
 export type TenantHead = { readonly id: TenantId; readonly status: TenantStatus; readonly revision: number };
 
-/** A value that may be used once: a DPoP `jti`, a `c_nonce`. Remembered until it would have expired anyway. */
+/**
+ * A value that may be used once, remembered until it would have expired anyway: the `jti` of a DPoP proof or of a
+ * client's proof of itself, a `c_nonce`. A `revoked_grant` is a grant whose tokens count no more.
+ */
 export type UsedValue = {
-  readonly kind: 'dpop_jti' | 'c_nonce';
+  readonly kind: 'dpop_jti' | 'client_jti' | 'c_nonce' | 'revoked_grant';
   readonly hash: string;
   readonly expiresAt: Date;
 };

@@ -1,6 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Client } from '../../domain/clients/client.ts';
-import type { CredentialConfiguration, IssuanceConfiguration } from '../../domain/issuance/configuration.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import {
+  defaultIssuance,
+  type IssuanceConfiguration,
+  type IssuanceConfigurationBody,
+} from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -43,6 +48,14 @@ export class TenantView {
 
   issuanceConfiguration(): Promise<IssuanceConfiguration | undefined> {
     return this.#once('issuance', ({ issuanceConfiguration }) => issuanceConfiguration.find('default'));
+  }
+
+  /** How the tenant issues: as configured, or by the defaults. */
+  issuance(): Promise<IssuanceConfigurationBody> {
+    return this.derive('issuance/effective', async () => {
+      const known = await this.issuanceConfiguration();
+      return known ?? defaultIssuance((await this.tenant()).name);
+    });
   }
 
   credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {

@@ -1,61 +1,11 @@
 import { z } from 'zod';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
+import { DisclosurePolicy } from './disclosure-policy.ts';
+import { Locale, Logo, DisplayText as Text } from './display.ts';
+import { InteractiveAction } from './interactive-action.ts';
 
-const Text = z.string().max(500);
-const Locale = z
-  .string()
-  .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT');
 const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
-const Logo = z.object({ uri: z.string().min(1).max(100_000), alt_text: Text.optional() });
-
-export const DisplayInfo = z
-  .object({ name: Text.min(1), locale: Locale.optional(), logo: Logo.optional() })
-  .meta({ id: 'DisplayInfo' });
-
-/** What a later release brings is refused until then: a field that is accepted is honoured. */
-const notYet = (what: string) =>
-  z
-    .unknown()
-    .optional()
-    .refine(
-      (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
-      `${what} is not supported by this release`,
-    );
-
-export const IssuanceConfigurationBody = z
-  .object({
-    display: z.array(DisplayInfo).min(1).max(50),
-    signingKeyId: z.string().min(1).max(128).nullable().optional(),
-    batchSize: z.number().int().min(0).max(100).default(1),
-    dPopRequired: z.boolean().default(true),
-    walletAttestationRequired: z
-      .literal(false, 'wallet attestation is not supported by this release')
-      .default(false),
-    walletProviderTrustLists: notYet('wallet attestation'),
-    builtInAs: notYet('wallet-initiated issuance'),
-    walletClients: notYet('registered wallet clients'),
-    authServers: notYet('external authorization servers'),
-    chainedAs: notYet('the chained authorization server'),
-    preferredAuthServer: z
-      .literal('built-in', 'only the built-in server exists in this release')
-      .nullable()
-      .optional(),
-  })
-  .refine((body) => new Set(body.display.map((entry) => entry.locale ?? '')).size === body.display.length, {
-    path: ['display'],
-    message: 'each locale stands at most once',
-  })
-  .meta({ id: 'IssuanceConfigurationInput' });
-export type IssuanceConfigurationBody = z.infer<typeof IssuanceConfigurationBody>;
-
-/** One per tenant; how it issues. */
-export type IssuanceConfiguration = IssuanceConfigurationBody & {
-  readonly id: 'default';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
-
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
 const ClaimPath = z
   .array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()]))
@@ -87,17 +37,33 @@ const Scope = z
   .string()
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
 
+const ElementName = z.string().min(1).max(200);
+const Namespace = z.string().min(1).max(500);
+
+export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
+
 export const CredentialConfig = z
   .object({
-    format: z.literal('dc+sd-jwt', 'only dc+sd-jwt is supported by this release'),
+    format: z.enum(CREDENTIAL_FORMATS),
     display: z.array(CredentialDisplay).min(1).max(50),
     scope: Scope.optional(),
     claims: z.array(ClaimDescription).max(500).optional(),
-    docType: notYet('mso_mdoc'),
-    namespace: notYet('mso_mdoc'),
-    claimsByNamespace: notYet('mso_mdoc'),
+    docType: Namespace.optional().describe('mso_mdoc: the document type'),
+    namespace: Namespace.optional().describe('mso_mdoc: where claims without a namespace belong'),
+    claimsByNamespace: z
+      .record(Namespace, z.record(ElementName, z.json()))
+      .optional()
+      .describe('mso_mdoc: elements that every document has, by namespace'),
   })
   .superRefine((config, context) => {
+    const isMdoc = config.format === 'mso_mdoc';
+    if (isMdoc && config.docType === undefined) {
+      context.addIssue({ code: 'custom', path: ['docType'], message: 'mso_mdoc needs a document type' });
+    }
+    for (const name of ['docType', 'namespace', 'claimsByNamespace'] as const) {
+      if (isMdoc || config[name] === undefined) continue;
+      context.addIssue({ code: 'custom', path: [name], message: 'belongs to mso_mdoc' });
+    }
     for (const message of contradictions(config.claims ?? [])) {
       context.addIssue({ code: 'custom', path: ['claims', message.index, 'path'], message: message.text });
     }
@@ -136,6 +102,12 @@ const VctObject = z
   })
   .meta({ id: 'TypeMetadata' });
 
+/** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
+const KeyAttestationsRequired = z.strictObject({
+  key_storage: z.array(z.string().min(1).max(500)).min(1).max(20).optional(),
+  user_authentication: z.array(z.string().min(1).max(500)).min(1).max(20).optional(),
+});
+
 const ConfigurationId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128');
@@ -154,11 +126,18 @@ export const CredentialConfigurationBody = z
       .optional(),
     claims: jsonObject('an object of claims').nullable().optional(),
     claimsWebhook: WebhookConfig.nullable().optional(),
-    notificationWebhook: notYet('notificationWebhook'),
-    iaeActions: notYet('iaeActions'),
-    embeddedDisclosurePolicy: notYet('embeddedDisclosurePolicy'),
+    notificationWebhook: WebhookConfig.nullable().optional(),
+    iaeActions: z.array(InteractiveAction).max(10).nullable().optional(),
+    embeddedDisclosurePolicy: DisclosurePolicy.nullable().optional(),
     disclosureFrame: jsonObject('a disclosure frame').nullable().optional(),
     keyBinding: z.boolean().default(true),
+    proofTypes: z
+      .array(z.enum(['jwt', 'attestation']))
+      .min(1)
+      .refine((types) => new Set(types).size === types.length, 'each once')
+      .optional()
+      .describe('default jwt; with keyAttestationsRequired both'),
+    keyAttestationsRequired: KeyAttestationsRequired.nullable().optional(),
     keyChainId: z.string().min(1).max(128).nullable().optional(),
     statusManagement: z.boolean().default(false),
     lifeTime: z.number().int().min(60, 'at least 60 seconds').max(3_155_760_000).nullable().optional(),

@@ -1,7 +1,8 @@
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
-import type { CredentialConfiguration, IssuanceConfiguration } from './configuration.ts';
+import type { CredentialConfiguration } from './configuration.ts';
+import type { IssuanceConfiguration } from './issuance-configuration.ts';
 import { PROOF_ALGORITHMS } from './proof.ts';
 
 /** Drops absent, null and empty members: the documents carry only what says something. */

@@ -11,10 +11,8 @@ import type {
   WriteIssuanceConfiguration,
 } from '../../../application/issuance/configure-issuance.ts';
 import type { CreateOffer } from '../../../application/issuance/create-offer.ts';
-import {
-  CredentialConfigurationBody,
-  IssuanceConfigurationBody,
-} from '../../../domain/issuance/configuration.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';

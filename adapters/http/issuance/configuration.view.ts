@@ -2,9 +2,11 @@ import { z } from 'zod';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
+} from '../../../domain/issuance/configuration.ts';
+import {
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
-} from '../../../domain/issuance/configuration.ts';
+} from '../../../domain/issuance/issuance-configuration.ts';
 import { hideSecret } from '../../../domain/webhooks/keep-secrets.ts';
 import { withKeyReferences } from '../shapes/key-reference.ts';
 
@@ -16,18 +18,12 @@ export const IssuanceConfigurationView = z
   .meta({ id: 'IssuanceConfiguration' });
 
 export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
+  const { id: _id, createdAt, updatedAt, ...body } = configuration;
   return {
-    display: configuration.display,
-    signingKeyId: configuration.signingKeyId ?? undefined,
-    authServers: [],
-    batchSize: configuration.batchSize,
-    dPopRequired: configuration.dPopRequired,
-    walletAttestationRequired: configuration.walletAttestationRequired,
-    walletProviderTrustLists: [],
-    preferredAuthServer: configuration.preferredAuthServer ?? undefined,
+    ...body,
     tenant: { id: tenantId },
-    createdAt: configuration.createdAt.toISOString(),
-    updatedAt: configuration.updatedAt.toISOString(),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
   };
 }
 
@@ -48,11 +44,13 @@ export function toCredentialConfigurationView(tenantId: string, configuration: C
     vct: configuration.vct ?? null,
     claims: configuration.claims ?? null,
     claimsWebhook: hideSecret(configuration.claimsWebhook ?? null),
-    notificationWebhook: null,
-    iaeActions: null,
-    embeddedDisclosurePolicy: null,
+    notificationWebhook: hideSecret(configuration.notificationWebhook ?? null),
+    iaeActions: configuration.iaeActions ?? null,
+    embeddedDisclosurePolicy: configuration.embeddedDisclosurePolicy ?? null,
     disclosureFrame: configuration.disclosureFrame ?? null,
     keyBinding: configuration.keyBinding,
+    ...(configuration.proofTypes === undefined ? {} : { proofTypes: configuration.proofTypes }),
+    keyAttestationsRequired: configuration.keyAttestationsRequired ?? null,
     keyChainId: configuration.keyChainId ?? null,
     statusManagement: configuration.statusManagement,
     lifeTime: configuration.lifeTime ?? null,

@@ -1,9 +1,7 @@
 import type { SessionLogEntry, TenantHead, UsedValue } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
-import type {
-  CredentialConfiguration,
-  IssuanceConfiguration,
-} from '../../../domain/issuance/configuration.ts';
+import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
+import type { IssuanceConfiguration } from '../../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Grant } from '../../../domain/oauth/grant.ts';
 import type { Session } from '../../../domain/sessions/session.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   aBatch,
@@ -34,11 +35,8 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
     await own.credentialConfigurations.add(configuration);
     await own.keyChains.add(chain);
     await own.issuanceConfiguration.add({
+      ...IssuanceConfigurationBody.parse({ display }),
       id: 'default',
-      display,
-      batchSize: 1,
-      dPopRequired: true,
-      walletAttestationRequired: false,
       createdAt: NOW,
       updatedAt: NOW,
     });
