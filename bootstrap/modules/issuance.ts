@@ -34,6 +34,7 @@ import { RevokeSession } from '../../application/status-lists/revoke-session.ts'
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
 import { StatusPublisher } from '../../application/status-lists/status-publisher.ts';
 import { ClaimsProvider } from '../../application/steps/claims-provider.ts';
+import { ClientAuthenticator } from '../../application/steps/client-authenticator.ts';
 import { CredentialFactory } from '../../application/steps/credential-factory.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { WalletTokens } from '../../application/steps/wallet-tokens.ts';
@@ -61,6 +62,7 @@ export const issuance = new ContainerModule((options) => {
   });
 
   wire(options, WalletTokens, { kms: Kms, signatures: Signatures, clock: Clock, settings: ServiceSettings });
+  wire(options, ClientAuthenticator, {});
   wire(options, CredentialFactory, { kms: Kms, random: Random, clock: Clock, settings: ServiceSettings });
   wire(options, ClaimsProvider, {
     store: Store,
