@@ -1,6 +1,7 @@
 import type { Container } from 'inversify';
 import { ClientRoutes } from '../adapters/http/clients/client.routes.ts';
 import { IssuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
+import { IssuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
 import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
@@ -20,6 +21,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 /** In the order in which they are tried: what wallets call stands first, what administrators call afterwards. */
 const FAMILIES = [
   IssuanceWalletRoutes,
+  IssuanceMetadataRoutes,
   PresentationWalletRoutes,
   StatusListRoutes,
   SessionRoutes,

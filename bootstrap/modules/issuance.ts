@@ -1,5 +1,6 @@
 import { ContainerModule } from 'inversify';
 import { IssuanceRoutes } from '../../adapters/http/issuance/configuration.routes.ts';
+import { IssuanceMetadataRoutes } from '../../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
 import {
@@ -92,12 +93,12 @@ export const issuance = new ContainerModule((options) => {
     eventBus: EventBus,
   });
   wire(options, ReadIssuerMetadata, { ...wallet, settings: ServiceSettings });
+  wire(options, IssuanceMetadataRoutes, { readIssuerMetadata: ReadIssuerMetadata });
   wire(options, IssuanceWalletRoutes, {
     fetchOffer: FetchOffer,
     redeemGrant: RedeemGrant,
     createNonce: CreateNonce,
     issueCredential: IssueCredential,
-    readIssuerMetadata: ReadIssuerMetadata,
   });
 
   const configure = { store: Store, clock: Clock };
