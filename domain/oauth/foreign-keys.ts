@@ -1,0 +1,87 @@
+import { decodeBase64url } from '../shared/base64url.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import type { ForeignAlgorithm } from './foreign-token.ts';
+
+/** A public signature key of another server, with the members that make the key and no others. */
+export type ForeignKey = {
+  readonly id: string | undefined;
+  readonly jwk: Readonly<Record<string, string>>;
+  /** What the key may be used with, by its own word or its type. Never by a token's. */
+  readonly algorithms: readonly ForeignAlgorithm[];
+};
+
+const MAX_KEYS = 100;
+const RSA: readonly ForeignAlgorithm[] = ['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'];
+const OKP: readonly ForeignAlgorithm[] = ['EdDSA', 'Ed25519'];
+const EC: ReadonlyMap<Json | undefined, readonly ForeignAlgorithm[]> = new Map([
+  ['P-256', ['ES256']],
+  ['P-384', ['ES384']],
+  ['P-521', ['ES512']],
+]);
+
+/**
+ * Reads a JWK Set (RFC 7517 section 5). Keys that we cannot use are passed over, as section 5 asks.
+ * @returns undefined for what is no JWK Set or has too many keys.
+ */
+export function readForeignKeys(document: JsonObject): readonly ForeignKey[] | undefined {
+  const { keys } = document;
+  if (!Array.isArray(keys) || keys.length > MAX_KEYS) return undefined;
+  return keys.map(readForeignKey).filter((key) => key !== undefined);
+}
+
+function readForeignKey(value: Json): ForeignKey | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { kid, alg, use, key_ops } = value;
+  // RFC 7517 sections 4.2 and 4.3
+  if (use !== undefined && use !== 'sig') return undefined;
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return undefined;
+  if (kid !== undefined && typeof kid !== 'string') return undefined;
+  const usable = readMembers(value);
+  if (usable === undefined) return undefined;
+  // RFC 9864 section 2.2: two names for one algorithm.
+  const isNamed = (name: ForeignAlgorithm) =>
+    alg === undefined || name === alg || (OKP.includes(name) && OKP.some((other) => other === alg));
+  const algorithms = usable.algorithms.filter(isNamed);
+  return algorithms.length === 0 ? undefined : { id: kid, jwk: usable.jwk, algorithms };
+}
+
+function readMembers({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id'> | undefined {
+  if (kty === 'RSA') {
+    if (!isModulus(n) || !isExponent(e)) return undefined;
+    return { jwk: { kty, n, e }, algorithms: RSA };
+  }
+  if (typeof crv !== 'string' || !isCoordinate(x)) return undefined;
+  if (kty === 'OKP') return crv === 'Ed25519' ? { jwk: { kty, crv, x }, algorithms: OKP } : undefined;
+  const algorithms = EC.get(crv);
+  if (kty !== 'EC' || algorithms === undefined || !isCoordinate(y)) return undefined;
+  return { jwk: { kty, crv, x, y }, algorithms };
+}
+
+/** RFC 7518 section 3.3: 2048 bits or more; a far larger one only costs time. */
+function isModulus(n: Json | undefined): n is string {
+  const bytes = typeof n === 'string' && n.length <= 1400 ? decodeBase64url(n) : undefined;
+  return bytes !== undefined && bytes.length >= 256 && bytes.length <= 1024;
+}
+
+function isExponent(e: Json | undefined): e is string {
+  return typeof e === 'string' && /^[A-Za-z0-9_-]{2,6}$/.test(e);
+}
+
+function isCoordinate(value: Json | undefined): value is string {
+  return typeof value === 'string' && /^[A-Za-z0-9_-]{1,88}$/.test(value);
+}
+
+/**
+ * The key that a token must be signed with. A token without `kid` is matched when only one key comes into question
+ * (OpenID Connect Core 1.0 section 10.1).
+ */
+export function pickForeignKey(
+  keys: readonly ForeignKey[],
+  token: { readonly algorithm: ForeignAlgorithm; readonly keyId: string | undefined },
+): ForeignKey | undefined {
+  const fitting = keys.filter(
+    ({ id, algorithms }) =>
+      algorithms.includes(token.algorithm) && (token.keyId === undefined || token.keyId === id),
+  );
+  return fitting.length === 1 ? fitting[0] : undefined;
+}

@@ -1,0 +1,131 @@
+import { type CompactJws, parseCompactJws } from '../formats/jose/compact.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+
+/** Why a token of another authorization server is not accepted. */
+export type ForeignTokenReason =
+  | 'malformed'
+  | 'type'
+  | 'algorithm'
+  | 'critical_header'
+  | 'unknown_key'
+  | 'signature'
+  | 'issuer'
+  | 'audience'
+  | 'expired'
+  | 'not_yet_valid'
+  // ID tokens
+  | 'authorized_party'
+  | 'nonce'
+  | 'access_token_hash'
+  | 'subject'
+  // access tokens of external authorization servers
+  | 'id_token'
+  | 'key_binding'
+  | 'too_many_details';
+
+/** For the operator: names and numbers, never the token or a claim's value. */
+export class ForeignTokenError extends Error {
+  readonly reason: ForeignTokenReason;
+
+  constructor(reason: ForeignTokenReason, options?: { readonly cause?: unknown }) {
+    super(`The token of another authorization server was refused: ${reason}.`, options);
+    this.name = 'ForeignTokenError';
+    this.reason = reason;
+  }
+}
+
+/** Asymmetric only. A key of the issuer is public, so a MAC made with it proves nothing (RFC 8725 section 2.1). */
+export const FOREIGN_ALGORITHMS = [
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+  'PS256',
+  'PS384',
+  'PS512',
+  'RS256',
+  'RS384',
+  'RS512',
+] as const;
+export type ForeignAlgorithm = (typeof FOREIGN_ALGORITHMS)[number];
+
+const LIMITS = { length: 65_536, headerBytes: 16 * 1024, depth: 32 } as const;
+const SKEW_SECONDS = 60;
+const MAX_AUDIENCES = 100;
+const MAX_KEY_NAME_LENGTH = 1024;
+
+export type OpenedForeignToken = {
+  readonly jws: CompactJws;
+  readonly type: string | undefined;
+  readonly algorithm: ForeignAlgorithm;
+  readonly keyId: string | undefined;
+};
+
+/**
+ * Takes a token apart and reads its header. Keys and addresses in the header (`jwk`, `x5c`, `jku`, `x5u`) mean
+ * nothing here: only the issuer's published keys count.
+ * @param types accepted `typ` values in lower case, without `application/`; `undefined` stands for an absent one.
+ * @throws ForeignTokenError `malformed`, `type`, `algorithm`, `critical_header`.
+ */
+export function openForeignToken(token: string, types: readonly (string | undefined)[]): OpenedForeignToken {
+  const jws = parseCompactJws(token, LIMITS);
+  if (jws === undefined) throw new ForeignTokenError('malformed');
+  const { alg, kid } = jws.header;
+  const algorithm = FOREIGN_ALGORITHMS.find((known) => known === alg);
+  if (algorithm === undefined) throw new ForeignTokenError('algorithm');
+  // RFC 7515 section 4.1.11, RFC 7797 section 6: we understand no extension.
+  if (Object.hasOwn(jws.header, 'crit') || Object.hasOwn(jws.header, 'b64')) {
+    throw new ForeignTokenError('critical_header');
+  }
+  const type = readType(jws.header['typ']);
+  if (!types.includes(type)) throw new ForeignTokenError('type');
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_NAME_LENGTH)) {
+    throw new ForeignTokenError('malformed');
+  }
+  return { jws, type, algorithm, keyId: kid };
+}
+
+/** RFC 7515 section 4.1.9: a media type, in any case, `application/` left out or not. */
+function readType(typ: Json | undefined): string | undefined {
+  if (typ === undefined) return undefined;
+  if (typeof typ !== 'string') throw new ForeignTokenError('type');
+  return typ.toLowerCase().replace(/^application\//, '');
+}
+
+/**
+ * The claims that every token has (RFC 7519 section 4.1). The signature was checked before.
+ * @param audience undefined when the token is meant for somebody else.
+ * @throws ForeignTokenError `issuer`, `audience`, `expired`, `not_yet_valid`.
+ */
+export function acceptForeignClaims(
+  claims: JsonObject,
+  expected: { readonly issuer: string; readonly audience: string | undefined; readonly now: Date },
+): void {
+  const { iss, aud, exp, nbf, iat } = claims;
+  if (iss !== expected.issuer) throw new ForeignTokenError('issuer');
+  if (expected.audience !== undefined && !readAudiences(aud).includes(expected.audience)) {
+    throw new ForeignTokenError('audience');
+  }
+  const now = expected.now.getTime() / 1000;
+  // RFC 7519 section 4.1.4
+  if (!isTime(exp) || exp + SKEW_SECONDS <= now) throw new ForeignTokenError('expired');
+  // RFC 7519 sections 4.1.5 and 4.1.6
+  for (const time of [nbf, iat]) {
+    if (time !== undefined && (!isTime(time) || time - SKEW_SECONDS > now)) {
+      throw new ForeignTokenError('not_yet_valid');
+    }
+  }
+}
+
+/** RFC 7519 section 2, NumericDate: seconds of the epoch that a `Date` can hold. */
+function isTime(value: Json | undefined): value is number {
+  return typeof value === 'number' && Math.abs(value) <= 8.64e12;
+}
+
+/** RFC 7519 section 4.1.3: one string or several. */
+export function readAudiences(aud: Json | undefined): readonly string[] {
+  if (typeof aud === 'string') return [aud];
+  if (!Array.isArray(aud) || aud.length > MAX_AUDIENCES) return [];
+  return aud.every((entry): entry is string => typeof entry === 'string') ? aud : [];
+}

@@ -1,0 +1,212 @@
+import { expect } from 'chai';
+import { metadataAddresses, readServerMetadata } from '../../../domain/oauth/server-metadata.ts';
+import {
+  errorForWallet,
+  isResponseFrom,
+  mergeClaims,
+  upstreamAuthorizationUrl,
+} from '../../../domain/oauth/upstream.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
+
+const ISSUER = 'https://idp.example.org';
+
+describe('the address at which a user logs in', () => {
+  const request = {
+    clientId: 'acme issuer',
+    redirectUri: 'https://issuer.example.net/acme/chained-as/callback',
+    scopes: ['openid', 'profile'],
+    state: 'up_51',
+    nonce: 'un_88',
+    // RFC 7636 appendix B
+    codeVerifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+  };
+
+  it('carries every parameter of the code flow, and of the verifier only its hash', () => {
+    const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth', request));
+    expect(`${url.origin}${url.pathname}`).to.equal('https://idp.example.org/auth');
+    expect(Object.fromEntries(url.searchParams)).to.deep.equal({
+      response_type: 'code',
+      client_id: 'acme issuer',
+      redirect_uri: 'https://issuer.example.net/acme/chained-as/callback',
+      scope: 'openid profile',
+      state: 'up_51',
+      nonce: 'un_88',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+    });
+    expect(url.href).not.to.contain(request.codeVerifier);
+  });
+
+  it('keeps a query that the endpoint has', () => {
+    const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth?p=sign%20in&p=2', request));
+    expect(url.searchParams.getAll('p')).to.deep.equal(['sign in', '2']);
+    expect(url.searchParams.get('state')).to.equal('up_51');
+  });
+
+  it('names no parameter twice, even when the endpoint has it', () => {
+    const endpoint = 'https://idp.example.org/auth?state=theirs&response_type=token';
+    const url = new URL(upstreamAuthorizationUrl(endpoint, request));
+    expect(url.searchParams.getAll('state')).to.deep.equal(['up_51']);
+    expect(url.searchParams.getAll('response_type')).to.deep.equal(['code']);
+  });
+
+  it('asks for an ID token though the configured scopes forget it', () => {
+    const url = new URL(
+      upstreamAuthorizationUrl('https://idp.example.org/auth', { ...request, scopes: ['email'] }),
+    );
+    expect(url.searchParams.get('scope')).to.equal('openid email');
+  });
+});
+
+describe('what the wallet learns of an upstream error', () => {
+  const table = [
+    ['access_denied', 'access_denied'],
+    ['temporarily_unavailable', 'temporarily_unavailable'],
+    ['login_required', 'server_error'],
+    ['invalid_client', 'server_error'],
+    ['server_error', 'server_error'],
+    ['<script>', 'server_error'],
+    ['', 'server_error'],
+  ] as const;
+  for (const [upstream, wallet] of table) {
+    it(`is ${wallet} for "${upstream}"`, () => {
+      expect(errorForWallet(upstream)).to.equal(wallet);
+    });
+  }
+});
+
+describe('the claims of a login', () => {
+  it('are those of both tokens, and where both have one, that of the ID token', () => {
+    const merged = mergeClaims(
+      { aud: 'api', scope: 'read', name: 'A' },
+      { aud: 'client', name: 'B', nonce: 'n' },
+    );
+    expect(merged).to.deep.equal({ aud: 'client', scope: 'read', name: 'B', nonce: 'n' });
+  });
+
+  it('are those of the ID token alone when the access token is no JWT', () => {
+    expect(mergeClaims(undefined, { sub: 'u' })).to.deep.equal({ sub: 'u' });
+  });
+});
+
+describe('the iss of an authorization response', () => {
+  const metadata = (names: boolean) => {
+    const read = readServerMetadata(
+      { issuer: ISSUER, authorization_response_iss_parameter_supported: names },
+      ISSUER,
+    );
+    if (typeof read === 'string') throw new Error(read);
+    return read;
+  };
+
+  it('must be the issuer when it is there', () => {
+    expect(isResponseFrom(metadata(false), ISSUER)).to.equal(true);
+    expect(isResponseFrom(metadata(false), `${ISSUER}/`)).to.equal(false);
+  });
+
+  it('may be absent only when the server did not announce it', () => {
+    expect(isResponseFrom(metadata(false), undefined)).to.equal(true);
+    expect(isResponseFrom(metadata(true), undefined)).to.equal(false);
+  });
+});
+
+describe('the addresses of metadata', () => {
+  it('are the appended OpenID form, then the inserted OAuth form', () => {
+    expect(metadataAddresses('https://idp.example.org/realms/acme')).to.deep.equal([
+      'https://idp.example.org/realms/acme/.well-known/openid-configuration',
+      'https://idp.example.org/.well-known/oauth-authorization-server/realms/acme',
+    ]);
+  });
+
+  it('have no double slash for an issuer that ends with one', () => {
+    expect(metadataAddresses('https://idp.example.org/')).to.deep.equal([
+      'https://idp.example.org/.well-known/openid-configuration',
+      'https://idp.example.org/.well-known/oauth-authorization-server',
+    ]);
+  });
+
+  const impossible = [
+    'https://idp.example.org?x=1',
+    'https://idp.example.org?',
+    'https://idp.example.org#',
+    'https://user:pass@idp.example.org',
+    'ftp://idp.example.org',
+    'javascript:alert(1)',
+    'https://idp.example.org/a b',
+    'https://idp.example.org\\@evil.example',
+    `https://idp.example.org/${'a'.repeat(2048)}`,
+    'idp.example.org',
+    '',
+  ];
+  for (const issuer of impossible) {
+    it(`are none for ${JSON.stringify(issuer.slice(0, 40))}`, () => {
+      expect(metadataAddresses(issuer)).to.deep.equal([]);
+    });
+  }
+});
+
+describe('metadata of another server', () => {
+  const document: JsonObject = {
+    issuer: ISSUER,
+    authorization_endpoint: 'https://login.example.com/authorize?p=1',
+    token_endpoint: 'https://api.example.com/token',
+    jwks_uri: 'https://keys.example.net/jwks',
+    token_endpoint_auth_methods_supported: ['client_secret_post'],
+    authorization_response_iss_parameter_supported: true,
+    unknown: [1],
+  };
+
+  it('are read from endpoints on any host', () => {
+    expect(readServerMetadata(document, ISSUER)).to.deep.equal({
+      issuer: ISSUER,
+      authorizationEndpoint: 'https://login.example.com/authorize?p=1',
+      tokenEndpoint: 'https://api.example.com/token',
+      jwksUri: 'https://keys.example.net/jwks',
+      clientAuthenticationMethods: ['client_secret_post'],
+      namesItselfInResponses: true,
+    });
+  });
+
+  it('need no endpoint, and mean Basic where they name no method', () => {
+    expect(readServerMetadata({ issuer: ISSUER }, ISSUER)).to.deep.equal({
+      issuer: ISSUER,
+      authorizationEndpoint: undefined,
+      tokenEndpoint: undefined,
+      jwksUri: undefined,
+      clientAuthenticationMethods: ['client_secret_basic'],
+      namesItselfInResponses: false,
+    });
+  });
+
+  for (const issuer of [`${ISSUER}/`, 'https://IDP.example.org', 'https://evil.example', null, [ISSUER]]) {
+    it(`are refused for the issuer ${JSON.stringify(issuer)}`, () => {
+      expect(readServerMetadata({ ...document, issuer }, ISSUER)).to.equal('wrong_issuer');
+    });
+  }
+
+  const bad: readonly [string, Json][] = [
+    ['authorization_endpoint', 'http://idp.example.org/authorize'],
+    ['authorization_endpoint', 'javascript:alert(1)'],
+    ['authorization_endpoint', 'https://idp.example.org/authorize#x'],
+    ['authorization_endpoint', '/authorize'],
+    ['token_endpoint', 'http://idp.example.org/token'],
+    ['token_endpoint', 'https://user@idp.example.org/token'],
+    ['jwks_uri', 'http://idp.example.org/jwks'],
+    ['jwks_uri', 'file:///etc/passwd'],
+    ['jwks_uri', null],
+    ['token_endpoint_auth_methods_supported', 'client_secret_basic'],
+    ['token_endpoint_auth_methods_supported', [1]],
+    ['token_endpoint_auth_methods_supported', Array.from({ length: 51 }, () => 'x')],
+  ];
+  for (const [member, value] of bad) {
+    it(`are refused with ${member} ${JSON.stringify(value)?.slice(0, 40)}`, () => {
+      expect(readServerMetadata({ ...document, [member]: value }, ISSUER)).to.equal('bad_metadata');
+    });
+  }
+
+  it('may name http endpoints only when the issuer is http itself', () => {
+    const issuer = 'http://idp.internal';
+    const read = readServerMetadata({ issuer, token_endpoint: 'http://idp.internal/token' }, issuer);
+    expect(read).to.have.property('tokenEndpoint', 'http://idp.internal/token');
+  });
+});
