@@ -1,0 +1,141 @@
+import { parseCompactJws } from '../formats/jose/compact.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import type { RequestableConfiguration } from './authorization-request.ts';
+import { ForeignTokenError } from './foreign-token.ts';
+
+/** RFC 9068 section 4; the generic type and none for servers that do not follow it. */
+export const EXTERNAL_TOKEN_TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined];
+
+/** An access token of an external authorization server, read. */
+export type ExternalToken = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly clientId?: string;
+  readonly issuerState?: string;
+  /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
+  readonly keyThumbprint?: string;
+  /** Those of the tenant's that the token covers, in the order of the configurations. May be none. */
+  readonly credentialConfigurationIds: readonly string[];
+  /** Whether the rights came as `authorization_details` with identifiers: the wallet must then name one. */
+  readonly identifiers: boolean;
+  /** Which configuration each credential identifier stands for. */
+  readonly configurationOfIdentifier: ReadonlyMap<string, string>;
+  readonly expiresAtSeconds: number;
+  readonly tokenId?: string;
+  /** Every claim, unfiltered. */
+  readonly claims: JsonObject;
+};
+
+const MAX_DETAILS = 100;
+const MAX_IDENTIFIERS = 1000;
+const MAX_TOKEN_LENGTH = 65_536;
+const MAX_SUBJECT_LENGTH = 1024;
+
+/**
+ * The issuer that a token names, to find it among the configured ones. Nothing is verified: verify the token against
+ * the configured issuer that equals this text.
+ */
+export function namedIssuer(token: string): string | undefined {
+  const iss = parseCompactJws(token, { length: MAX_TOKEN_LENGTH })?.payload['iss'];
+  return typeof iss === 'string' ? iss : undefined;
+}
+
+/**
+ * Reads an access token whose signature, issuer, audience and times were verified (RFC 9068 section 2.2, RFC 9396
+ * section 9.1, RFC 9449 section 6.1).
+ * @param context `credentialIssuer`: our identifier; `configurations`: what the tenant issues.
+ * @throws ForeignTokenError `id_token`, `subject`, `expired`, `key_binding`, `too_many_details`.
+ */
+export function readExternalToken(
+  { type, claims }: { readonly type: string | undefined; readonly claims: JsonObject },
+  context: Context,
+): ExternalToken {
+  const { iss, sub, exp, jti, client_id, issuer_state, cnf } = claims;
+  // RFC 9068 section 5: an ID token is no access token; where the type does not tell, its own claims do.
+  if (type !== 'at+jwt' && (claims['nonce'] !== undefined || claims['at_hash'] !== undefined)) {
+    throw new ForeignTokenError('id_token');
+  }
+  if (typeof iss !== 'string') throw new ForeignTokenError('issuer');
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) {
+    throw new ForeignTokenError('subject');
+  }
+  if (typeof exp !== 'number') throw new ForeignTokenError('expired');
+  const keyThumbprint = readKeyThumbprint(cnf);
+  return {
+    issuer: iss,
+    subject: sub,
+    expiresAtSeconds: exp,
+    claims,
+    ...readRights(claims, context),
+    ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
+    ...(typeof issuer_state === 'string' ? { issuerState: issuer_state } : {}),
+    ...(typeof jti === 'string' ? { tokenId: jti } : {}),
+    ...(keyThumbprint === undefined ? {} : { keyThumbprint }),
+  };
+}
+
+/** RFC 7800 section 3.1: a token that is bound in a way we cannot check is not a bearer token for that. */
+function readKeyThumbprint(cnf: Json | undefined): string | undefined {
+  if (cnf === undefined) return undefined;
+  const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
+  if (typeof jkt !== 'string' || !isJsonObject(cnf) || Object.keys(cnf).length !== 1) {
+    throw new ForeignTokenError('key_binding');
+  }
+  return jkt;
+}
+
+type Context = {
+  readonly credentialIssuer: string;
+  readonly configurations: readonly RequestableConfiguration[];
+};
+
+type Rights = Pick<ExternalToken, 'credentialConfigurationIds' | 'identifiers' | 'configurationOfIdentifier'>;
+
+/** OpenID4VCI 1.0 section 5.1.2: where details name something, they win over scopes. */
+function readRights(claims: JsonObject, { credentialIssuer, configurations }: Context): Rights {
+  const known = new Set(configurations.map(({ id }) => id));
+  const details = readDetails(claims['authorization_details'], credentialIssuer);
+  const configurationOfIdentifier = new Map<string, string>();
+  const named = new Set<Json>();
+  for (const { credential_configuration_id: id, credential_identifiers: identifiers } of details) {
+    if (id !== undefined) named.add(id);
+    for (const identifier of readIdentifiers(identifiers)) {
+      // A server that names identifiers alone speaks of datasets as we do: one of each configuration, by its id.
+      const configuration = id ?? identifier;
+      if (typeof configuration !== 'string' || !known.has(configuration)) continue;
+      named.add(configuration);
+      configurationOfIdentifier.set(identifier, configuration);
+      if (configurationOfIdentifier.size > MAX_IDENTIFIERS) throw new ForeignTokenError('too_many_details');
+    }
+  }
+  const { scope } = claims;
+  const scopes = new Set(typeof scope === 'string' ? scope.split(' ').filter((value) => value !== '') : []);
+  const covered = configurations.filter((configuration) =>
+    details.length > 0 ? named.has(configuration.id) : scopes.has(configuration.scope),
+  );
+  return {
+    credentialConfigurationIds: covered.map(({ id }) => id),
+    identifiers: configurationOfIdentifier.size > 0,
+    configurationOfIdentifier,
+  };
+}
+
+/**
+ * The entries that are about credentials of ours (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations`
+ * (RFC 9396 section 2.2) are rights to something else.
+ */
+function readDetails(value: Json | undefined, credentialIssuer: string): readonly JsonObject[] {
+  if (!Array.isArray(value)) return [];
+  if (value.length > MAX_DETAILS) throw new ForeignTokenError('too_many_details');
+  return value.filter(isJsonObject).filter(({ type, locations }) => {
+    const isHere =
+      locations === undefined || (Array.isArray(locations) && locations.includes(credentialIssuer));
+    return type === 'openid_credential' && isHere;
+  });
+}
+
+function readIdentifiers(value: Json | undefined): readonly string[] {
+  if (!Array.isArray(value)) return [];
+  if (value.length > MAX_IDENTIFIERS) throw new ForeignTokenError('too_many_details');
+  return value.filter((identifier) => typeof identifier === 'string');
+}
