@@ -1,0 +1,115 @@
+import {
+  AuthorizationServerError,
+  type AuthorizationServerFault,
+} from '../../application/ports/authorization-servers.ts';
+import {
+  type Remote,
+  RemoteError,
+  type RemoteFault,
+  type RemoteResponse,
+} from '../../application/ports/remote.ts';
+import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
+import { type ForeignKey, readForeignKeys } from '../../domain/oauth/foreign-keys.ts';
+import {
+  metadataAddresses,
+  readServerMetadata,
+  type ServerMetadata,
+} from '../../domain/oauth/server-metadata.ts';
+import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+
+const TIMEOUT_MS = 5_000;
+const DOCUMENT_BYTES = 128 * 1024;
+
+/** What `Remote` says in other words, for the operator. */
+const WORDS: Readonly<Record<RemoteFault, string>> = {
+  refused_address:
+    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
+  timeout: 'did not answer in time',
+  too_large: 'answered with too much',
+  unreachable: 'could not be reached',
+  redirected: 'answered with a redirect; the final address is needed',
+};
+
+/** A server that has nothing at one well-known address may have it at the other. */
+const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'not_json', 'redirected']);
+
+/** @throws AuthorizationServerError when no address has metadata, or those that it has cannot be used. */
+export async function fetchMetadata(remote: Remote, issuer: string): Promise<ServerMetadata> {
+  const addresses = metadataAddresses(issuer);
+  let fault = new AuthorizationServerError('bad_issuer', `${issuer} cannot be the address of an issuer.`);
+  for (const [index, address] of addresses.entries()) {
+    const document = await fetchDocument(remote, address).catch((error: unknown) => {
+      if (!(error instanceof AuthorizationServerError) || !ABSENT.has(error.fault)) throw error;
+      if (index === 0) fault = error;
+      return undefined;
+    });
+    if (document === undefined) continue;
+    const metadata = readServerMetadata(document, issuer);
+    if (typeof metadata !== 'string') return metadata;
+    const what = metadata === 'wrong_issuer' ? 'name another issuer' : 'cannot be used';
+    throw new AuthorizationServerError(metadata, `The metadata at ${address} ${what}.`);
+  }
+  throw fault;
+}
+
+/** @throws AuthorizationServerError */
+export async function fetchKeys(
+  remote: Remote,
+  { issuer, jwksUri }: ServerMetadata,
+): Promise<readonly ForeignKey[]> {
+  if (jwksUri === undefined) {
+    throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no jwks_uri.`);
+  }
+  const keys = readForeignKeys(await fetchDocument(remote, jwksUri));
+  if (keys === undefined) {
+    throw new AuthorizationServerError('bad_keys', `The key set of ${issuer} cannot be used.`);
+  }
+  return keys;
+}
+
+async function fetchDocument(remote: Remote, address: string): Promise<JsonObject> {
+  const place = describe(address);
+  const answer = await call(remote, address, {
+    method: 'GET',
+    headers: { accept: 'application/json' },
+    timeoutMs: TIMEOUT_MS,
+    maxBytes: DOCUMENT_BYTES,
+  });
+  if (answer.status !== 200) {
+    throw new AuthorizationServerError('bad_status', `${place} answered with status ${answer.status}.`);
+  }
+  const document = parseBody(answer);
+  if (document === undefined) {
+    throw new AuthorizationServerError(
+      'not_json',
+      `${place} answered with something that is no JSON object.`,
+    );
+  }
+  return document;
+}
+
+/** @throws AuthorizationServerError when no complete answer arrived. */
+export async function call(
+  remote: Remote,
+  address: string,
+  options: Parameters<Remote['request']>[1],
+): Promise<RemoteResponse> {
+  try {
+    return await remote.request(address, options);
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    const message = `${describe(address)} ${WORDS[error.fault]}.`;
+    throw new AuthorizationServerError(error.fault, message, { cause: error });
+  }
+}
+
+export function parseBody({ body }: RemoteResponse): JsonObject | undefined {
+  const text = decodeUtf8(body);
+  return text === undefined ? undefined : parseJsonObject(text);
+}
+
+/** Origin and path: a query may carry something private. */
+function describe(address: string): string {
+  const { origin, pathname } = new URL(address);
+  return `${origin}${pathname}`;
+}

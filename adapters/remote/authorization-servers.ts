@@ -1,0 +1,149 @@
+import {
+  AuthorizationServerError,
+  AuthorizationServers,
+  type CodeExchange,
+  type LoginExpectations,
+  type TokenAnswer,
+  type TokenExpectations,
+  type VerifiedToken,
+} from '../../application/ports/authorization-servers.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { Remote } from '../../application/ports/remote.ts';
+import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
+import { type ForeignKey, pickForeignKey } from '../../domain/oauth/foreign-keys.ts';
+import {
+  acceptForeignClaims,
+  ForeignTokenError,
+  type OpenedForeignToken,
+  openForeignToken,
+} from '../../domain/oauth/foreign-token.ts';
+import { acceptIdToken, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
+import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { AuthorizationServerCache } from './authorization-server-cache.ts';
+import { call, fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
+import { codeRequest, readTokenAnswer } from './openid-token-request.ts';
+
+const ISSUERS = 500;
+const FRESH_MS = 600_000;
+const FAILURE_MS = 15_000;
+const REFRESH_MS = 30_000;
+const EXCHANGE_MS = 10_000;
+const ANSWER_BYTES = 256 * 1024;
+
+type Ports = { readonly remote: Remote; readonly clock: Clock };
+type Times = { readonly audience: string | undefined; readonly now: Date };
+
+/** Speaks with other authorization servers through the one way out of the service. */
+export class RemoteAuthorizationServers extends AuthorizationServers {
+  readonly #remote: Remote;
+  readonly #metadata: AuthorizationServerCache<ServerMetadata>;
+  readonly #keys: AuthorizationServerCache<readonly ForeignKey[]>;
+
+  constructor({ remote, clock }: Ports) {
+    super();
+    const times = { capacity: ISSUERS, freshMs: FRESH_MS, failureMs: FAILURE_MS, refreshMs: REFRESH_MS };
+    this.#remote = remote;
+    this.#metadata = new AuthorizationServerCache(clock, {
+      ...times,
+      load: (issuer) => fetchMetadata(remote, issuer),
+    });
+    this.#keys = new AuthorizationServerCache(clock, {
+      ...times,
+      load: async (issuer) => fetchKeys(remote, await this.discover(issuer)),
+    });
+  }
+
+  override discover(issuer: string): Promise<ServerMetadata> {
+    return this.#metadata.get(issuer);
+  }
+
+  override async exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer> {
+    const metadata = await this.discover(issuer);
+    if (metadata.tokenEndpoint === undefined) {
+      throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
+    }
+    const answer = await call(this.#remote, metadata.tokenEndpoint, {
+      ...codeRequest(metadata, exchange),
+      method: 'POST',
+      timeoutMs: EXCHANGE_MS,
+      maxBytes: ANSWER_BYTES,
+    });
+    return readTokenAnswer(issuer, { status: answer.status, body: parseBody(answer) });
+  }
+
+  override async verifyToken(
+    issuer: string,
+    token: string,
+    expected: TokenExpectations,
+  ): Promise<VerifiedToken> {
+    return this.#verify(issuer, openForeignToken(token, expected.types), expected);
+  }
+
+  override async verifyIdToken(
+    issuer: string,
+    idToken: string,
+    expected: LoginExpectations,
+  ): Promise<JsonObject> {
+    const opened = openForeignToken(idToken, ID_TOKEN_TYPES);
+    const verified = await this.#verify(issuer, opened, { audience: expected.clientId, now: expected.now });
+    acceptIdToken(verified, expected);
+    return verified.claims;
+  }
+
+  override async readOwnAccessToken(
+    issuer: string,
+    token: string,
+    now: Date,
+  ): Promise<JsonObject | undefined> {
+    try {
+      const opened = openForeignToken(token, EXTERNAL_TOKEN_TYPES);
+      return (await this.#verify(issuer, opened, { audience: undefined, now })).claims;
+    } catch (error) {
+      if (error instanceof ForeignTokenError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The signature first; what it covers is looked at afterwards. */
+  async #verify(issuer: string, opened: OpenedForeignToken, expected: Times): Promise<VerifiedToken> {
+    if (!(await this.#isSigned(issuer, opened))) throw new ForeignTokenError('signature');
+    const { type, algorithm, jws } = opened;
+    acceptForeignClaims(jws.payload, { ...expected, issuer });
+    return { type, algorithm, claims: jws.payload };
+  }
+
+  /** @throws ForeignTokenError `unknown_key` when no key of the issuer fits, not even one of a newer key set. */
+  async #isSigned(issuer: string, opened: OpenedForeignToken): Promise<boolean> {
+    const known = pickForeignKey(await this.#keys.get(issuer), opened);
+    if (known !== undefined && (await isSignedBy(known, opened))) return true;
+    // A key that the token names is right or wrong; one that it does not name may have been replaced.
+    if (known !== undefined && opened.keyId !== undefined) return false;
+    const renewed = pickForeignKey(await this.#newerKeys(issuer), opened) ?? known;
+    if (renewed === undefined) throw new ForeignTokenError('unknown_key');
+    return isSignedBy(renewed, opened);
+  }
+
+  /** @returns none when the last look is too recent, so that a flood of bad tokens makes no flood of requests. */
+  async #newerKeys(issuer: string): Promise<readonly ForeignKey[]> {
+    try {
+      return (await this.#keys.refresh(issuer)) ?? (await this.#keys.get(issuer));
+    } catch (cause) {
+      if (cause instanceof AuthorizationServerError) throw new ForeignTokenError('unknown_key', { cause });
+      throw cause;
+    }
+  }
+}
+
+/** The algorithm was matched with the key before; a key that cannot be imported verifies nothing. */
+async function isSignedBy({ jwk }: ForeignKey, { algorithm, jws }: OpenedForeignToken): Promise<boolean> {
+  const compact = `${jws.signingInput}.${jws.signature.toString('base64url')}`;
+  // Loaded with the first token; many processes never see one.
+  const { compactVerify } = await import('jose/jws/compact/verify');
+  try {
+    await compactVerify(compact, jwk, { algorithms: [algorithm] });
+    return true;
+  } catch {
+    return false;
+  }
+}

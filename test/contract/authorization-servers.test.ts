@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import type { AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
+import { type Answer, BentProvider, makeKey } from '../support/bent-provider.ts';
+import { ForeignWorld, outcome } from '../support/foreign-world.ts';
+
+describe('AuthorizationServers', () => {
+  let world: ForeignWorld;
+  let provider: BentProvider;
+  let servers: RemoteAuthorizationServers;
+  let clock: ForeignWorld['clock'];
+  beforeEach(async () => {
+    world = await ForeignWorld.start();
+    ({ clock, provider, servers } = world);
+  });
+  afterEach(() => world.close());
+  const discovery = (issuer?: string) => world.discovery(issuer);
+  const accessToken = (token: string) => world.accessToken(token);
+
+  describe('discovery', () => {
+    it('reads the OpenID metadata, of an issuer with a path as well', async () => {
+      const other = await BentProvider.start('/realms/acme');
+      const metadata = await servers.discover(other.issuer);
+      expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
+      expect(other.requests.map(({ path }) => path)).to.deep.equal([
+        '/realms/acme/.well-known/openid-configuration',
+      ]);
+      await other.close();
+    });
+
+    const absent: readonly [string, Answer][] = [
+      ['is not found', { json: {}, status: 404 }],
+      ['is a page', (response) => response.writeHead(200).end('<html></html>')],
+      ['leads to a login page', (response) => response.writeHead(302, { location: '/login' }).end()],
+    ];
+    for (const [what, answer] of absent) {
+      it(`reads the OAuth metadata when the OpenID address ${what}`, async () => {
+        provider.on('/.well-known/openid-configuration', answer);
+        provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
+        expect(await servers.discover(provider.issuer)).to.include({ issuer: provider.issuer });
+      });
+    }
+
+    it('refuses metadata of another issuer, and looks no further', async () => {
+      provider.on('/.well-known/openid-configuration', {
+        json: provider.metadata({ issuer: 'https://evil.example' }),
+      });
+      provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
+      expect(await discovery()).to.equal('wrong_issuer');
+      expect(provider.hits('oauth-authorization-server')).to.equal(0);
+    });
+
+    const broken: readonly [string, Answer, AuthorizationServerFault][] = [
+      ['status 500', { json: { issuer: 'x' }, status: 500 }, 'bad_status'],
+      ['no JSON', (response) => response.end('<html>'), 'not_json'],
+      ['a list', { json: [] }, 'not_json'],
+      [
+        'a member twice',
+        (response) => response.end('{"issuer":"https://a","issuer":"https://b"}'),
+        'not_json',
+      ],
+      ['bytes that are no text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])), 'not_json'],
+      ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],
+      ['a redirect', (response) => response.writeHead(301, { location: '/' }).end(), 'redirected'],
+      ['a broken connection', (response) => response.destroy(), 'unreachable'],
+    ];
+    for (const [what, answer, fault] of broken) {
+      it(`fails with ${fault} when the answer is ${what}`, async () => {
+        provider.on('/.well-known/openid-configuration', answer);
+        expect(await discovery()).to.equal(fault);
+      });
+    }
+
+    it('does not wait longer than five seconds', async function () {
+      this.timeout(10_000);
+      provider.on('/.well-known/openid-configuration', () => {});
+      const started = performance.now();
+      expect(await discovery()).to.equal('timeout');
+      expect(performance.now() - started).to.be.within(4_500, 7_000);
+      expect(provider.hits('oauth-authorization-server')).to.equal(0);
+    });
+
+    it('calls no address that the service may not call', async () => {
+      const guarded = new GuardedHttpClient({ allow: [] });
+      const strict = new RemoteAuthorizationServers({ remote: guarded, clock });
+      for (const issuer of [provider.issuer, 'https://169.254.169.254', 'https://[::1]:8443']) {
+        expect(await outcome(strict.discover(issuer))).to.equal('refused_address');
+      }
+      expect(provider.requests).to.have.length(0);
+      await guarded.close();
+    });
+
+    it('fails for what cannot be an issuer without calling anybody', async () => {
+      expect(await discovery(`${provider.issuer}?x=1`)).to.equal('bad_issuer');
+      expect(provider.requests).to.have.length(0);
+    });
+
+    it('asks once for all who wait, and again after ten minutes', async () => {
+      await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer)));
+      await servers.discover(provider.issuer);
+      expect(provider.hits('openid-configuration')).to.equal(1);
+      clock.time += 600_000;
+      await servers.discover(provider.issuer);
+      expect(provider.hits('openid-configuration')).to.equal(2);
+    });
+
+    it('uses no old metadata when newer cannot be had', async () => {
+      await servers.discover(provider.issuer);
+      provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
+      clock.time += 599_999;
+      expect(await discovery()).to.equal('good');
+      clock.time += 1;
+      expect(await discovery()).to.equal('bad_status');
+    });
+
+    it('remembers a failure for fifteen seconds', async () => {
+      provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
+      expect(await discovery()).to.equal('bad_status');
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata() });
+      clock.time += 14_999;
+      expect(await discovery()).to.equal('bad_status');
+      expect(provider.hits('openid-configuration')).to.equal(1);
+      clock.time += 1;
+      expect(await discovery()).to.equal('good');
+    });
+
+    it('keeps nothing longer when the clock is set back', async () => {
+      await servers.discover(provider.issuer);
+      clock.time -= 3_600_000;
+      await servers.discover(provider.issuer);
+      expect(provider.hits('openid-configuration')).to.equal(2);
+    });
+  });
+
+  describe('keys', () => {
+    it('are fetched once for all who wait, and again after ten minutes', async () => {
+      await Promise.all(Array.from({ length: 20 }, () => accessToken(provider.token())));
+      expect(provider.hits('/jwks')).to.equal(1);
+      clock.time += 600_000;
+      const exp = Math.floor(clock.time / 1000) + 300;
+      expect(await accessToken(provider.token({ claims: { exp } }))).to.equal('good');
+      expect(provider.hits('/jwks')).to.equal(2);
+    });
+
+    it('are not used beyond their time when newer cannot be had', async () => {
+      expect(await accessToken(provider.token())).to.equal('good');
+      provider.on('/jwks', { json: {}, status: 503 });
+      clock.time += 600_000;
+      const exp = Math.floor(clock.time / 1000) + 300;
+      expect(await accessToken(provider.token({ claims: { exp } }))).to.equal('bad_status');
+    });
+
+    it('are looked at again when a token names one that is new', async () => {
+      expect(await accessToken(provider.token())).to.equal('good');
+      provider.keys = [makeKey('key-2', 'ES256')];
+      expect(await accessToken(provider.token())).to.equal('good');
+      expect(provider.hits('/jwks')).to.equal(2);
+    });
+
+    it('that were withdrawn count no more after that look', async () => {
+      const old = provider.token();
+      expect(await accessToken(old)).to.equal('good');
+      provider.keys = [makeKey('key-2', 'ES256')];
+      await accessToken(provider.token());
+      expect(await accessToken(old)).to.equal('unknown_key');
+    });
+
+    it('without a name may be replaced as well', async () => {
+      provider.keys = [makeKey(undefined, 'ES256')];
+      expect(await accessToken(provider.token())).to.equal('good');
+      provider.keys = [makeKey(undefined, 'ES256')];
+      expect(await accessToken(provider.token())).to.equal('good');
+    });
+
+    it('are asked for at most every thirty seconds by a flood of bad tokens', async () => {
+      await accessToken(provider.token());
+      const bad = () => accessToken(provider.token({ header: { kid: `key-${Math.random()}` } }));
+      const reasons = await Promise.all(Array.from({ length: 30 }, bad));
+      for (let i = 0; i < 10; i++) reasons.push(await bad());
+      expect([...new Set(reasons)]).to.deep.equal(['unknown_key']);
+      expect(provider.hits('/jwks')).to.equal(2);
+      clock.time += 30_000;
+      await bad();
+      expect(provider.hits('/jwks')).to.equal(3);
+    });
+
+    it('are not asked for again by a token whose named key is there', async () => {
+      const stranger = makeKey('key-1', 'ES256');
+      for (let i = 0; i < 3; i++) {
+        expect(await accessToken(provider.token({ key: stranger }))).to.equal('signature');
+      }
+      expect(provider.hits('/jwks')).to.equal(1);
+    });
+
+    it('stay in use when that look fails', async () => {
+      expect(await accessToken(provider.token())).to.equal('good');
+      provider.on('/jwks', { json: {}, status: 503 });
+      expect(await accessToken(provider.token({ header: { kid: 'key-2' } }))).to.equal('unknown_key');
+      expect(await accessToken(provider.token())).to.equal('good');
+    });
+
+    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+      ['no key set', { json: { keys: 'none' } }, 'bad_keys'],
+      ['too many keys', { json: { keys: Array.from({ length: 101 }, () => ({})) } }, 'bad_keys'],
+      ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],
+      ['no JSON', (response) => response.end('-----BEGIN PUBLIC KEY-----'), 'not_json'],
+      ['an error', { json: { keys: [] }, status: 500 }, 'bad_status'],
+      ['a redirect', (response) => response.writeHead(302, { location: '/keys' }).end(), 'redirected'],
+    ];
+    for (const [what, answer, fault] of bad) {
+      it(`cannot be judged when the address answers with ${what}`, async () => {
+        provider.on('/jwks', answer);
+        expect(await accessToken(provider.token())).to.equal(fault);
+      });
+    }
+
+    it('cannot be had from a server that names no address for them', async () => {
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: undefined }) });
+      expect(await accessToken(provider.token())).to.equal('bad_metadata');
+    });
+
+    it('are never taken from an address that may not be called', async () => {
+      provider.on('/.well-known/openid-configuration', {
+        json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }),
+      });
+      expect(await accessToken(provider.token())).to.equal('refused_address');
+    });
+  });
+});
