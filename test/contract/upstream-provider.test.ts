@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { SystemClock } from '../../adapters/system/clock.ts';
+import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
+import { completeUpstreamLogin } from '../../application/steps/complete-upstream-login.ts';
+import { EXTERNAL_TOKEN_TYPES, namedIssuer, readExternalToken } from '../../domain/oauth/external-token.ts';
+import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
+import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
+import {
+  CONFIDENTIAL,
+  PUBLIC,
+  startUpstreamProvider,
+  type UpstreamOptions,
+  type UpstreamProvider,
+} from '../support/upstream-provider.ts';
+
+const REDIRECT_URI = 'http://127.0.0.1:1/callback';
+const US = 'https://issuer.example.net/acme';
+
+describe('a certified OpenID provider', () => {
+  let provider: UpstreamProvider;
+  let servers: RemoteAuthorizationServers;
+  const remote = new GuardedHttpClient({ allow: ['127.0.0.1'] });
+  after(() => remote.close());
+  afterEach(() => provider.close());
+
+  async function start(options: UpstreamOptions = {}) {
+    provider = await startUpstreamProvider(options);
+    servers = new RemoteAuthorizationServers({ remote, clock: new SystemClock() });
+  }
+
+  async function authorize(client: { readonly clientId: string }, options: { readonly deny?: string } = {}) {
+    const metadata = await servers.discover(provider.issuer);
+    const codeVerifier = randomBytes(32).toString('base64url');
+    const request = { clientId: client.clientId, redirectUri: REDIRECT_URI, codeVerifier };
+    const url = upstreamAuthorizationUrl(metadata.authorizationEndpoint ?? '', {
+      ...request,
+      scopes: ['openid', 'profile', 'staff.read'],
+      state: 'up-1',
+      nonce: 'n-1',
+    });
+    const back = await provider.login(url, options);
+    expect(back.searchParams.get('state')).to.equal('up-1');
+    expect(isResponseFrom(metadata, back.searchParams.get('iss') ?? undefined)).to.equal(true);
+    return { ...request, error: back.searchParams.get('error'), code: back.searchParams.get('code') ?? '' };
+  }
+
+  const complete = (exchange: {
+    code: string;
+    redirectUri: string;
+    codeVerifier: string;
+    clientId: string;
+  }) =>
+    completeUpstreamLogin(servers, { ...exchange, issuer: provider.issuer, nonce: 'n-1', now: new Date() });
+
+  for (const [name, client] of Object.entries({ confidential: CONFIDENTIAL, public: PUBLIC })) {
+    for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
+      it(`tells a ${name} client who logged in, signed with ${algorithm}`, async () => {
+        await start({ algorithm });
+        const identity = await complete({ ...(await authorize(client)), ...client });
+        expect(identity).to.include({ iss: provider.issuer, sub: 'alice' });
+        expect(identity.token_claims).to.include({
+          iss: provider.issuer,
+          aud: client.clientId,
+          given_name: 'Alice',
+          family_name: 'Adams',
+        });
+      });
+    }
+  }
+
+  it('adds the claims of an access token that is a JWT, below those of the ID token', async () => {
+    await start({
+      accessTokenAudience: 'https://api.example.org',
+      resourceScopes: ['staff.read'],
+      accessTokenClaims: { department: 'R&D', given_name: 'from the access token' },
+    });
+    const { token_claims: claims } = await complete({ ...(await authorize(PUBLIC)), ...PUBLIC });
+    expect(claims).to.include({ department: 'R&D', scope: 'staff.read', given_name: 'Alice', aud: 'public' });
+  });
+
+  it('says so when the person refuses', async () => {
+    await start();
+    expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({
+      error: 'access_denied',
+      code: '',
+    });
+  });
+
+  const refusals: readonly [string, object][] = [
+    ['another verifier', { codeVerifier: 'v'.repeat(43) }],
+    ['another redirect address', { redirectUri: 'https://evil.example/callback' }],
+    ['another code', { code: 'c'.repeat(43) }],
+    ['a wrong secret', { clientSecret: 'wrong' }],
+    ['no secret', { clientSecret: undefined }],
+  ];
+  for (const [name, bend] of refusals) {
+    it(`gives nothing for ${name}`, async () => {
+      await start();
+      const exchange = { ...(await authorize(CONFIDENTIAL)), ...CONFIDENTIAL, ...bend };
+      const error = await complete(exchange).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(AuthorizationServerError);
+      expect(error).to.include({ fault: 'refused' });
+    });
+  }
+
+  it('gives nothing for a code a second time', async () => {
+    await start();
+    const exchange = { ...(await authorize(PUBLIC)), ...PUBLIC };
+    await complete(exchange);
+    const error = await complete(exchange).catch((thrown: unknown) => thrown);
+    expect(error).to.include({ fault: 'refused', error: 'invalid_grant' });
+  });
+
+  describe('as an external authorization server', () => {
+    const configurations = [{ id: 'pid', scope: 'eu.pid' }];
+    const read = async (token: string, audience = US) => {
+      const verified = await servers.verifyToken(provider.issuer, token, {
+        audience,
+        types: EXTERNAL_TOKEN_TYPES,
+        now: new Date(),
+      });
+      return readExternalToken(verified, { credentialIssuer: US, configurations });
+    };
+
+    it('issues access tokens that are read as what they are', async () => {
+      await start({ resourceScopes: ['eu.pid'] });
+      const token = await provider.accessTokenFor(US, {
+        scope: 'eu.pid',
+        keyThumbprint: 'nbctQrRezqflYMWMG3qy0ltedaZTA3ejDxvYTjdb-OE',
+        claims: { issuer_state: 'is_9c', department: 'R&D' },
+      });
+      expect(namedIssuer(token)).to.equal(provider.issuer);
+      const external = await read(token);
+      expect(external).to.deep.include({
+        issuer: provider.issuer,
+        subject: 'alice',
+        clientId: 'public',
+        issuerState: 'is_9c',
+        keyThumbprint: 'nbctQrRezqflYMWMG3qy0ltedaZTA3ejDxvYTjdb-OE',
+        credentialConfigurationIds: ['pid'],
+        identifiers: false,
+      });
+      expect(external.claims).to.include({ department: 'R&D', aud: US });
+    });
+
+    it('issues tokens with authorization_details', async () => {
+      await start();
+      const authorizationDetails = [
+        { type: 'openid_credential', credential_configuration_id: 'pid', credential_identifiers: ['pid-1'] },
+      ];
+      const external = await read(await provider.accessTokenFor(US, { authorizationDetails }));
+      expect(external).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
+    });
+
+    const reasonOf = async (work: Promise<unknown>) => {
+      const error = await work.catch((thrown: unknown) => thrown);
+      return error instanceof ForeignTokenError ? error.reason : error;
+    };
+
+    it('issues tokens for others, which are refused', async () => {
+      await start();
+      const token = await provider.accessTokenFor('https://other.example');
+      expect(await reasonOf(read(token))).to.equal('audience');
+    });
+
+    it('issues ID tokens, which are no access tokens', async () => {
+      await start();
+      const { idToken } = await servers.exchangeCode(provider.issuer, {
+        ...(await authorize(PUBLIC)),
+        ...PUBLIC,
+      });
+      expect(await reasonOf(read(idToken, PUBLIC.clientId))).to.equal('id_token');
+    });
+  });
+});

@@ -1,0 +1,247 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Grant, type Interaction, Provider } from 'oidc-provider';
+import { browse, DENIAL, PERSON } from './upstream-browser.ts';
+
+/** A secret that shows whether it was form-encoded before it was put into a Basic header. */
+export const CONFIDENTIAL = { clientId: 'confidential:client', clientSecret: 'a secret: +/%&=~' } as const;
+/** The same, but it must send its secret in the body. */
+export const POSTING = { clientId: 'posting', clientSecret: 'another secret +&' } as const;
+export const PUBLIC = { clientId: 'public' } as const;
+
+export const ALICE = { given_name: 'Alice', family_name: 'Adams', email: 'alice@example.org' } as const;
+
+type Claims = Readonly<Record<string, unknown>>;
+
+export type UpstreamOptions = {
+  /** Of every client. */
+  readonly redirectUris?: readonly string[];
+  /** Further clients, in the members of OpenID Connect Dynamic Client Registration 1.0. */
+  readonly clients?: readonly Claims[];
+  /** Claims by account; a login is by the name of an account. */
+  readonly accounts?: Readonly<Record<string, Claims>>;
+  /** Scopes that can be granted for a resource. */
+  readonly resourceScopes?: readonly string[];
+  /** Makes the access token of every login a JWT for this audience; without it they are opaque. */
+  readonly accessTokenAudience?: string;
+  /** Stand in every JWT access token. */
+  readonly accessTokenClaims?: Claims;
+  readonly algorithm?: 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
+};
+
+export type MintedToken = {
+  readonly accountId?: string;
+  readonly clientId?: string;
+  readonly scope?: string;
+  readonly authorizationDetails?: readonly object[];
+  /** RFC 7638 thumbprint of a DPoP key. */
+  readonly keyThumbprint?: string;
+  readonly lifetimeSeconds?: number;
+  /** For example `issuer_state`. */
+  readonly claims?: Claims;
+};
+
+export type UpstreamProvider = {
+  readonly issuer: string;
+  /**
+   * Plays the browser and the person in front of it: logs in and consents.
+   * @param options `deny`: answers with this OAuth error in place of the login.
+   * @returns where the provider sends the browser in the end, with `code` or `error`.
+   */
+  login(
+    authorizationUrl: string,
+    options?: { readonly accountId?: string; readonly deny?: string },
+  ): Promise<URL>;
+  /** An `at+jwt` of the provider for `audience`, as its token endpoint would have made it. */
+  accessTokenFor(audience: string, token?: MintedToken): Promise<string>;
+  /** Requests that the provider answered at this path. */
+  hits(path: string): number;
+  close(): Promise<void>;
+};
+
+/** A certified OpenID provider on a free port, which also plays an external authorization server. */
+export async function startUpstreamProvider(options: UpstreamOptions = {}): Promise<UpstreamProvider> {
+  let listener: (request: IncomingMessage, response: ServerResponse) => void = () => {};
+  const hits = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').replace(/\?.*$/, '');
+    hits.set(path, (hits.get(path) ?? 0) + 1);
+    listener(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const extras = new WeakMap<object, Claims>();
+  const issuerStates = new Map<string, string>();
+  const provider = quietly(() => new Provider(issuer, configuration(options, extras, issuerStates)));
+  const answer = provider.callback();
+  listener = (request, response) => {
+    if (!request.url?.startsWith('/interaction/')) return answer(request, response);
+    interact(provider, issuerStates, request, response).catch(() => response.writeHead(500).end());
+  };
+  return {
+    issuer,
+    login: (authorizationUrl, person = {}) => browse(issuer, authorizationUrl, person),
+    accessTokenFor: (audience, token = {}) => mint(provider, options, extras, audience, token),
+    hits: (path) => hits.get(path) ?? 0,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The library tells the console that it keeps everything in memory, which is what we want. */
+function quietly<T>(make: () => T): T {
+  const { info, warn } = console;
+  console.info = () => {};
+  console.warn = () => {};
+  try {
+    return make();
+  } finally {
+    console.info = info;
+    console.warn = warn;
+  }
+}
+
+function configuration(
+  options: UpstreamOptions,
+  extras: WeakMap<object, Claims>,
+  issuerStates: ReadonlyMap<string, string>,
+): object {
+  const { algorithm = 'RS256' } = options;
+  const accounts: Readonly<Record<string, Claims>> = options.accounts ?? { alice: ALICE };
+  const redirect_uris = options.redirectUris ?? ['http://127.0.0.1:1/callback'];
+  const client = (id: string, secret: string | undefined, method: string, more: Claims = {}) => ({
+    client_id: id,
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    token_endpoint_auth_method: method,
+    redirect_uris,
+    id_token_signed_response_alg: algorithm,
+    authorization_details_types: ['openid_credential'],
+    ...more,
+  });
+  return {
+    clients: [
+      client(CONFIDENTIAL.clientId, CONFIDENTIAL.clientSecret, 'client_secret_basic'),
+      client(POSTING.clientId, POSTING.clientSecret, 'client_secret_post'),
+      client(PUBLIC.clientId, undefined, 'none'),
+      ...(options.clients ?? []),
+    ],
+    jwks: { keys: [privateKey(algorithm)] },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    claims: { openid: ['sub'], profile: ['given_name', 'family_name'], email: ['email'] },
+    conformIdTokenClaims: false,
+    extraParams: ['issuer_state'],
+    findAccount: (_: unknown, accountId: string) =>
+      accounts[accountId] && { accountId, claims: () => ({ sub: accountId, ...accounts[accountId] }) },
+    extraTokenClaims: (_: unknown, token: { grantId?: string }) => ({
+      ...options.accessTokenClaims,
+      ...(issuerStates.has(token.grantId ?? '') && { issuer_state: issuerStates.get(token.grantId ?? '') }),
+      ...extras.get(token),
+    }),
+    interactions: { url: (_: unknown, { uid }: Interaction) => `/interaction/${uid}` },
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: true },
+      pushedAuthorizationRequests: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: (_: unknown, __: unknown, oneOf?: string) => oneOf ?? options.accessTokenAudience,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_: unknown, audience: string) => resourceServer(options, audience),
+      },
+      richAuthorizationRequests: {
+        enabled: true,
+        types: { openid_credential: { validate: () => {} } },
+        authorizationDetailsForGrantSource: (context: RarContext) => context.oidc.grant.rar,
+        authorizationDetailsForAccessToken: (_: unknown, __: unknown, source: { rar?: object[] }) =>
+          source.rar,
+        authorizationDetailsForIntrospection: () => undefined,
+      },
+    },
+    ttl: {
+      AccessToken: 600,
+      IdToken: 600,
+      AuthorizationCode: 60,
+      Grant: 600,
+      Session: 600,
+      Interaction: 600,
+    },
+  };
+}
+
+type RarContext = { readonly oidc: { readonly grant: { readonly rar?: object[] } } };
+
+function resourceServer({ resourceScopes = [], algorithm = 'RS256' }: UpstreamOptions, audience: string) {
+  return {
+    scope: resourceScopes.join(' '),
+    audience,
+    accessTokenFormat: 'jwt',
+    jwt: { sign: { alg: algorithm } },
+  };
+}
+
+function privateKey(algorithm: string): object {
+  const { privateKey: key } =
+    algorithm === 'ES256'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : algorithm === 'EdDSA'
+        ? generateKeyPairSync('ed25519')
+        : generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { ...key.export({ format: 'jwk' }), use: 'sig' };
+}
+
+/** Answers every prompt of the provider with what the headers of the browser say. */
+async function interact(
+  provider: Provider,
+  issuerStates: Map<string, string>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const interaction = await provider.interactionDetails(request, response);
+  const error = request.headers[DENIAL];
+  const finish = (result: object) =>
+    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
+  if (error !== undefined) return finish({ error, error_description: 'the person did not want to' });
+  if (interaction.prompt.name === 'login') return finish({ login: { accountId: request.headers[PERSON] } });
+  const grantId = await consent(provider, interaction);
+  const issuerState = interaction.params['issuer_state'];
+  if (issuerState !== undefined) issuerStates.set(grantId, issuerState);
+  return finish({ consent: { grantId } });
+}
+
+async function consent(provider: Provider, interaction: Interaction): Promise<string> {
+  const { grantId, session, params, prompt } = interaction;
+  const known: Grant | undefined = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  const grant = known ?? new provider.Grant({ accountId: session?.accountId, clientId: params['client_id'] });
+  const { missingOIDCScope, missingOIDCClaims, missingResourceScopes, rar } = prompt.details;
+  if (missingOIDCScope !== undefined) grant.addOIDCScope(missingOIDCScope.join(' '));
+  if (missingOIDCClaims !== undefined) grant.addOIDCClaims(missingOIDCClaims);
+  for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) {
+    grant.addResourceScope(resource, scopes.join(' '));
+  }
+  for (const detail of rar ?? []) grant.addRar(detail);
+  return grant.save();
+}
+
+async function mint(
+  provider: Provider,
+  options: UpstreamOptions,
+  extras: WeakMap<object, Claims>,
+  audience: string,
+  wanted: MintedToken,
+): Promise<string> {
+  const token = new provider.AccessToken({
+    accountId: wanted.accountId ?? 'alice',
+    client: await provider.Client.find(wanted.clientId ?? PUBLIC.clientId),
+    resourceServer: new provider.ResourceServer(audience, resourceServer(options, audience)),
+    expiresIn: wanted.lifetimeSeconds ?? 600,
+    scope: wanted.scope,
+    rar: wanted.authorizationDetails,
+  });
+  extras.set(token, wanted.claims ?? {});
+  if (wanted.keyThumbprint !== undefined) token.setThumbprint('jkt', wanted.keyThumbprint);
+  return token.save();
+}
