@@ -1,0 +1,73 @@
+import { hash } from 'node:crypto';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
+import { checkSigningTime, openSignedList } from '../../domain/trust-lists/signed-list.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { Signatures } from '../ports/signatures.ts';
+
+/** Who may sign a list: certificates that the tenant configured, CAs or signers themselves. */
+export type PinnedSigners = {
+  readonly anchors: readonly TrustAnchor[];
+  /** Equal for equal certificates. */
+  readonly id: string;
+};
+
+const MAX_CERTIFICATES_PER_TEXT = 10;
+
+/** @param pems each one or more certificates; a text that holds none pins nobody. */
+export function pinSigners(pems: readonly string[]): PinnedSigners {
+  const certificates = pems.flatMap((pem) => readPemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []);
+  return {
+    anchors: certificates.map((certificate) => ({ certificate })),
+    id: hash('sha256', certificates.join('|'), 'base64url'),
+  };
+}
+
+type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
+
+/**
+ * Checks a list as it came, its signature before anything that it says.
+ * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
+ */
+export function verifyTrustList(
+  ports: Ports,
+  text: string,
+  signers: PinnedSigners,
+  now: Date,
+): { readonly list: TrustList; readonly contentHash: string } {
+  const opened = openSignedList(text);
+  const key = signerKey(ports.certificates, opened.chain, signers, now);
+  // RFC 8725 section 3.1: the algorithm follows from the key.
+  if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
+  const { jws, contentHash } = opened;
+  if (!ports.signatures.verify(key, jws.signingInput, jws.signature)) throw new TrustListRefusal('signature');
+  checkSigningTime(opened, now);
+  return { list: readTrustList(jws.payload, now), contentHash };
+}
+
+function signerKey(
+  certificates: Certificates,
+  chain: readonly string[],
+  { anchors }: PinnedSigners,
+  now: Date,
+): PublicJwk {
+  const [leaf = ''] = chain;
+  // TS 119 602 section 6.8: a self-signed signer may well say that it is a CA; being pinned is what counts
+  if (anchors.some(({ certificate }) => certificate === leaf)) return pinnedKey(leaf, now);
+  const verdict = certificates.validate(chain, anchors, now);
+  if (!verdict.trusted) throw new TrustListRefusal('untrusted_signer', verdict.detail);
+  return verdict.key;
+}
+
+function pinnedKey(base64: string, now: Date): PublicJwk {
+  const certificate = readCertificate(Buffer.from(base64, 'base64'));
+  if (certificate?.publicJwk === undefined) throw new TrustListRefusal('untrusted_signer', 'unsupported key');
+  // RFC 5280 section 6.1.3 (a)(2)
+  if (now < certificate.notBefore || now > certificate.notAfter) {
+    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
+  }
+  return certificate.publicJwk;
+}

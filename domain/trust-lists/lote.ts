@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { readDateTime } from './date-time.ts';
+import { SKEW_SECONDS } from './signed-list.ts';
+import { TrustListRefusal } from './trust-list-refusal.ts';
+
+/** A list of trusted entities (ETSI TS 119 602), as far as trust follows from it. */
+export type TrustList = {
+  readonly sequenceNumber: number;
+  readonly issuedAt: Date;
+  /** `null`: the list is closed and vouches for nobody. */
+  readonly nextUpdate: Date | null;
+  readonly entities: readonly TrustedEntity[];
+};
+
+export type TrustedEntity = {
+  /** Tells entities apart wherever they stand: hash of names and country. One name may belong to two of them. */
+  readonly id: string;
+  readonly name: string;
+  readonly country: string | undefined;
+  readonly services: readonly TrustedService[];
+};
+
+export type TrustedService = {
+  readonly type: string | undefined;
+  /** Absent in lists where being listed means being approved. */
+  readonly status: string | undefined;
+  /** As they stand in the list, white space removed: DER in standard base64, not parsed yet. */
+  readonly certificates: readonly string[];
+};
+
+/** The rules of parsing that this reader follows (section 6.3.1). */
+const VERSION = 1;
+
+/**
+ * Reads the verified document. Members that we do not know are passed over, unless they are critical extensions.
+ * @throws TrustListRefusal `malformed`, `version`, `critical_extension`, `from_the_future`, `outdated`.
+ */
+export function readTrustList(payload: JsonObject, now: Date): TrustList {
+  const document = objectOf(payload['LoTE'], 'LoTE');
+  const scheme = objectOf(document['ListAndSchemeInformation'], 'ListAndSchemeInformation');
+  // TS 119 602 section 6.3.1
+  if (scheme['LoTEVersionIdentifier'] !== VERSION) throw new TrustListRefusal('version');
+  refuseCritical(scheme['SchemeExtensions']);
+  const issuedAt = readDateTime(scheme['ListIssueDateTime'], 'ListIssueDateTime');
+  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) {
+    throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+  }
+  const sequenceNumber = readSequenceNumber(scheme['LoTESequenceNumber']);
+  const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map(readEntity);
+  // TS 119 602 section 6.3.15
+  const end = scheme['NextUpdate'];
+  if (end === null) return { sequenceNumber, issuedAt, nextUpdate: null, entities: [] };
+  const nextUpdate = readDateTime(end, 'NextUpdate');
+  if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
+  return { sequenceNumber, issuedAt, nextUpdate, entities };
+}
+
+function readSequenceNumber(value: Json | undefined): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
+    throw new TrustListRefusal('malformed', 'LoTESequenceNumber');
+  }
+  return value;
+}
+
+function readEntity(value: Json): TrustedEntity {
+  const entity = objectOf(value, 'TrustedEntity');
+  const information = objectOf(entity['TrustedEntityInformation'], 'TrustedEntityInformation');
+  refuseCritical(information['TEInformationExtensions']);
+  const names = information['TEName'];
+  const [first] = listOf(names, 'TEName');
+  const name = isJsonObject(first) ? first['value'] : undefined;
+  // TS 119 602 section 6.5.1
+  if (typeof name !== 'string') throw new TrustListRefusal('malformed', 'TEName');
+  const country = countryOf(information['TEAddress']);
+  const identity = [names ?? null, information['TETradeName'] ?? null, country ?? null];
+  return {
+    id: hash('sha256', JSON.stringify(identity), 'base64url'),
+    name,
+    country,
+    services: listOf(entity['TrustedEntityServices'], 'TrustedEntityServices').map(readService),
+  };
+}
+
+function countryOf(address: Json | undefined): string | undefined {
+  const postal = isJsonObject(address) ? address['TEPostalAddress'] : undefined;
+  const first = Array.isArray(postal) ? postal[0] : undefined;
+  const country = isJsonObject(first) ? first['Country'] : undefined;
+  return typeof country === 'string' ? country : undefined;
+}
+
+/** `ServiceHistory` speaks of the past and is not read. */
+function readService(value: Json): TrustedService {
+  const information = objectOf(objectOf(value, 'service')['ServiceInformation'], 'ServiceInformation');
+  refuseCritical(information['ServiceInformationExtensions']);
+  const {
+    ServiceTypeIdentifier: type,
+    ServiceStatus: status,
+    ServiceDigitalIdentity: identity,
+  } = information;
+  const certificates = isJsonObject(identity) ? identity['X509Certificates'] : undefined;
+  // A status that is no text is one that nobody knows, and not none.
+  const known = status === undefined || typeof status === 'string' ? status : '';
+  return {
+    type: typeof type === 'string' ? type : undefined,
+    status: known,
+    certificates: listOf(certificates, 'X509Certificates').flatMap(readValue),
+  };
+}
+
+function readValue(entry: Json): readonly string[] {
+  const value = isJsonObject(entry) ? entry['val'] : undefined;
+  return typeof value === 'string' ? [value.replaceAll(/\s/g, '')] : [];
+}
+
+/** TS 119 602 section 6.3.17: who does not understand a critical extension must not use the list. */
+function refuseCritical(extensions: Json | undefined): void {
+  for (const extension of listOf(extensions, 'extensions')) {
+    const isCritical =
+      isJsonObject(extension) &&
+      Object.entries(extension).some(
+        ([name, value]) => name.toLowerCase() === 'critical' && value !== false && value !== 'false',
+      );
+    if (isCritical) throw new TrustListRefusal('critical_extension');
+  }
+}
+
+function objectOf(value: Json | undefined, name: string): JsonObject {
+  if (!isJsonObject(value)) throw new TrustListRefusal('malformed', name);
+  return value;
+}
+
+/** Lists without entries are left out (section 6.4.0). */
+function listOf(value: Json | undefined, name: string): readonly Json[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new TrustListRefusal('malformed', name);
+  return value;
+}

@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto';
+import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
+import { readDateTime } from './date-time.ts';
+import { TrustListRefusal } from './trust-list-refusal.ts';
+
+export const MAX_LIST_BYTES = 2 * 1024 * 1024;
+/** How far the clock of a scheme operator may be ahead of ours. */
+export const SKEW_SECONDS = 300;
+
+/** A list taken apart; nothing it says is to be believed before its signature is checked. */
+export type SignedList = {
+  readonly jws: CompactJws;
+  /** DER in standard base64, the signer first. */
+  readonly chain: readonly string[];
+  readonly algorithm: SigningAlgorithm;
+  /** SHA-256 of the document, whatever it was signed with and when. */
+  readonly contentHash: string;
+};
+
+/** What a signer may mark as critical: all of it is looked at here (TS 119 182-1 section 5.1, RFC 7797). */
+const PROCESSED = ['sigT', 'iat', 'b64'];
+
+/**
+ * Opens a list that was signed as a compact JWS (TS 119 602 section 6.8, JAdES baseline B-B). `typ` is left open:
+ * the specification names none.
+ * @throws TrustListRefusal `malformed`, `algorithm`, `critical_extension`, `untrusted_signer`.
+ */
+export function openSignedList(text: string): SignedList {
+  const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024 });
+  if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
+  const { crit, ...header } = jws.header;
+  if (Object.hasOwn(jws.header, 'crit')) checkCritical(crit, header);
+  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  if (verdict.fault !== undefined) {
+    throw new TrustListRefusal(verdict.fault === 'alg' ? 'algorithm' : 'critical_extension');
+  }
+  const payload = jws.signingInput.slice(jws.signingInput.indexOf('.') + 1);
+  return {
+    jws,
+    chain: readSigner(header),
+    algorithm: verdict.algorithm,
+    contentHash: hash('sha256', payload, 'base64url'),
+  };
+}
+
+/** RFC 7515 section 4.1.11: a list without repetition of names that stand in the header. */
+function checkCritical(crit: unknown, header: JsonObject): void {
+  const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
+  const isKnown = (name: unknown) =>
+    typeof name === 'string' && PROCESSED.includes(name) && Object.hasOwn(header, name);
+  if (names.length === 0 || new Set(names).size !== names.length || !names.every(isKnown)) {
+    throw new TrustListRefusal('critical_extension', 'crit of the signature');
+  }
+}
+
+function readSigner(header: JsonObject): readonly string[] {
+  try {
+    return readCertificateChain(header);
+  } catch {
+    throw new TrustListRefusal('untrusted_signer', 'x5c is missing or malformed');
+  }
+}
+
+/**
+ * Checks when the list says it was signed, in either form: `iat` (TS 119 182-1 section 5.1.11) or the older `sigT`.
+ * @throws TrustListRefusal `malformed`, `from_the_future`.
+ */
+export function checkSigningTime({ jws }: SignedList, now: Date): void {
+  const { iat, sigT } = jws.header;
+  if (iat !== undefined && typeof iat !== 'number') throw new TrustListRefusal('malformed', 'iat');
+  const older = sigT === undefined ? undefined : readDateTime(sigT, 'sigT').getTime() / 1000;
+  const latest = Math.max(iat ?? 0, older ?? 0);
+  if (latest > now.getTime() / 1000 + SKEW_SECONDS) {
+    throw new TrustListRefusal('from_the_future', 'signing time');
+  }
+}

@@ -1,0 +1,24 @@
+/** Why a trust list is not used. For the operator's log; a wallet learns only that its provider is not trusted. */
+export type TrustListFault =
+  | 'unavailable'
+  | 'malformed'
+  | 'algorithm'
+  | 'critical_extension'
+  | 'untrusted_signer'
+  | 'signature'
+  | 'version'
+  | 'from_the_future'
+  | 'outdated'
+  | 'sequence_went_back'
+  | 'sequence_reused';
+
+export class TrustListRefusal extends Error {
+  readonly fault: TrustListFault;
+
+  /** @param detail names and numbers, never content of the list. */
+  constructor(fault: TrustListFault, detail?: string) {
+    super(detail === undefined ? fault : `${fault}: ${detail}`);
+    this.name = 'TrustListRefusal';
+    this.fault = fault;
+  }
+}

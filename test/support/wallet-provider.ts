@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { packEntries } from '../../domain/status-lists/bits.ts';
+import { compressList } from '../../domain/status-lists/codec.ts';
+import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts';
+import { type Certified, certify, pem } from './test-certificates.ts';
+
+const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
+const CAPACITY = 100;
+
+/** Removes members that are bent to undefined. */
+const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+
+/** One service of an entity; `type` is the last part of its identifier. */
+export type ListedService = {
+  readonly type: string;
+  readonly certificates: readonly string[];
+  /** Further members of `ServiceInformation`. */
+  readonly more?: Record<string, unknown>;
+};
+
+export type ListedEntity = { readonly name: string; readonly services: readonly ListedService[] };
+
+export type ListOptions = {
+  readonly entities?: readonly ListedEntity[];
+  readonly sequenceNumber?: number;
+  /** Bends `ListAndSchemeInformation`. */
+  readonly scheme?: Record<string, unknown>;
+  readonly header?: Record<string, unknown>;
+  readonly signer?: Certified;
+  /** Replaces the whole document. */
+  readonly payload?: Record<string, unknown>;
+};
+
+export type AttestationOptions = Bend & {
+  readonly clientId?: string;
+  readonly signer?: Certified;
+};
+
+export type PopOptions = Bend & { readonly challenge?: string };
+
+/**
+ * A wallet provider and the operator of the trust list that names it: a CA that certified its signer, another CA for
+ * revocation, and the operator's self-signed certificate.
+ */
+export class WalletProvider {
+  readonly root: Certified;
+  readonly signer: Certified;
+  readonly revocationRoot: Certified;
+  readonly revocationSigner: Certified;
+  readonly operator: Certified;
+  readonly clientId = 'https://wallet.example';
+  /** Where the server listens; an address that nobody serves until `listen`. */
+  url = 'https://wallet-provider.example';
+  /** What the list's address answers; undefined is a 503. */
+  published: string | undefined;
+  /** Status values by index of the provider's status list. */
+  readonly statuses = new Map<number, number>();
+  /** Who signs the status list. */
+  statusSigner: readonly Certified[];
+  /** Paths that were asked for. */
+  readonly calls: string[] = [];
+  readonly #seconds: () => number;
+  #close: () => Promise<void> = async () => {};
+
+  private constructor(
+    certified: Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>,
+    seconds: () => number,
+  ) {
+    this.root = certified.root;
+    this.signer = certified.signer;
+    this.revocationRoot = certified.revocationRoot;
+    this.revocationSigner = certified.revocationSigner;
+    this.operator = certified.operator;
+    this.statusSigner = [certified.revocationSigner];
+    this.#seconds = seconds;
+    this.published = this.list();
+  }
+
+  /** Without a server. @param seconds the present time, for worlds with a clock of their own. */
+  static async make(seconds: () => number = now): Promise<WalletProvider> {
+    const root = await certify({ name: 'Wallet CA', ca: true });
+    const revocationRoot = await certify({ name: 'Wallet Revocation CA', ca: true });
+    const certified = {
+      root,
+      signer: await certify({ name: 'Wallet Provider', by: root }),
+      revocationRoot,
+      revocationSigner: await certify({ name: 'Wallet Revocation', by: revocationRoot }),
+      operator: await certify({ name: 'Scheme Operator' }),
+    };
+    return new WalletProvider(certified, seconds);
+  }
+
+  /** With a server on this machine. */
+  static async start(): Promise<WalletProvider> {
+    const provider = await WalletProvider.make();
+    await provider.listen();
+    return provider;
+  }
+
+  async listen(): Promise<void> {
+    const server = createServer((request, response) => {
+      const path = request.url ?? '';
+      this.calls.push(path);
+      const { status, type, body } = this.answer(path);
+      response.writeHead(status, { 'Content-Type': type }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#close = () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  /** What is served under a path. */
+  answer(path: string): { readonly status: number; readonly type: string; readonly body: string } {
+    if (path === '/lote' && this.published !== undefined) {
+      return { status: 200, type: 'application/jwt', body: this.published };
+    }
+    if (path === '/status/1') {
+      return { status: 200, type: 'application/statuslist+jwt', body: this.statusList() };
+    }
+    return { status: path === '/lote' ? 503 : 404, type: 'text/plain', body: 'nothing here' };
+  }
+
+  /** Members of an issuance configuration that trusts this provider. */
+  configuration(): Record<string, unknown> {
+    return {
+      walletAttestationRequired: true,
+      walletProviderTrustLists: [`${this.url}/lote`],
+      walletProviderTrustListCertificates: [pem(this.operator)],
+    };
+  }
+
+  /** The list that an operator would sign: this provider with both of its services, unless bent. */
+  list(options: ListOptions = {}): string {
+    const { entities = [this.entity()], sequenceNumber = 1, signer = this.operator } = options;
+    const seconds = this.#seconds();
+    const scheme = bent(
+      {
+        LoTEVersionIdentifier: 1,
+        LoTESequenceNumber: sequenceNumber,
+        LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList',
+        SchemeOperatorName: [{ lang: 'en', value: 'Scheme Operator' }],
+        ListIssueDateTime: dateTime(seconds - 60),
+        NextUpdate: dateTime(seconds + 30 * 86_400),
+      },
+      options.scheme,
+    );
+    const payload = options.payload ?? {
+      LoTE: bent({
+        ListAndSchemeInformation: scheme,
+        TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument),
+      }),
+    };
+    const header = { alg: 'ES256', typ: 'trustlist+jwt', x5c: [signer.certificate], iat: seconds - 60 };
+    return makeJwt(signer, bent(header, options.header), payload);
+  }
+
+  entity(): ListedEntity {
+    const issuance = { type: 'WalletSolution/Issuance', certificates: [this.root.certificate] };
+    const revocation = { type: 'WalletSolution/Revocation', certificates: [this.revocationRoot.certificate] };
+    return { name: 'Wallet Provider', services: [issuance, revocation] };
+  }
+
+  /** Of a wallet's installation with the key `instance`. */
+  attestation(instance: HolderKey, options: AttestationOptions = {}): string {
+    const { clientId = this.clientId, signer = this.signer, header, payload } = options;
+    const seconds = this.#seconds();
+    const claims = {
+      iss: 'https://wallet-provider.example',
+      sub: clientId,
+      iat: seconds - 60,
+      exp: seconds + 3600,
+      cnf: { jwk: instance.jwk },
+      wallet_name: 'Example Wallet',
+    };
+    const typ = 'oauth-client-attestation+jwt';
+    return makeJwt(
+      signer,
+      bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header),
+      bent(claims, payload),
+    );
+  }
+
+  /** @param audience issuer of the authorization server. */
+  pop(instance: HolderKey, audience: string, options: PopOptions = {}): string {
+    const { challenge, header, payload } = options;
+    const claims = { iss: this.clientId, aud: audience, jti: randomUUID(), iat: this.#seconds(), challenge };
+    const typ = 'oauth-client-attestation-pop+jwt';
+    return makeJwt(instance, bent({ alg: 'ES256', typ }, header), bent(claims, payload));
+  }
+
+  /** Both header fields of a request. */
+  headers(
+    instance: HolderKey,
+    audience: string,
+    challenge: string | undefined,
+    options: { readonly attestation?: AttestationOptions; readonly pop?: Bend } = {},
+  ): Record<string, string> {
+    return {
+      'OAuth-Client-Attestation': this.attestation(instance, options.attestation),
+      'OAuth-Client-Attestation-PoP': this.pop(instance, audience, {
+        ...options.pop,
+        ...(challenge === undefined ? {} : { challenge }),
+      }),
+    };
+  }
+
+  /** OpenID4VCI 1.0 appendix D.1: says where the keys of a wallet live. */
+  keyAttestation(
+    keys: readonly HolderKey[] = [newKey()],
+    options: Bend & { readonly nonce?: string; readonly signer?: Certified } = {},
+  ): string {
+    const { nonce, signer = this.signer, header, payload } = options;
+    const seconds = this.#seconds();
+    const claims = {
+      iss: 'https://wallet-provider.example',
+      iat: seconds - 60,
+      exp: seconds + 3600,
+      attested_keys: keys.map(({ jwk }) => jwk),
+      key_storage: ['iso_18045_high'],
+      user_authentication: ['iso_18045_high'],
+      nonce,
+    };
+    const typ = 'key-attestation+jwt';
+    return makeJwt(
+      signer,
+      bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header),
+      bent(claims, payload),
+    );
+  }
+
+  /** The `status` claim of an attestation that has this place in the provider's status list. */
+  status(index: number): Record<string, unknown> {
+    return { status_list: { idx: index, uri: `${this.url}/status/1` } };
+  }
+
+  statusList(): string {
+    const [signer] = this.statusSigner;
+    if (signer === undefined) throw new Error('nobody signs the status list');
+    const entries = [...this.statuses].map(([index, status]) => ({ index, status }));
+    const seconds = this.#seconds();
+    return makeJwt(
+      signer,
+      { alg: 'ES256', typ: 'statuslist+jwt', x5c: this.statusSigner.map(({ certificate }) => certificate) },
+      {
+        sub: `${this.url}/status/1`,
+        iat: seconds,
+        exp: seconds + 3600,
+        ttl: 60,
+        status_list: { bits: 2, lst: compressList(packEntries(2, CAPACITY, entries)) },
+      },
+    );
+  }
+}
+
+function dateTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}
+
+function entityDocument({ name, services }: ListedEntity) {
+  return {
+    TrustedEntityInformation: {
+      TEName: [{ lang: 'en', value: name }],
+      TEAddress: { TEPostalAddress: [{ lang: 'en', StreetAddress: 'Example Street 1', Country: 'EU' }] },
+      TEInformationURI: [{ lang: 'en', uriValue: 'https://wallet-provider.example' }],
+    },
+    TrustedEntityServices: services.map(({ type, certificates, more = {} }) => ({
+      ServiceInformation: {
+        ServiceName: [{ lang: 'en', value: type }],
+        ServiceTypeIdentifier: `${SERVICE_TYPE}/${type}`,
+        ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
+        ...more,
+      },
+    })),
+  };
+}

@@ -1,0 +1,352 @@
+import { expect } from 'chai';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { Log, type LogFields } from '../../../application/ports/log.ts';
+import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { TrustLists } from '../../../application/steps/trust-lists.ts';
+import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
+import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type ListOptions, WalletProvider } from '../../support/wallet-provider.ts';
+import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
+
+const URI = 'https://operator.example/lote?key=secret';
+const MINUTE = 60_000;
+
+class RecordingLog extends Log {
+  readonly warnings: LogFields[] = [];
+  override info(): void {}
+  override warn(_message: string, fields: LogFields = {}): void {
+    this.warnings.push(fields);
+  }
+  override error(): void {}
+}
+
+let clock: SetClock;
+let remote: FakeRemote;
+let log: RecordingLog;
+let provider: WalletProvider;
+let lists: TrustLists;
+
+const iso = (seconds: number) => new Date(clock.time + seconds * 1000).toISOString();
+const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = {}): void {
+  const isList = !(options instanceof Error) && !('status' in options) && !('body' in options);
+  const body = Buffer.from(isList ? provider.list(options as ListOptions) : '');
+  remote.answer = () =>
+    options instanceof RemoteError
+      ? options
+      : { status: 200, contentType: 'application/jwt', body, ...(isList ? {} : options) };
+}
+
+/** The names of the entities, or why the list is not used. */
+async function read(signers: readonly Certified[] = [provider.operator], tenant = 'acme'): Promise<string> {
+  try {
+    const { entities } = await lists.get(tenant, URI, pinSigners(signers.map(pem)));
+    return entities.map(({ name }) => name).join(',');
+  } catch (error) {
+    if (error instanceof TrustListRefusal) return error.fault;
+    throw error;
+  }
+}
+
+async function readOf(options: ListOptions): Promise<string> {
+  publish(options);
+  return read();
+}
+
+const named = (name: string, sequenceNumber: number): ListOptions => ({
+  sequenceNumber,
+  entities: [{ ...provider.entity(), name }],
+});
+
+describe('A trust list', () => {
+  beforeEach(async () => {
+    clock = new SetClock();
+    remote = new FakeRemote();
+    log = new RecordingLog();
+    const signatures = new NodeSignatures();
+    lists = new TrustLists({ remote, clock, log, signatures, certificates: new NodeCertificates() });
+    provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
+    publish();
+  });
+
+  describe('is believed', () => {
+    it('when a pinned certificate signed it', async () => {
+      expect(await read()).to.equal('Wallet Provider');
+    });
+    it('when a pinned CA certified its signer', async () => {
+      const ca = await certify({ name: 'Operators', ca: true });
+      const signer = await certify({ name: 'Operator 2', by: ca });
+      publish({ signer });
+      expect(await read([ca])).to.equal('Wallet Provider');
+    });
+    it('when the pinned certificate signs itself and says that it is a CA', async () => {
+      const signer = await certify({ name: 'Self', ca: true });
+      publish({ signer });
+      expect(await read([signer])).to.equal('Wallet Provider');
+    });
+    it('with either signing time, critical or not, and without a type', async () => {
+      const sigT = iso(-60).replace(/\.\d+/, '');
+      const seconds = Math.floor(clock.time / 1000) - 60;
+      for (const header of [
+        { iat: undefined, sigT, crit: ['sigT'] },
+        { iat: seconds, crit: ['iat'] },
+        { b64: true, crit: ['b64'] },
+        { typ: undefined, kid: 'x' },
+        { typ: 'JOSE' },
+      ]) {
+        expect(await readOf({ header })).to.equal('Wallet Provider');
+        lists.clear('acme');
+      }
+    });
+    it('with members that nobody knows, and extensions that are not critical', async () => {
+      const scheme = { Colour: 'green', SchemeExtensions: [{ Other: 1 }, { Critical: false }] };
+      expect(await readOf({ scheme })).to.equal('Wallet Provider');
+    });
+    it('without entities, for nobody', async () => {
+      expect(await readOf({ entities: [] })).to.equal('');
+    });
+    it('when it is closed, for nobody', async () => {
+      expect(await readOf({ scheme: { NextUpdate: null } })).to.equal('');
+    });
+  });
+
+  describe('is refused', () => {
+    const rows: readonly [string, () => ListOptions, string][] = [
+      ['without x5c', () => ({ header: { x5c: undefined } }), 'untrusted_signer'],
+      ['with alg none', () => ({ header: { alg: 'none' } }), 'algorithm'],
+      ['with alg HS256', () => ({ header: { alg: 'HS256' } }), 'algorithm'],
+      ['with an alg that is not that of the key', () => ({ header: { alg: 'ES384' } }), 'algorithm'],
+      [
+        'with a critical header that nobody knows',
+        () => ({ header: { crit: ['x'], x: 1 } }),
+        'critical_extension',
+      ],
+      ['with crit that names nothing', () => ({ header: { crit: [] } }), 'critical_extension'],
+      ['with crit that names an absent member', () => ({ header: { crit: ['sigT'] } }), 'critical_extension'],
+      [
+        'with crit that names a member twice',
+        () => ({ header: { crit: ['iat', 'iat'] } }),
+        'critical_extension',
+      ],
+      ['with an unencoded payload', () => ({ header: { b64: false, crit: ['b64'] } }), 'critical_extension'],
+      [
+        'with a signing time in the future',
+        () => ({ header: { iat: clock.time / 1000 + 301 } }),
+        'from_the_future',
+      ],
+      [
+        'with a signing time that is none',
+        () => ({ header: { iat: undefined, sigT: 'today' } }),
+        'malformed',
+      ],
+      ['of another version', () => ({ scheme: { LoTEVersionIdentifier: 2 } }), 'version'],
+      ['without a version', () => ({ scheme: { LoTEVersionIdentifier: undefined } }), 'version'],
+      ['without a number', () => ({ scheme: { LoTESequenceNumber: undefined } }), 'malformed'],
+      ['with the number 0', () => ({ scheme: { LoTESequenceNumber: 0 } }), 'malformed'],
+      ['with the number 1.5', () => ({ scheme: { LoTESequenceNumber: 1.5 } }), 'malformed'],
+      ['without an issue time', () => ({ scheme: { ListIssueDateTime: undefined } }), 'malformed'],
+      [
+        'with an issue time in the future',
+        () => ({ scheme: { ListIssueDateTime: iso(301) } }),
+        'from_the_future',
+      ],
+      ['without NextUpdate', () => ({ scheme: { NextUpdate: undefined } }), 'malformed'],
+      [
+        'with a NextUpdate that is none',
+        () => ({ scheme: { NextUpdate: '2026-13-01T00:00:00Z' } }),
+        'malformed',
+      ],
+      ['after NextUpdate', () => ({ scheme: { NextUpdate: iso(0) } }), 'outdated'],
+      [
+        'with a critical extension',
+        () => ({ scheme: { SchemeExtensions: [{ Critical: true }] } }),
+        'critical_extension',
+      ],
+      ['that is no list', () => ({ payload: { list: [] } }), 'malformed'],
+      ['whose entities are no list', () => ({ payload: { LoTE: { TrustedEntitiesList: {} } } }), 'malformed'],
+    ];
+    for (const [what, options, expected] of rows) {
+      it(what, async () => {
+        expect(await readOf(options())).to.equal(expected);
+        expect(log.warnings).to.have.length(1);
+      });
+    }
+
+    it('when a service has a critical extension', async () => {
+      const [issuance] = provider.entity().services;
+      const more = { ServiceInformationExtensions: [{ critical: 'true' }] };
+      const services = [{ ...issuance, type: 'WalletProvider', certificates: [], more }];
+      expect(await readOf({ entities: [{ name: 'X', services }] })).to.equal('critical_extension');
+    });
+    it('when somebody else signed it', async () => {
+      const somebody = await certify({ name: 'Scheme Operator' });
+      expect(await readOf({ signer: somebody })).to.equal('untrusted_signer');
+    });
+    it('when somebody else signed it in the name of the pinned certificate', async () => {
+      expect(await readOf({ signer: { ...provider.operator, ...newKey() } })).to.equal('signature');
+    });
+    it('when its content was changed after it was signed', async () => {
+      const [header, , signature] = provider.list().split('.');
+      const [, payload] = provider.list(named('Mallory', 2)).split('.');
+      publish({ body: Buffer.from(`${header}.${payload}.${signature}`) });
+      expect(await read()).to.equal('signature');
+    });
+    it('when the pinned certificate expired', async () => {
+      const signer = await certify({ name: 'Old', until: '2026-05-01T00:00:00Z' });
+      publish({ signer });
+      expect(await read([signer])).to.equal('untrusted_signer');
+    });
+    it('without asking anybody when no certificate is pinned', async () => {
+      expect(await read([])).to.equal('untrusted_signer');
+      expect(remote.calls).to.have.length(0);
+    });
+    it('when it cannot be had or is none', async () => {
+      publish(new RemoteError('timeout', 'late'));
+      expect(await read()).to.equal('unavailable');
+      clock.time += MINUTE;
+      publish({ status: 404 });
+      expect(await read()).to.equal('unavailable');
+      clock.time += MINUTE;
+      publish({ body: Buffer.from('<html>') });
+      expect(await read()).to.equal('malformed');
+    });
+    it('and the log says why, without what the address may keep secret', async () => {
+      publish({ scheme: { LoTEVersionIdentifier: 2 } });
+      await read();
+      expect(log.warnings).to.deep.equal([
+        { tenantId: 'acme', list: 'https://operator.example/lote', reason: 'version' },
+      ]);
+    });
+  });
+
+  describe('is kept', () => {
+    it('and fetched once for all who ask at the same time', async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => read()));
+      expect(new Set(answers)).to.deep.equal(new Set(['Wallet Provider']));
+      expect(remote.calls).to.have.length(1);
+    });
+    it('for each tenant and each set of certificates by itself', async () => {
+      await read();
+      await read(undefined, 'other');
+      expect(await read([await certify({ name: 'Somebody' })])).to.equal('untrusted_signer');
+      expect(remote.calls).to.have.length(3);
+      expect(lists.stats('acme').size).to.equal(1);
+    });
+    it('for an hour, and renewed behind the scenes after half of it', async () => {
+      await read();
+      clock.time += 29 * MINUTE;
+      publish(named('Second', 2));
+      expect(await read()).to.equal('Wallet Provider');
+      await settle();
+      expect(remote.calls).to.have.length(1);
+      clock.time += MINUTE;
+      expect(await read()).to.equal('Wallet Provider');
+      await settle();
+      expect(await read()).to.equal('Second');
+      expect(remote.calls).to.have.length(2);
+    });
+    it('as the same object while its content stays', async () => {
+      const signers = pinSigners([pem(provider.operator)]);
+      const first = await lists.get('acme', URI, signers);
+      clock.time += 61 * MINUTE;
+      expect(await lists.get('acme', URI, signers)).to.equal(first);
+      expect(remote.calls).to.have.length(2);
+    });
+    it('for an hour at most, although it cannot be renewed', async () => {
+      await read();
+      publish(new RemoteError('timeout', 'late'));
+      clock.time += 59 * MINUTE;
+      expect(await read()).to.equal('Wallet Provider');
+      clock.time += MINUTE;
+      expect(await read()).to.equal('unavailable');
+    });
+    it('until NextUpdate at most, and not asked for more often than every five minutes before', async () => {
+      publish({ scheme: { NextUpdate: iso(400) } });
+      await read();
+      clock.time += 299_000;
+      await read();
+      await settle();
+      expect(remote.calls).to.have.length(1);
+      clock.time += 101_000;
+      expect(await read()).to.equal('outdated');
+      expect(remote.calls).to.have.length(2);
+    });
+    it('away for 15 seconds after a failure', async () => {
+      publish(new RemoteError('timeout', 'late'));
+      await read();
+      publish();
+      clock.time += 14_999;
+      expect(await read()).to.equal('unavailable');
+      expect(remote.calls).to.have.length(1);
+      clock.time += 1;
+      expect(await read()).to.equal('Wallet Provider');
+    });
+    it('until the cache of its tenant is cleared', async () => {
+      await read();
+      await read(undefined, 'other');
+      publish(named('Second', 2));
+      lists.clear('acme');
+      expect(lists.stats('acme').entries).to.deep.equal([]);
+      expect([await read(), await read(undefined, 'other')]).to.deep.equal(['Second', 'Wallet Provider']);
+    });
+    it('not when the cache was cleared while it was fetched', async () => {
+      const early = read();
+      lists.clear('acme');
+      publish(named('Second', 2));
+      expect(await read()).to.equal('Second');
+      await early;
+      expect(await read()).to.equal('Second');
+    });
+    it('and counted', async () => {
+      await read();
+      await read();
+      const { size, hits, misses, entries } = lists.stats('acme');
+      expect({ size, hits, misses }).to.deep.equal({ size: 1, hits: 1, misses: 1 });
+      const expiresAt = new Date(clock.time + 60 * MINUTE);
+      expect(entries).to.deep.equal([{ uri: URI, fetchedAt: clock.now(), expiresAt }]);
+      expect(lists.stats('other')).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [] });
+    });
+  });
+
+  describe('never goes back', () => {
+    beforeEach(async () => {
+      publish(named('Fifth', 5));
+      await read();
+      clock.time += 31 * MINUTE;
+    });
+    const renew = async (options: ListOptions) => {
+      publish(options);
+      await read();
+      await settle();
+      return read();
+    };
+
+    it('to a lower number', async () => {
+      expect(await renew(named('Fourth', 4))).to.equal('Fifth');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: 4 after 5');
+    });
+    it('to other content under the same number', async () => {
+      expect(await renew(named('Another', 5))).to.equal('Fifth');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
+    });
+    it('and an older copy does not live longer for it', async () => {
+      await renew(named('Fourth', 4));
+      clock.time += 29 * MINUTE;
+      expect(await read()).to.equal('sequence_went_back');
+    });
+    it('also when the cache is cleared', async () => {
+      lists.clear('acme');
+      publish(named('Fourth', 4));
+      expect(await read()).to.equal('sequence_went_back');
+    });
+    it('but forward, also to a list that is closed', async () => {
+      expect(await renew(named('Sixth', 6))).to.equal('Sixth');
+      clock.time += 31 * MINUTE;
+      expect(await renew({ sequenceNumber: 7, scheme: { NextUpdate: null } })).to.equal('');
+    });
+  });
+});
