@@ -29,6 +29,8 @@ export type StatusQuestion = {
   readonly chain: readonly string[];
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   readonly anchors: readonly TrustAnchor[];
+  /** Who alone may sign the list, where the issuer's trust list names a revocation service of the same entity. */
+  readonly revocation?: readonly TrustAnchor[] | undefined;
 };
 
 type OwnList = { readonly tenantId: TenantId; readonly listId: string };
@@ -65,9 +67,11 @@ export class StatusChecker {
   }
 
   /** The certificate that signed the credential, or another one under the anchor that vouched for it. */
-  #maySign({ signer }: RemoteStatusList, { chain, issuer, anchors }: StatusQuestion): boolean {
+  #maySign({ signer }: RemoteStatusList, { chain, issuer, anchors, revocation }: StatusQuestion): boolean {
+    const { certificates, clock } = this.#ports;
+    if (revocation !== undefined) return certificates.validate(signer, revocation, clock.now()).trusted;
     if (signer[0] !== undefined && signer[0] === chain[0]) return true;
-    const verdict = this.#ports.certificates.validate(signer, anchors, this.#ports.clock.now());
+    const verdict = certificates.validate(signer, anchors, clock.now());
     return verdict.trusted && verdict.anchor === issuer.anchor;
   }
 

@@ -1,0 +1,143 @@
+import { readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
+import {
+  type SelectedCertificate,
+  selectCertificates,
+  WALLET_PROVIDERS,
+} from '../../domain/trust-lists/select-certificates.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { StatusChecker, StatusQuestion } from './check-status.ts';
+import type { TenantView } from './tenant-views.ts';
+import type { TrustLists } from './trust-lists.ts';
+import { pinSigners } from './verify-trust-list.ts';
+
+type Ports = {
+  readonly trustLists: TrustLists;
+  readonly certificates: Certificates;
+  readonly statusChecker: StatusChecker;
+};
+
+/** Who signed an attestation, for the question whether it was revoked. */
+export type AttestationIssuer = Omit<StatusQuestion, 'view' | 'reference'>;
+
+export type WalletProviderVerdict =
+  | {
+      readonly trusted: true;
+      /** With which the attestation has to verify. */
+      readonly key: PublicJwk;
+      readonly issuer: AttestationIssuer;
+      readonly provider: SelectedCertificate['entity'];
+    }
+  | { readonly trusted: false; readonly detail: string };
+
+/** Whom the lists of one configuration trust; made anew when one of them changes. */
+type Providers = {
+  readonly lists: readonly TrustList[];
+  /** One array for as long as possible, since path validation remembers what it knows by the array itself. */
+  readonly anchors: readonly TrustAnchor[];
+  readonly selected: ReadonlyMap<string, SelectedCertificate>;
+  readonly revocation: ReadonlyMap<string, readonly TrustAnchor[] | undefined>;
+};
+
+/** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
+export class WalletProviderTrust {
+  readonly #ports: Ports;
+  readonly #providers = new WeakMap<TenantView, Providers>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
+   * @returns why not, in words that a wallet may read.
+   */
+  async check(view: TenantView, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
+    const { walletProviderTrustLists: addresses } = await view.issuance();
+    if (addresses.length === 0) {
+      return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
+    }
+    const { lists, isComplete } = await this.#listsOf(view, addresses);
+    const { anchors, selected, revocation } = this.#providersOf(view, lists);
+    // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
+    const issuer = this.#ports.certificates.validate(chain, anchors, now, { haip: true });
+    const match = issuer.trusted ? selected.get(issuer.anchor) : undefined;
+    if (!issuer.trusted || match === undefined) {
+      const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
+      const missing = isComplete ? '' : ', and not every trust list could be had';
+      return { trusted: false, detail: `the wallet provider is not trusted: ${why}${missing}` };
+    }
+    return {
+      trusted: true,
+      key: issuer.key,
+      issuer: { chain, issuer, anchors, revocation: revocation.get(match.hash) },
+      provider: match.entity,
+    };
+  }
+
+  /**
+   * Asks for the status of an attestation whose signature and times have been checked (Token Status List section 8.3).
+   * @param payload of the attestation; without a `status` there is nothing to ask.
+   * @returns why the attestation must not be used, or undefined.
+   */
+  async checkStatus(
+    view: TenantView,
+    issuer: AttestationIssuer,
+    payload: JsonObject,
+  ): Promise<string | undefined> {
+    try {
+      const reference = readStatusReference(payload);
+      if (reference !== undefined) await this.#ports.statusChecker.check({ ...issuer, view, reference });
+      return undefined;
+    } catch (error) {
+      if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;
+      throw error;
+    }
+  }
+
+  /** Lists that cannot be had vouch for nobody; the others still do. */
+  async #listsOf(view: TenantView, addresses: readonly string[]) {
+    const signers = await view.derive('wallet-provider-signers', async () =>
+      pinSigners((await view.issuance()).walletProviderTrustListCertificates),
+    );
+    const found = await Promise.all(
+      [...new Set(addresses)].map((uri) =>
+        this.#ports.trustLists.get(view.tenantId, uri, signers).catch((error: unknown) => {
+          if (error instanceof TrustListRefusal) return undefined;
+          throw error;
+        }),
+      ),
+    );
+    const lists = found.filter((list) => list !== undefined);
+    return { lists, isComplete: lists.length === found.length };
+  }
+
+  #providersOf(view: TenantView, lists: readonly TrustList[]): Providers {
+    const known = this.#providers.get(view);
+    if (known?.lists.length === lists.length && known.lists.every((list, index) => list === lists[index])) {
+      return known;
+    }
+    const providers = gather(lists);
+    this.#providers.set(view, providers);
+    return providers;
+  }
+}
+
+/** Where two entries hold one certificate the first counts. */
+function gather(lists: readonly TrustList[]): Providers {
+  const all = lists.flatMap((list) => selectCertificates(list, WALLET_PROVIDERS));
+  const selected = new Map(all.toReversed().map((entry) => [entry.hash, entry]));
+  const anchorsOf = (certificates: readonly string[]) => certificates.map((certificate) => ({ certificate }));
+  return {
+    lists,
+    anchors: [...selected.values()].map(({ certificate }) => ({ certificate })),
+    selected,
+    revocation: new Map(
+      [...selected].map(([hash, entry]) => [hash, entry.revocation && anchorsOf(entry.revocation)]),
+    ),
+  };
+}
