@@ -88,10 +88,12 @@ export type Rendered = {
 export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
   const rendering: Rendering = RENDERINGS[failure.code];
   const headers: Record<string, string> = { 'Cache-Control': 'no-store' };
-  const { retryAfterSeconds, allow, dpopNonce } = failure.details;
+  const { retryAfterSeconds, allow, dpopNonce, attestationChallenge } = failure.details;
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   if (allow !== undefined) headers['Allow'] = allow.join(', ');
   if (dpopNonce !== undefined) headers['DPoP-Nonce'] = dpopNonce;
+  if (attestationChallenge !== undefined)
+    headers['OAuth-Client-Attestation-Challenge'] = attestationChallenge;
   const challenge = challengeOf(failure.code, surface);
   if (challenge !== undefined) headers['WWW-Authenticate'] = challenge;
   const status = statusOf(failure.code, surface, rendering);

@@ -58,6 +58,8 @@ export type FailureDetails = {
   readonly retryAfterSeconds?: number;
   /** Value for a `DPoP-Nonce` header (RFC 9449 section 8). */
   readonly dpopNonce?: string;
+  /** Value for an `OAuth-Client-Attestation-Challenge` header (attestation-based client authentication section 6.2). */
+  readonly attestationChallenge?: string;
   /** Methods that the address does serve (RFC 9110 section 10.2.1). */
   readonly allow?: readonly string[];
 };
