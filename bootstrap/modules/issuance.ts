@@ -2,6 +2,7 @@ import { ContainerModule } from 'inversify';
 import { IssuanceRoutes } from '../../adapters/http/issuance/configuration.routes.ts';
 import { IssuanceMetadataRoutes } from '../../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes.ts';
+import { ChallengeRoutes } from '../../adapters/http/oauth/challenge.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
 import {
   ChangeCredentialConfiguration,
@@ -19,12 +20,16 @@ import { CreateOffer } from '../../application/issuance/create-offer.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
 import { IssueCredential } from '../../application/issuance/issue-credential.ts';
 import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
+import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
+import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
 import { Kms } from '../../application/ports/kms.ts';
+import { Log } from '../../application/ports/log.ts';
 import { OwnStatusLists } from '../../application/ports/own-status-lists.ts';
 import { Random } from '../../application/ports/random.ts';
+import { Remote } from '../../application/ports/remote.ts';
 import { SchemaValidator } from '../../application/ports/schema-validator.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
@@ -34,10 +39,14 @@ import { AggregateStatusLists } from '../../application/status-lists/aggregate-s
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
 import { StatusPublisher } from '../../application/status-lists/status-publisher.ts';
+import { StatusChecker } from '../../application/steps/check-status.ts';
 import { ClaimsProvider } from '../../application/steps/claims-provider.ts';
 import { ClientAuthenticator } from '../../application/steps/client-authenticator.ts';
+import { ClientKeys } from '../../application/steps/client-keys.ts';
 import { CredentialFactory } from '../../application/steps/credential-factory.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
+import { TrustLists } from '../../application/steps/trust-lists.ts';
+import { WalletProviderTrust } from '../../application/steps/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/steps/wallet-tokens.ts';
 import { wire } from '../wire.ts';
 
@@ -63,7 +72,23 @@ export const issuance = new ContainerModule((options) => {
   });
 
   wire(options, WalletTokens, { kms: Kms, signatures: Signatures, clock: Clock, settings: ServiceSettings });
-  wire(options, ClientAuthenticator, {});
+  const trust = { signatures: Signatures, certificates: Certificates, clock: Clock };
+  wire(options, TrustLists, { ...trust, remote: Remote, log: Log });
+  wire(options, WalletProviderTrust, {
+    trustLists: TrustLists,
+    certificates: Certificates,
+    statusChecker: StatusChecker,
+  });
+  wire(options, ClientKeys, { remote: Remote, clock: Clock });
+  wire(options, ClientAuthenticator, {
+    walletProviderTrust: WalletProviderTrust,
+    clientKeys: ClientKeys,
+    signatures: Signatures,
+    random: Random,
+    settings: ServiceSettings,
+  });
+  wire(options, CreateChallenge, { ...base, tenantViews: TenantViews });
+  wire(options, ChallengeRoutes, { createChallenge: CreateChallenge });
   wire(options, CredentialFactory, { kms: Kms, random: Random, clock: Clock, settings: ServiceSettings });
   wire(options, ClaimsProvider, {
     store: Store,

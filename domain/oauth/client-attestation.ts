@@ -15,6 +15,7 @@ const MAX_TOKEN_LENGTH = 16_384;
 const SKEW_SECONDS = 60;
 const POP_PAST_SECONDS = 300;
 const MAX_JTI_LENGTH = 256;
+const MAX_CLIENT_ID_LENGTH = 500;
 
 const refused = (message: string) => new Failure('invalid_client_attestation', message);
 
@@ -33,8 +34,6 @@ export type AcceptedAttestation = {
   readonly hash: string;
   readonly expiresAt: Date;
   readonly challenge: string | undefined;
-  /** `status` of the attestation, unread. */
-  readonly status: JsonObject | undefined;
 };
 
 /**
@@ -77,8 +76,10 @@ function openToken(text: string, type: string, what: string): CompactJws {
  */
 export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJwk {
   const { cnf } = attestation.payload;
-  const key = isJsonObject(cnf) ? readPublicJwk(cnf['jwk']) : undefined;
-  if (key === undefined) throw refused('the attestation has no usable cnf.jwk');
+  // RFC 7800 section 3.1: a second method could name another key
+  const isOnly = isJsonObject(cnf) && Object.keys(cnf).length === 1;
+  const key = isOnly ? readPublicJwk(cnf['jwk']) : undefined;
+  if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and nothing else');
   if (!fits(pop, key)) throw refused('the alg of the proof of possession does not fit its key');
   return key;
 }
@@ -107,19 +108,24 @@ export function acceptAttestation(
   },
 ): AcceptedAttestation {
   const now = expected.now.getTime() / 1000;
-  const { sub, exp, nbf, iat, status } = attestation.payload;
-  if (typeof sub !== 'string' || sub === '') throw refused('the attestation has no sub');
+  const { sub, exp, iat } = attestation.payload;
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_CLIENT_ID_LENGTH) {
+    throw refused('sub of the attestation is missing or too long');
+  }
+  // Draft 10 section 4
   if (typeof exp !== 'number' || exp <= now) throw refused('the attestation has expired');
-  if (typeof nbf === 'number' && nbf > now + SKEW_SECONDS) throw refused('the attestation is not valid yet');
+  if (!hasBegun(attestation.payload, now)) throw refused('the attestation is not valid yet');
   if (iat !== undefined && (typeof iat !== 'number' || iat > now + SKEW_SECONDS)) {
     throw refused('the attestation comes from the future');
-  }
-  if (expected.maxAgeSeconds !== undefined && typeof iat === 'number' && iat < now - expected.maxAgeSeconds) {
-    throw new Failure('use_fresh_attestation', 'the attestation is too old');
   }
   // OpenID4VCI 1.0 appendix E: the client is whom the attestation is about
   if (expected.clientId !== undefined && expected.clientId !== sub) {
     throw refused('client_id is not the subject of the attestation');
+  }
+  const { maxAgeSeconds } = expected;
+  // Draft 10 section 7.4: one that does not tell its age may be of any
+  if (maxAgeSeconds !== undefined && (iat === undefined || iat < now - maxAgeSeconds)) {
+    throw new Failure('use_fresh_attestation', 'the attestation is too old');
   }
   const proof = acceptPop(pop, sub, expected.audience, now);
   return {
@@ -130,12 +136,16 @@ export function acceptAttestation(
       .digest('base64url'),
     expiresAt: new Date((proof.iat + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
     challenge: proof.challenge,
-    status: isJsonObject(status) ? status : undefined,
   };
 }
 
+/** RFC 7519 section 4.1.5; a time that is none is not passed over. */
+function hasBegun({ nbf }: JsonObject, now: number): boolean {
+  return nbf === undefined || (typeof nbf === 'number' && nbf <= now + SKEW_SECONDS);
+}
+
 function acceptPop(pop: CompactJws, subject: string, audience: string, now: number) {
-  const { aud, jti, iat, nbf, iss, challenge, exp } = pop.payload;
+  const { aud, jti, iat, iss, challenge, exp } = pop.payload;
   // Draft 10 section 5.1: the issuer as a string; one element in an array says the same
   const audiences = Array.isArray(aud) ? aud : [aud];
   if (audiences.length !== 1 || audiences[0] !== audience) {
@@ -147,9 +157,10 @@ function acceptPop(pop: CompactJws, subject: string, audience: string, now: numb
   if (typeof iat !== 'number' || iat < now - POP_PAST_SECONDS || iat > now + SKEW_SECONDS) {
     throw refused('iat of the proof of possession is missing or outside the accepted window');
   }
-  if (typeof nbf === 'number' && nbf > now + SKEW_SECONDS)
-    throw refused('the proof of possession is not valid yet');
-  if (typeof exp === 'number' && exp <= now) throw refused('the proof of possession has expired');
+  if (!hasBegun(pop.payload, now)) throw refused('the proof of possession is not valid yet');
+  if (exp !== undefined && (typeof exp !== 'number' || exp <= now)) {
+    throw refused('the proof of possession has expired');
+  }
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
     throw refused('jti of the proof of possession is missing or too long');
   }

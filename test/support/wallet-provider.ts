@@ -5,34 +5,13 @@ import { packEntries } from '../../domain/status-lists/bits.ts';
 import { compressList } from '../../domain/status-lists/codec.ts';
 import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts';
 import { type Certified, certify, pem } from './test-certificates.ts';
+import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
-const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 const CAPACITY = 100;
 
 /** Removes members that are bent to undefined. */
 const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
-
-/** One service of an entity; `type` is the last part of its identifier. */
-export type ListedService = {
-  readonly type: string;
-  readonly certificates: readonly string[];
-  /** Further members of `ServiceInformation`. */
-  readonly more?: Record<string, unknown>;
-};
-
-export type ListedEntity = { readonly name: string; readonly services: readonly ListedService[] };
-
-export type ListOptions = {
-  readonly entities?: readonly ListedEntity[];
-  readonly sequenceNumber?: number;
-  /** Bends `ListAndSchemeInformation`. */
-  readonly scheme?: Record<string, unknown>;
-  readonly header?: Record<string, unknown>;
-  readonly signer?: Certified;
-  /** Replaces the whole document. */
-  readonly payload?: Record<string, unknown>;
-};
 
 export type AttestationOptions = Bend & {
   readonly clientId?: string;
@@ -142,27 +121,7 @@ export class WalletProvider {
 
   /** The list that an operator would sign: this provider with both of its services, unless bent. */
   list(options: ListOptions = {}): string {
-    const { entities = [this.entity()], sequenceNumber = 1, signer = this.operator } = options;
-    const seconds = this.#seconds();
-    const scheme = bent(
-      {
-        LoTEVersionIdentifier: 1,
-        LoTESequenceNumber: sequenceNumber,
-        LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList',
-        SchemeOperatorName: [{ lang: 'en', value: 'Scheme Operator' }],
-        ListIssueDateTime: dateTime(seconds - 60),
-        NextUpdate: dateTime(seconds + 30 * 86_400),
-      },
-      options.scheme,
-    );
-    const payload = options.payload ?? {
-      LoTE: bent({
-        ListAndSchemeInformation: scheme,
-        TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument),
-      }),
-    };
-    const header = { alg: 'ES256', typ: 'trustlist+jwt', x5c: [signer.certificate], iat: seconds - 60 };
-    return makeJwt(signer, bent(header, options.header), payload);
+    return trustList({ entities: [this.entity()], signer: this.operator, ...options }, this.#seconds());
   }
 
   entity(): ListedEntity {
@@ -261,26 +220,4 @@ export class WalletProvider {
       },
     );
   }
-}
-
-function dateTime(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
-}
-
-function entityDocument({ name, services }: ListedEntity) {
-  return {
-    TrustedEntityInformation: {
-      TEName: [{ lang: 'en', value: name }],
-      TEAddress: { TEPostalAddress: [{ lang: 'en', StreetAddress: 'Example Street 1', Country: 'EU' }] },
-      TEInformationURI: [{ lang: 'en', uriValue: 'https://wallet-provider.example' }],
-    },
-    TrustedEntityServices: services.map(({ type, certificates, more = {} }) => ({
-      ServiceInformation: {
-        ServiceName: [{ lang: 'en', value: type }],
-        ServiceTypeIdentifier: `${SERVICE_TYPE}/${type}`,
-        ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
-        ...more,
-      },
-    })),
-  };
 }

@@ -29,6 +29,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     },
   }),
   'POST /:tenant/nonce': document('/:tenant/nonce'),
+  'POST /:tenant/challenge': document('/:tenant/challenge'),
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,
   }),

@@ -3,7 +3,8 @@ import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readTrustList } from '../../../domain/trust-lists/lote.ts';
 import { selectCertificates, WALLET_PROVIDERS } from '../../../domain/trust-lists/select-certificates.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { type ListedEntity, type ListedService, WalletProvider } from '../../support/wallet-provider.ts';
+import type { ListedEntity, ListedService } from '../../support/trust-list.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
 
 let provider: WalletProvider;
 let first: Certified;

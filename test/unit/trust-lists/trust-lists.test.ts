@@ -8,7 +8,8 @@ import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
-import { type ListOptions, WalletProvider } from '../../support/wallet-provider.ts';
+import type { ListOptions } from '../../support/trust-list.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
 import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
 
 const URI = 'https://operator.example/lote?key=secret';

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+
+/** Where wallets get what their proof of possession has to answer. */
+export class ChallengeRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({ createChallenge }: { readonly createChallenge: CreateChallenge }) {
+    super();
+    this.routes = [
+      route({
+        method: 'post',
+        path: '/:tenant/challenge',
+        summary:
+          'Get a challenge for a client attestation (attestation-based client authentication section 6.1)',
+        tag: 'Wallet: issuance',
+        surface: 'oauth',
+        access: 'public',
+        params: z.object({ tenant: z.string().max(63) }),
+        responses: { 200: z.object({ attestation_challenge: z.string() }) },
+        async handle({ params }) {
+          return reply(200, {
+            attestation_challenge: await createChallenge.execute(params.tenant as TenantId),
+          });
+        },
+      }),
+    ];
+  }
+}

@@ -1,0 +1,40 @@
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { attestationChallenge } from '../steps/attestation-challenges.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+/**
+ * The challenge endpoint (attestation-based client authentication, draft 10 section 6.1). Writes nothing, and a
+ * challenge may be used until it ends: wallets send the one they have with more than one request.
+ */
+export class CreateChallenge {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param authorizationServer issuer of the server that was asked; the tenant's built-in one unless given.
+   * @throws Failure `not_found` for an unknown or suspended tenant.
+   */
+  async execute(tenantId: TenantId, authorizationServer?: string): Promise<string> {
+    const { store, tenantViews, settings } = this.#ports;
+    if (tenantViews.recent(tenantId)?.head.status !== 'active') {
+      tenantViews.ofWallet(await store.beats(tenantId).head());
+    }
+    const issuer = authorizationServer ?? issuerIdentifier(settings, tenantId);
+    return attestationChallenge(this.#ports, tenantId, issuer, this.#ports.clock.now());
+  }
+}

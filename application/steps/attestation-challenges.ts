@@ -1,0 +1,33 @@
+import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+
+/** A challenge of one authorization server says nothing to another one of the same tenant. */
+function purposeOf(issuer: string): string {
+  return `attestation_challenge ${issuer}`;
+}
+
+/** @param issuer of the authorization server that will accept the challenge. */
+export function attestationChallenge(
+  ports: { readonly random: Random; readonly settings: ServiceSettings },
+  tenantId: TenantId,
+  issuer: string,
+  now: Date,
+): string {
+  const [key] = ports.settings.nonceKeys;
+  if (key === undefined) throw new Error('no key for challenges');
+  return makeChallenge(key, tenantId, purposeOf(issuer), now, ports.random.bytes(10));
+}
+
+/** Whether a challenge is one of ours and has not ended. It may be used more than once until then. */
+export function acceptsChallenge(
+  settings: ServiceSettings,
+  tenantId: TenantId,
+  issuer: string,
+  challenge: string | undefined,
+  now: Date,
+): boolean {
+  if (challenge === undefined) return false;
+  return readChallenge(settings.nonceKeys, tenantId, purposeOf(issuer), now, challenge) !== undefined;
+}

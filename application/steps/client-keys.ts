@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache';
+import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
+import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
+import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-assertion.ts';
+import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import type { Clock } from '../ports/clock.ts';
+import { type Remote, RemoteError } from '../ports/remote.ts';
+
+const TIMEOUT_MS = 5_000;
+const MAX_BYTES = 256 * 1024;
+const KEPT_MS = 10 * 60 * 1000;
+/** Also between attempts that failed, so that strangers cannot have us call somebody again and again. */
+const PAUSE_MS = 30 * 1000;
+const MAX_SETS = 2_000;
+
+type KeySet = {
+  readonly keys: JsonObject | undefined;
+  readonly fetchedAt: number;
+  /** Of the last attempt, successful or not. */
+  readonly triedAt: number;
+};
+
+type Ports = { readonly remote: Remote; readonly clock: Clock };
+
+/** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
+export class ClientKeys {
+  readonly #ports: Ports;
+  readonly #sets = new LRUCache<string, KeySet>({ max: MAX_SETS });
+  readonly #underWay = new Map<string, Promise<KeySet>>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @returns the keys with which the assertion may verify; none when they cannot be had. */
+  async candidates(
+    tenantId: string,
+    client: WalletClient,
+    assertion: OpenedAssertion,
+  ): Promise<readonly PublicJwk[]> {
+    const { jwks, jwks_uri: uri } = client;
+    if (uri === undefined) return keysFor(assertion, jwks);
+    const known = await this.#current(tenantId, uri);
+    const candidates = keysFor(assertion, known.keys);
+    if (candidates.length > 0 || this.#ports.clock.now().getTime() - known.triedAt < PAUSE_MS) {
+      return candidates;
+    }
+    // The key may be newer than our copy.
+    return keysFor(assertion, (await this.#fetchOnce(tenantId, uri, known)).keys);
+  }
+
+  async #current(tenantId: string, uri: string): Promise<KeySet> {
+    const now = this.#ports.clock.now().getTime();
+    const known = this.#sets.get(`${tenantId} ${uri}`);
+    if (known === undefined) return this.#fetchOnce(tenantId, uri, undefined);
+    if (now - known.fetchedAt < KEPT_MS) return known;
+    if (now - known.triedAt < PAUSE_MS) return { ...known, keys: undefined };
+    return this.#fetchOnce(tenantId, uri, undefined);
+  }
+
+  #fetchOnce(tenantId: string, uri: string, known: KeySet | undefined): Promise<KeySet> {
+    const key = `${tenantId} ${uri}`;
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const fetching = this.#fetch(uri)
+      .then((keys) => {
+        const now = this.#ports.clock.now().getTime();
+        const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
+        const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
+        this.#sets.set(key, set);
+        return set;
+      })
+      .finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, fetching);
+    return fetching;
+  }
+
+  async #fetch(uri: string): Promise<JsonObject | undefined> {
+    const headers = { accept: 'application/jwk-set+json, application/json' };
+    const options = { method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES } as const;
+    try {
+      const { status, body } = await this.#ports.remote.request(uri, options);
+      const text = status === 200 ? decodeUtf8(body) : undefined;
+      return text === undefined ? undefined : parseJsonObject(text);
+    } catch (error) {
+      if (error instanceof RemoteError) return undefined;
+      throw error;
+    }
+  }
+}

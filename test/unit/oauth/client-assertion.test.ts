@@ -1,0 +1,197 @@
+import { expect } from 'chai';
+import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
+import { type Bend, type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { ClientWorld, SERVER } from './kit.ts';
+
+const CLIENT = 'https://bank.example/wallet';
+const JWKS_URI = 'https://bank.example/jwks';
+const fields = { attestation: [], attestationPop: [] };
+
+let client: ClientWorld;
+let key: HolderKey;
+
+const seconds = () => client.world.seconds;
+
+function assertion(bend: Bend & { readonly key?: HolderKey } = {}): string {
+  const header = { alg: 'ES256', typ: 'JWT', kid: 'one', ...bend.header };
+  const iat = seconds();
+  const payload = {
+    iss: CLIENT,
+    sub: CLIENT,
+    aud: SERVER,
+    iat,
+    exp: iat + 300,
+    jti: 'first',
+    ...bend.payload,
+  };
+  return makeJwt(bend.key ?? key, header, payload);
+}
+
+function outcome(text = assertion(), form: Record<string, string> = {}): Promise<string> {
+  const base = { client_assertion_type: ASSERTION_TYPE, client_assertion: text };
+  return client.outcome({ fields, form: { ...base, ...form } });
+}
+
+describe('A wallet that is registered with a key', () => {
+  beforeEach(async () => {
+    client = await ClientWorld.make();
+    key = newKey();
+    const jwks = { keys: [{ ...key.jwk, kid: 'one', use: 'sig', alg: 'ES256' }] };
+    client.configure({
+      walletClients: [{ client_id: CLIENT, jwks, redirect_uris: ['https://bank.example/cb'] }],
+    });
+  });
+
+  it('is known by its assertion, also where attestations are required', async () => {
+    const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion(), client_id: CLIENT };
+    const known = await client.authenticate({ fields, form });
+    expect(known).to.deep.include({ kind: 'registered', clientId: CLIENT, challenge: undefined });
+    expect(known.redirectUris).to.deep.equal(['https://bank.example/cb']);
+    expect(known.instance).to.equal(undefined);
+    expect(known.used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
+    expect(known.used[0]?.expiresAt.getTime()).to.be.at.least((seconds() + 300) * 1000);
+  });
+
+  it('leaves a mark that neither another identifier nor another client leaves', async () => {
+    const both = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
+    client.configure({ walletClients: both });
+    const mark = async (id: string, jti: string) => {
+      const text = assertion({ payload: { iss: id, sub: id, jti } });
+      const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: text };
+      return (await client.authenticate({ fields, form })).used[0]?.hash;
+    };
+    const marks = [await mark('one two', 'x'), await mark('one', 'two x'), await mark('one', 'x')];
+    expect(new Set(marks).size).to.equal(3);
+    expect(await mark('one', 'x')).to.equal(marks[2]);
+  });
+
+  const accepted: readonly [string, () => string][] = [
+    ['aud in an array of one', () => assertion({ payload: { aud: [SERVER] } })],
+    ['no typ', () => assertion({ header: { typ: undefined } })],
+    ['the type of its own', () => assertion({ header: { typ: 'client-authentication+jwt' } })],
+    ['no kid', () => assertion({ header: { kid: undefined } })],
+    ['no iat', () => assertion({ payload: { iat: undefined } })],
+    ['an end in ten minutes', () => assertion({ payload: { exp: seconds() + 600 } })],
+  ];
+  for (const [what, text] of accepted) {
+    it(`is accepted with ${what}`, async () => {
+      expect(await outcome(text())).to.equal('registered');
+    });
+  }
+
+  const refused: readonly [string, () => string][] = [
+    ['the signature of another key', () => assertion({ key: newKey() })],
+    ['a kid that is not registered', () => assertion({ header: { kid: 'two' } })],
+    ['alg none', () => assertion({ header: { alg: 'none' } })],
+    ['alg HS256', () => assertion({ header: { alg: 'HS256' } })],
+    ['a critical header', () => assertion({ header: { crit: ['x'], x: 1 } })],
+    ['the type of another token', () => assertion({ header: { typ: 'dpop+jwt' } })],
+    ['an iss that is not sub', () => assertion({ payload: { iss: 'https://other.example' } })],
+    ['no sub', () => assertion({ payload: { sub: undefined } })],
+    ['a client that is not registered', () => assertion({ payload: { iss: 'x', sub: 'x' } })],
+    ['aud of an endpoint', () => assertion({ payload: { aud: `${SERVER}/token` } })],
+    ['two aud', () => assertion({ payload: { aud: [SERVER, `${SERVER}/token`] } })],
+    ['no exp', () => assertion({ payload: { exp: undefined } })],
+    ['an exp that has passed', () => assertion({ payload: { exp: seconds() } })],
+    ['an exp too far ahead', () => assertion({ payload: { exp: seconds() + 601 } })],
+    ['an iat long ago', () => assertion({ payload: { iat: seconds() - 601 } })],
+    ['an iat in the future', () => assertion({ payload: { iat: seconds() + 61 } })],
+    ['an nbf in the future', () => assertion({ payload: { nbf: seconds() + 61 } })],
+    ['no jti', () => assertion({ payload: { jti: undefined } })],
+    ['a jti that is too long', () => assertion({ payload: { jti: 'x'.repeat(257) } })],
+    ['no JWT', () => 'nonsense'],
+  ];
+  for (const [what, text] of refused) {
+    it(`is refused with ${what}`, async () => {
+      expect(await outcome(text())).to.equal('invalid_client');
+    });
+  }
+
+  it('is refused with another type, without one, and with a type alone', async () => {
+    const saml = 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer';
+    expect(await outcome(undefined, { client_assertion_type: saml })).to.equal('invalid_client');
+    for (const form of [{ client_assertion: assertion() }, { client_assertion_type: ASSERTION_TYPE }]) {
+      expect(await client.outcome({ fields, form })).to.equal('invalid_client');
+    }
+  });
+  it('is refused under another client_id', async () => {
+    expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
+  });
+  it('is refused without an assertion, where anybody else may come without one', async () => {
+    const { walletClients } = await client.view.issuance();
+    client.configure({ walletAttestationRequired: false, walletClients });
+    expect(await client.outcome({ fields, form: { client_id: CLIENT } })).to.equal('invalid_client');
+    expect(await client.outcome({ fields, form: { client_id: 'other' } })).to.equal('public');
+  });
+
+  describe('at an address', () => {
+    let keys: unknown[];
+    const calls = () => client.world.remote.calls.length;
+
+    beforeEach(() => {
+      keys = [{ ...key.jwk, kid: 'one' }];
+      client.configure({ walletClients: [{ client_id: CLIENT, jwks_uri: JWKS_URI }] });
+      client.world.remote.answer = (): RemoteResponse => ({
+        status: 200,
+        contentType: 'application/jwk-set+json',
+        body: Buffer.from(JSON.stringify({ keys })),
+      });
+    });
+
+    it('is accepted, and its keys are kept for ten minutes', async () => {
+      expect(await Promise.all([outcome(), outcome(), outcome()])).to.deep.equal(Array(3).fill('registered'));
+      client.world.clock.time += 599_000;
+      expect(await outcome()).to.equal('registered');
+      expect(calls()).to.equal(1);
+      client.world.clock.time += 1_000;
+      expect(await outcome()).to.equal('registered');
+      expect(calls()).to.equal(2);
+    });
+
+    it('is accepted with a new key, which is looked for once in 30 seconds', async () => {
+      expect(await outcome()).to.equal('registered');
+      const second = newKey();
+      const withSecond = () => outcome(assertion({ key: second, header: { kid: 'two' } }));
+      keys = [{ ...second.jwk, kid: 'two' }];
+      client.world.clock.time += 29_000;
+      expect(await withSecond()).to.equal('invalid_client');
+      expect(calls()).to.equal(1);
+      client.world.clock.time += 1_000;
+      expect(await withSecond()).to.equal('registered');
+      expect(calls()).to.equal(2);
+      for (let i = 0; i < 5; i++) await outcome(assertion({ header: { kid: `guess ${i}` } }));
+      expect(calls()).to.equal(2);
+    });
+
+    it('is refused while its keys cannot be had, and is not asked for them all the time', async () => {
+      const { answer } = client.world.remote;
+      client.world.remote.answer = () => new RemoteError('timeout', 'nobody there');
+      for (let i = 0; i < 5; i++) expect(await outcome()).to.equal('invalid_client');
+      expect(calls()).to.equal(1);
+      client.world.remote.answer = answer;
+      client.world.clock.time += 30_000;
+      expect(await outcome()).to.equal('registered');
+    });
+
+    it('keeps its known keys when a newer key could not be had', async () => {
+      expect(await outcome()).to.equal('registered');
+      client.world.remote.answer = () => ({ status: 500, contentType: '', body: Buffer.alloc(0) });
+      client.world.clock.time += 30_000;
+      expect(await outcome(assertion({ header: { kid: 'two' } }))).to.equal('invalid_client');
+      expect(await outcome()).to.equal('registered');
+    });
+
+    it('is refused with a key that is for encryption', async () => {
+      keys = [{ ...key.jwk, kid: 'one', use: 'enc' }];
+      expect(await outcome()).to.equal('invalid_client');
+    });
+
+    for (const body of ['[]', '{"keys":{}}', 'nonsense', '{"keys":[7,null,{"kty":"RSA"}]}']) {
+      it(`is refused with the key set ${body}`, async () => {
+        client.world.remote.answer = () => ({ status: 200, contentType: '', body: Buffer.from(body) });
+        expect(await outcome()).to.equal('invalid_client');
+      });
+    }
+  });
+});

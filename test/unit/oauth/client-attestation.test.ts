@@ -1,0 +1,363 @@
+import { expect } from 'chai';
+import { renderFailure } from '../../../adapters/http/failures.ts';
+import { thumbprint } from '../../../domain/shared/jwk.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { certify, pem } from '../../support/test-certificates.ts';
+import { PUBLIC_URL } from '../verification-flow/kit.ts';
+import { ClientWorld, SERVER, type Sent } from './kit.ts';
+
+let client: ClientWorld;
+
+const seconds = () => client.world.seconds;
+const BROKEN = 'invalid_client_attestation';
+
+describe('A wallet that is attested', () => {
+  beforeEach(async () => {
+    client = await ClientWorld.make();
+  });
+
+  it('is known by its product and by the key of its installation', async () => {
+    const { kind, clientId, instance, used, challenge } = await client.authenticate();
+    expect([kind, clientId]).to.deep.equal(['attested', client.provider.clientId]);
+    expect(instance).to.equal(thumbprint(client.instance.jwk as never));
+    expect(challenge).to.be.a('string');
+    expect(used.map((value) => value.kind)).to.deep.equal(['client_jti']);
+    expect(used[0]?.expiresAt.getTime()).to.be.greaterThan(client.now.getTime() + 300_000);
+  });
+
+  it('leaves the same mark with the same proof and another with another one', async () => {
+    const pop = { payload: { jti: 'one' } };
+    const [first] = (await client.authenticate({ pop })).used;
+    const [again] = (await client.authenticate({ pop })).used;
+    const [other] = (await client.authenticate()).used;
+    expect(first?.hash).to.equal(again?.hash);
+    expect(first?.hash).to.not.equal(other?.hash);
+  });
+
+  const accepted: readonly [string, () => Sent][] = [
+    ['no client_id', () => ({ form: {} })],
+    [
+      'no iss, as in the current draft',
+      () => ({
+        attestation: { payload: { iss: undefined } },
+        pop: { payload: { iss: undefined } },
+      }),
+    ],
+    ['aud in an array of one', () => ({ pop: { payload: { aud: [SERVER] } } })],
+    ['a clock that is 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
+    ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
+    ['claims that nobody knows', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
+    ['no iat in the attestation', () => ({ attestation: { payload: { iat: undefined } } })],
+  ];
+  for (const [what, sent] of accepted) {
+    it(`is accepted with ${what}`, async () => {
+      expect(await client.outcome(sent())).to.equal('attested');
+    });
+  }
+
+  it('is accepted with a CA between its signer and the anchor', async () => {
+    const between = await certify({ name: 'Between', by: client.provider.root, ca: true });
+    const signer = await certify({ name: 'Below', by: between });
+    const x5c = [signer.certificate, between.certificate];
+    expect(await client.outcome({ attestation: { signer, header: { x5c } } })).to.equal('attested');
+    expect(await client.outcome({ attestation: { signer } })).to.equal(BROKEN);
+  });
+
+  const attestation = (payload: object, header: object = {}): Sent => ({
+    attestation: { payload: { ...payload }, header: { ...header } },
+  });
+  const pop = (payload: object, header: object = {}): Sent => ({
+    pop: { payload: { ...payload }, header: { ...header } },
+  });
+  const refused: readonly [string, () => Sent | Promise<Sent>][] = [
+    ['two attestations', () => ({ fields: { attestation: ['a.b.c', 'a.b.c'] } })],
+    ['no proof of possession', () => ({ fields: { attestationPop: [] } })],
+    ['a proof of possession alone', () => ({ fields: { attestation: [] } })],
+    ['an attestation that is no JWT', () => ({ fields: { attestation: ['nonsense'] } })],
+    ['typ JWT', () => attestation({}, { typ: 'JWT' })],
+    ['a critical header that nobody knows', () => attestation({}, { crit: ['x'], x: 1 })],
+    ['alg none', () => attestation({}, { alg: 'none' })],
+    ['alg of another key', () => attestation({}, { alg: 'ES384' })],
+    ['no x5c', () => attestation({}, { x5c: undefined })],
+    ['x5c that is no list', () => attestation({}, { x5c: 'text' })],
+    [
+      'its anchor in x5c',
+      () => {
+        const { signer, root } = client.provider;
+        return attestation({}, { x5c: [signer.certificate, root.certificate] });
+      },
+    ],
+    [
+      'a self-signed signer',
+      async () => ({
+        attestation: { signer: await certify({ name: 'Wallet Provider' }) },
+      }),
+    ],
+    [
+      'a signer that expired',
+      async () => ({
+        attestation: {
+          signer: await certify({ name: 'Old', by: client.provider.root, until: '2026-05-01T00:00:00Z' }),
+        },
+      }),
+    ],
+    [
+      'a signer of the revocation service',
+      () => ({ attestation: { signer: client.provider.revocationSigner } }),
+    ],
+    [
+      'the certificate of another key',
+      () => ({
+        attestation: { signer: { ...client.provider.signer, ...newKey() } },
+      }),
+    ],
+    ['no sub', () => attestation({ sub: undefined })],
+    ['a sub that is too long', () => ({ ...attestation({ sub: 'x'.repeat(501) }), form: {} })],
+    ['no cnf', () => attestation({ cnf: undefined })],
+    ['a private key in cnf', () => attestation({ cnf: { jwk: { ...client.instance.jwk, d: 'AAAA' } } })],
+    ['a second method in cnf', () => attestation({ cnf: { jwk: client.instance.jwk, jkt: 'x' } })],
+    ['no exp', () => attestation({ exp: undefined })],
+    ['an exp that has passed', () => attestation({ exp: seconds() - 1 })],
+    ['an nbf in the future', () => attestation({ nbf: seconds() + 120 })],
+    ['an nbf that is no number', () => attestation({ nbf: 'soon' })],
+    ['an iat in the future', () => attestation({ iat: seconds() + 120 })],
+    ['another client_id', () => ({ form: { client_id: 'https://other.example' } })],
+    [
+      'a proof by another key',
+      () => {
+        const text = client.provider.pop(newKey(), SERVER, { challenge: client.challenge() });
+        return { fields: { attestationPop: [text] } };
+      },
+    ],
+    ['a proof of the typ JWT', () => pop({}, { typ: 'JWT' })],
+    ['a proof for the token endpoint', () => pop({ aud: `${SERVER}/token` })],
+    ['a proof for two servers', () => pop({ aud: [SERVER, 'https://other.example'] })],
+    ['a proof for the chained server', () => pop({ aud: `${SERVER}/chained-as` })],
+    ['a proof without aud', () => pop({ aud: undefined })],
+    ['a proof of another client', () => pop({ iss: 'https://other.example' })],
+    ['a proof without jti', () => pop({ jti: undefined })],
+    ['a proof without iat', () => pop({ iat: undefined })],
+    ['a proof that is ten minutes old', () => pop({ iat: seconds() - 600 })],
+    ['a proof from the future', () => pop({ iat: seconds() + 61 })],
+    ['a proof that expired', () => pop({ exp: seconds() - 1 })],
+    ['a proof whose exp is no number', () => pop({ exp: 'never' })],
+  ];
+  for (const [what, sent] of refused) {
+    it(`is refused with ${what}`, async () => {
+      expect(await client.outcome(await sent())).to.equal(BROKEN);
+    });
+  }
+
+  it('is refused with a signature that does not verify', async () => {
+    const [text = ''] = client.credentials().attestation;
+    const [header, payload, signature = ''] = text.split('.');
+    const forged = `${header}.${payload}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`;
+    expect(await client.outcome({ fields: { attestation: [forged] } })).to.equal(BROKEN);
+  });
+
+  it('is refused when it sends an assertion too', async () => {
+    expect(await client.outcome({ form: { client_assertion: 'a.b.c' } })).to.equal('invalid_client');
+  });
+
+  it('is refused under the name of a client that is registered with a key of its own', async () => {
+    const registered = { client_id: client.provider.clientId, jwks: { keys: [newKey().jwk] } };
+    client.configure({ walletClients: [registered] });
+    expect(await client.outcome()).to.equal('invalid_client');
+  });
+
+  describe('and its challenge', () => {
+    const CODE = 'use_attestation_challenge';
+
+    it('is demanded, and handed out with the refusal', async () => {
+      const { code, details } = await client.failure({ pop: { payload: { challenge: undefined } } });
+      expect(code).to.equal(CODE);
+      expect(details.attestationChallenge).to.match(/^[A-Za-z0-9_-]{16,512}$/);
+      const challenge = details.attestationChallenge ?? '';
+      expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
+    });
+
+    it('stands in a header field of the refusal', async () => {
+      const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
+      const { status, headers, body } = renderFailure(failure, 'oauth', 'request');
+      expect([status, (body as { error: string }).error]).to.deep.equal([400, CODE]);
+      const challenge = headers['OAuth-Client-Attestation-Challenge'] ?? '';
+      expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
+    });
+
+    it('may be used again for 300 seconds', async () => {
+      const challenge = client.challenge();
+      expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
+      client.world.clock.time += 299_000;
+      expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
+      client.world.clock.time += 1_000;
+      expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
+    });
+
+    it('is no secret of another server, and nothing invented', async () => {
+      const others = [
+        client.challenge(`${SERVER}/chained-as`),
+        client.challenge(PUBLIC_URL),
+        'x'.repeat(43),
+        '',
+      ];
+      for (const challenge of others) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
+      expect(await client.outcome({ pop: { payload: { challenge: 7 } } })).to.equal(CODE);
+    });
+
+    it('is not handed out to somebody whose signatures are wrong', async () => {
+      const text = client.provider.pop(newKey(), SERVER);
+      expect(await client.outcome({ fields: { attestationPop: [text] } })).to.equal(BROKEN);
+    });
+  });
+
+  describe('and the age of its attestation', () => {
+    beforeEach(() => {
+      client.configure({ attestationMaxAgeSeconds: 600 });
+    });
+
+    it('may be what the tenant allows', async () => {
+      expect(await client.outcome(attestation({ iat: seconds() - 600 }))).to.equal('attested');
+    });
+    it('may not be more, although the attestation has not expired', async () => {
+      expect(await client.outcome(attestation({ iat: seconds() - 601 }))).to.equal('use_fresh_attestation');
+    });
+    it('has to be told', async () => {
+      expect(await client.outcome(attestation({ iat: undefined }))).to.equal('use_fresh_attestation');
+    });
+  });
+
+  describe('and its status', () => {
+    const ask = (index = 3) =>
+      client.outcome({ attestation: { payload: { status: client.provider.status(index) } } });
+    const asked = () => client.world.remote.calls.filter(({ url }) => url.includes('/status/'));
+
+    it('may be valid', async () => {
+      expect(await ask()).to.equal('attested');
+      expect(asked()).to.have.length(1);
+    });
+    for (const [status, what] of [
+      [1, 'revoked'],
+      [2, 'suspended'],
+      [3, 'unknown'],
+    ] as const) {
+      it(`may not be ${what}`, async () => {
+        client.provider.statuses.set(3, status);
+        expect(await ask()).to.equal(BROKEN);
+      });
+    }
+    it('has to be told', async () => {
+      const { answer } = client.world.remote;
+      client.world.remote.answer = (url) =>
+        url.includes('/status/') ? { status: 500, contentType: '', body: Buffer.alloc(0) } : answer(url);
+      expect(await ask()).to.equal(BROKEN);
+    });
+    for (const [what, status] of [
+      ['is no object', 'revoked'],
+      ['is of a kind that nobody knows', { lamp: 'green' }],
+      ['is out of the list', { status_list: { idx: 5000, uri: 'https://wallet-provider.example/status/1' } }],
+    ] as const) {
+      it(`is refused when it ${what}`, async () => {
+        expect(await client.outcome(attestation({ status }))).to.equal(BROKEN);
+      });
+    }
+    it('counts only as the revocation service of the same entity tells it', async () => {
+      for (const signer of [
+        client.provider.signer,
+        await certify({ name: 'Other', by: client.provider.root }),
+      ]) {
+        client.provider.statusSigner = [signer];
+        client.world.remoteStatusLists.clear('acme');
+        expect(await ask()).to.equal(BROKEN);
+      }
+    });
+    it('may come from the provider itself when its entity has no revocation service', async () => {
+      const [entity] = [client.provider.entity()];
+      const services = entity.services.slice(0, 1);
+      client.provider.published = client.provider.list({ entities: [{ ...entity, services }] });
+      client.provider.statusSigner = [client.provider.signer];
+      expect(await ask()).to.equal('attested');
+      client.provider.statusSigner = [client.provider.revocationSigner];
+      client.world.remoteStatusLists.clear('acme');
+      expect(await ask()).to.equal(BROKEN);
+    });
+    it('is not asked for before everything else was checked', async () => {
+      const status = client.provider.status(3);
+      const forged = { ...client.provider.signer, ...newKey() };
+      await client.outcome({ attestation: { signer: forged, payload: { status } } });
+      await client.outcome({ attestation: { payload: { status, exp: seconds() - 1 } } });
+      await client.outcome({ attestation: { payload: { status } }, pop: { challenge: 'wrong' } });
+      expect(asked()).to.have.length(0);
+    });
+  });
+
+  describe('by a provider', () => {
+    it('that no list names is refused', async () => {
+      client.provider.published = client.provider.list({ entities: [] });
+      expect(await client.outcome()).to.equal(BROKEN);
+    });
+    it('is refused where no list is configured, required or not, and the reason is told', async () => {
+      for (const walletAttestationRequired of [true, false]) {
+        client.configure({ walletProviderTrustLists: [], walletAttestationRequired });
+        const { code, message } = await client.failure();
+        expect(code).to.equal(BROKEN);
+        expect(message).to.include('no trust list of wallet providers configured');
+      }
+      expect(client.world.remote.calls).to.have.length(0);
+    });
+    it('is refused where nobody vouches for the list', async () => {
+      client.configure({ walletProviderTrustListCertificates: [] });
+      expect(await client.outcome()).to.equal(BROKEN);
+      client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Somebody' }))] });
+      expect(await client.outcome()).to.equal(BROKEN);
+    });
+    it('is refused when its list cannot be had', async () => {
+      client.provider.published = undefined;
+      const { code, message } = await client.failure();
+      expect(code).to.equal(BROKEN);
+      expect(message).to.include('not every trust list could be had');
+    });
+    it('is accepted when one of several lists names it and another cannot be had', async () => {
+      const lists = [`${client.provider.url}/gone`, `${client.provider.url}/lote`];
+      client.configure({ walletProviderTrustLists: lists });
+      expect(await client.outcome()).to.equal('attested');
+    });
+    it('that is listed by its own certificate is accepted, and another one of its CA is not', async () => {
+      const { signer, root } = client.provider;
+      const services = [{ type: 'WalletProvider', certificates: [signer.certificate] }];
+      client.provider.published = client.provider.list({ entities: [{ name: 'Pinned', services }] });
+      expect(await client.outcome()).to.equal('attested');
+      const other = await certify({ name: 'Other', by: root });
+      expect(await client.outcome({ attestation: { signer: other } })).to.equal(BROKEN);
+    });
+  });
+});
+
+describe('A wallet that proves nothing', () => {
+  const fields = { attestation: [], attestationPop: [] };
+
+  beforeEach(async () => {
+    client = await ClientWorld.make();
+  });
+
+  it('is refused where attestations are required', async () => {
+    expect(await client.outcome({ fields })).to.equal('invalid_client');
+    expect(await client.outcome({ fields, form: {} })).to.equal('invalid_client');
+  });
+  it('is public or anonymous where they are not', async () => {
+    client.configure({ walletAttestationRequired: false });
+    const named = await client.authenticate({ fields, form: { client_id: 'somebody' } });
+    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [], challenge: undefined });
+    expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
+  });
+  it('is refused with a name that is too long', async () => {
+    client.configure({ walletAttestationRequired: false });
+    expect(await client.outcome({ fields, form: { client_id: 'x'.repeat(501) } })).to.equal(
+      'invalid_request',
+    );
+  });
+  it('is attested all the same where it sends an attestation that nobody requires', async () => {
+    client.configure({ walletAttestationRequired: false });
+    expect(await client.outcome()).to.equal('attested');
+    expect(await client.outcome({ pop: { payload: { aud: 'x' } } })).to.equal(BROKEN);
+  });
+});

@@ -1,0 +1,131 @@
+import { createSecretKey } from 'node:crypto';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { attestationChallenge } from '../../../application/steps/attestation-challenges.ts';
+import {
+  ClientAuthenticator,
+  type ClientCredentials,
+} from '../../../application/steps/client-authenticator.ts';
+import { ClientKeys } from '../../../application/steps/client-keys.ts';
+import { TenantView } from '../../../application/steps/tenant-views.ts';
+import { TrustLists } from '../../../application/steps/trust-lists.ts';
+import { WalletProviderTrust } from '../../../application/steps/wallet-provider-trust.ts';
+import {
+  defaultIssuance,
+  IssuanceConfigurationBody,
+} from '../../../domain/issuance/issuance-configuration.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
+import { type AttestationOptions, type PopOptions, WalletProvider } from '../../support/wallet-provider.ts';
+import { ACME, PUBLIC_URL, World } from '../verification-flow/kit.ts';
+
+export const SERVER = `${PUBLIC_URL}/acme`;
+
+/** A tenant that issues as a test says. */
+class ConfiguredView extends TenantView {
+  readonly #body: IssuanceConfigurationBody;
+
+  constructor(world: World, body: IssuanceConfigurationBody) {
+    super(world.store, { id: ACME, status: 'active', revision: 1 } as TenantView['head']);
+    this.#body = body;
+  }
+
+  override async issuance(): Promise<IssuanceConfigurationBody> {
+    return this.#body;
+  }
+}
+
+export type Sent = {
+  readonly form?: Record<string, string>;
+  readonly attestation?: AttestationOptions;
+  readonly pop?: PopOptions;
+  readonly audience?: string;
+  /** Replaces the header fields. */
+  readonly fields?: Partial<Pick<ClientCredentials, 'attestation' | 'attestationPop'>>;
+};
+
+/** An authorization server, a wallet provider whose list is served, and one installation of its wallet. */
+export class ClientWorld {
+  readonly world: World;
+  readonly provider: WalletProvider;
+  readonly settings: ServiceSettings;
+  readonly instance: HolderKey = newKey();
+  readonly trustLists: TrustLists;
+  readonly walletProviderTrust: WalletProviderTrust;
+  readonly authenticator: ClientAuthenticator;
+  view: TenantView;
+
+  private constructor(world: World, provider: WalletProvider) {
+    this.world = world;
+    this.provider = provider;
+    this.settings = { ...world.settings, nonceKeys: [createSecretKey(Buffer.alloc(32, 1))] };
+    this.trustLists = new TrustLists(world);
+    this.walletProviderTrust = new WalletProviderTrust({ ...world, trustLists: this.trustLists });
+    this.authenticator = new ClientAuthenticator({
+      ...world,
+      settings: this.settings,
+      walletProviderTrust: this.walletProviderTrust,
+      clientKeys: new ClientKeys(world),
+    });
+    this.view = this.configure();
+    world.remote.answer = (url) => {
+      const { status, type, body } = provider.answer(new URL(url).pathname);
+      return { status, contentType: type, body: Buffer.from(body) };
+    };
+  }
+
+  static async make(): Promise<ClientWorld> {
+    const world = await World.make();
+    return new ClientWorld(world, await WalletProvider.make(() => world.seconds));
+  }
+
+  /** @param changes of a configuration that requires attestations of the provider. */
+  configure(changes: Record<string, unknown> = {}): TenantView {
+    const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
+    this.view = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base));
+    return this.view;
+  }
+
+  challenge(issuer = SERVER): string {
+    return attestationChallenge({ ...this.world, settings: this.settings }, ACME, issuer, this.now);
+  }
+
+  get now(): Date {
+    return this.world.clock.now();
+  }
+
+  /** What an attested wallet sends that is right in every respect that `sent` does not touch. */
+  credentials(sent: Sent = {}): ClientCredentials {
+    const pop = { challenge: this.challenge(), ...sent.pop };
+    return {
+      form: sent.form ?? { client_id: this.provider.clientId },
+      attestation: [this.provider.attestation(this.instance, sent.attestation)],
+      attestationPop: [this.provider.pop(this.instance, SERVER, pop)],
+      ...sent.fields,
+    };
+  }
+
+  authenticate(sent: Sent = {}) {
+    const { audience = SERVER } = sent;
+    return this.authenticator.execute(this.view, audience, this.credentials(sent), this.now);
+  }
+
+  /** The code of the failure, or the kind of client. */
+  async outcome(sent: Sent = {}): Promise<string> {
+    try {
+      return (await this.authenticate(sent)).kind;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return error.code;
+    }
+  }
+
+  async failure(sent: Sent = {}): Promise<Failure> {
+    try {
+      await this.authenticate(sent);
+    } catch (error) {
+      if (error instanceof Failure) return error;
+      throw error;
+    }
+    throw new Error('nothing failed');
+  }
+}
