@@ -4,6 +4,9 @@ import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import { BentProvider, makeKey, signWithPublicKey, unsigned } from '../support/bent-provider.ts';
 import { ForeignWorld } from '../support/foreign-world.ts';
 
+/** Signs under the name of the provider's key. */
+const STRANGER = makeKey('key-1', 'ES256');
+
 describe('AuthorizationServers and tokens', () => {
   let world: ForeignWorld;
   let provider: BentProvider;
@@ -57,11 +60,7 @@ describe('AuthorizationServers and tokens', () => {
       ['an extension', { header: { crit: ['x'], x: 1 } }, 'critical_header'],
       ['another type', { header: { typ: 'logout+jwt' } }, 'type'],
       ['an unknown key', { header: { kid: 'key-2' } }, 'unknown_key'],
-      [
-        'a key of its own',
-        { header: { jwk: makeKey(undefined, 'ES256').jwk }, key: makeKey('key-1', 'ES256') },
-        'signature',
-      ],
+      ['a key of its own', { header: { jwk: STRANGER.jwk }, key: STRANGER }, 'signature'],
       ['an algorithm that its key does not have', { header: { alg: 'ES384' } }, 'unknown_key'],
     ];
     for (const [what, bend, reason] of bent) {

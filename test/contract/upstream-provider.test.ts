@@ -8,6 +8,8 @@ import { completeUpstreamLogin } from '../../application/steps/complete-upstream
 import { EXTERNAL_TOKEN_TYPES, namedIssuer, readExternalToken } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
+import { readPublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
+import { makeKey, signCompact } from '../support/bent-provider.ts';
 import {
   CONFIDENTIAL,
   PUBLIC,
@@ -18,6 +20,21 @@ import {
 
 const REDIRECT_URI = 'http://127.0.0.1:1/callback';
 const US = 'https://issuer.example.net/acme';
+
+/** RFC 9449 section 4.2 */
+function dpopProof(htu: string): { readonly proof: string; readonly thumbprint: string } {
+  const key = makeKey(undefined, 'ES256');
+  const jwk = readPublicJwk(key.jwk);
+  if (jwk === undefined) throw new Error('no key');
+  const payload = {
+    jti: randomBytes(16).toString('hex'),
+    htm: 'POST',
+    htu,
+    iat: Math.floor(Date.now() / 1000),
+  };
+  const proof = signCompact(key, { alg: 'ES256', typ: 'dpop+jwt', jwk }, payload);
+  return { proof, thumbprint: thumbprintOf(jwk) };
+}
 
 describe('a certified OpenID provider', () => {
   let provider: UpstreamProvider;
@@ -154,6 +171,47 @@ describe('a certified OpenID provider', () => {
       const external = await read(await provider.accessTokenFor(US, { authorizationDetails }));
       expect(external).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
     });
+
+    for (const by of ['scope', 'authorization_details'] as const) {
+      it(`grants a wallet that it has log in a bound token, by ${by}`, async () => {
+        await start({ resourceScopes: ['eu.pid'] });
+        const details = JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'pid' }]);
+        const url = new URL(
+          upstreamAuthorizationUrl(`${provider.issuer}/auth`, {
+            clientId: PUBLIC.clientId,
+            redirectUri: REDIRECT_URI,
+            codeVerifier: 'v'.repeat(43),
+            scopes: ['openid', ...(by === 'scope' ? ['eu.pid'] : [])],
+            state: 's-1',
+            nonce: 'n-1',
+          }),
+        );
+        url.searchParams.set('resource', US);
+        url.searchParams.set('issuer_state', 'is_9c');
+        if (by === 'authorization_details') url.searchParams.set(by, details);
+        const code = (await provider.login(url.href)).searchParams.get('code') ?? '';
+        const { proof, thumbprint } = dpopProof(`${provider.issuer}/token`);
+        const answer = await fetch(`${provider.issuer}/token`, {
+          method: 'POST',
+          headers: { DPoP: proof },
+          body: new URLSearchParams({
+            grant_type: 'authorization_code',
+            code,
+            redirect_uri: REDIRECT_URI,
+            code_verifier: 'v'.repeat(43),
+            client_id: PUBLIC.clientId,
+          }),
+        });
+        const { access_token: token, token_type: type } = (await answer.json()) as Record<string, string>;
+        expect(type).to.equal('DPoP');
+        expect(await read(token ?? '')).to.deep.include({
+          subject: 'alice',
+          issuerState: 'is_9c',
+          keyThumbprint: thumbprint,
+          credentialConfigurationIds: ['pid'],
+        });
+      });
+    }
 
     const reasonOf = async (work: Promise<unknown>) => {
       const error = await work.catch((thrown: unknown) => thrown);

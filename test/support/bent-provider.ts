@@ -91,8 +91,7 @@ export class BentProvider {
       nonce: 'n-1',
       ...bend.claims,
     };
-    const input = `${encode(header)}.${encode(claims)}`;
-    return `${input}.${signatureOf(key, input)}`;
+    return signCompact(key, header, claims);
   }
 
   #answer(request: ReceivedRequest, response: ServerResponse): void {
@@ -126,6 +125,11 @@ export function makeKey(kid: string | undefined, alg: string): SigningPair {
       : generateKeyPairSync('rsa', { modulusLength: 2048 });
   const jwk = createPublicKey(privateKey).export({ format: 'jwk' });
   return { kid, alg, privateKey, jwk: kid === undefined ? jwk : { ...jwk, kid } };
+}
+
+export function signCompact(key: SigningPair, header: object, payload: object): string {
+  const input = `${encode(header)}.${encode(payload)}`;
+  return `${input}.${signatureOf(key, input)}`;
 }
 
 function signatureOf({ alg, privateKey }: SigningPair, input: string): string {
