@@ -14,6 +14,7 @@ import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
 /**
  * The only door to stored data. `forTenant` and `forService` run one transaction; `beats` are the atomic steps
@@ -114,10 +115,10 @@ export type TenantHead = { readonly id: TenantId; readonly status: TenantStatus;
 
 /**
  * A value that may be used once, remembered until it would have expired anyway: the `jti` of a DPoP proof or of a
- * client's proof of itself, a `c_nonce`. A `revoked_grant` is a grant whose tokens count no more.
+ * client's proof of itself, a `c_nonce`.
  */
 export type UsedValue = {
-  readonly kind: 'dpop_jti' | 'client_jti' | 'c_nonce' | 'revoked_grant';
+  readonly kind: 'dpop_jti' | 'client_jti' | 'c_nonce';
   readonly hash: string;
   readonly expiresAt: Date;
 };
@@ -132,7 +133,7 @@ export type SessionQuery = {
   readonly after?: { readonly createdAt: Date; readonly id: string };
 };
 
-export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt'>;
+export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt' | 'holder' | 'generation' | 'revokedAt'>;
 
 export type Revocation = {
   readonly sessionId: SessionId;
@@ -147,169 +148,186 @@ export type StatusChange = { readonly listId: string; readonly index: number; re
 /** Issuances that one session records; a wallet's token serves several requests, but not without end. */
 export const MAX_ISSUANCES = 100;
 
-export type Beats = {
-  /** The tenant's head, or undefined when there is no such tenant. One cheap read. */
-  head(): Promise<TenantHead | undefined>;
+export type Beats = AuthorizationBeats &
+  DeferredBeats & {
+    /** The tenant's head, or undefined when there is no such tenant. One cheap read. */
+    head(): Promise<TenantHead | undefined>;
 
-  /**
-   * Writes a new session, its grant and its first event.
-   * @param revision what the caller's view of the tenant rests on.
-   * @returns false, with nothing written, when the tenant is gone or suspended, or its revision is another one.
-   */
-  openSession(session: Session, grant?: NewGrant, revision?: number): Promise<boolean>;
-  findSession(id: SessionId): Promise<Session | undefined>;
-  /** @returns head and session in one read. */
-  readSession(id: SessionId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
-  /**
-   * The session as this process made it a moment ago, without asking the database: good for what never changes (its
-   * request), not for its status. Often undefined.
-   */
-  recallSession(publicId: PublicId): Session | undefined;
-  listSessions(query: SessionQuery): Promise<Session[]>;
-  /** Versions and statuses of many sessions at once, for event streams. */
-  sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
-  removeSession(id: SessionId): Promise<boolean>;
-  /** @returns head and session in one read; the session is undefined for an unknown `publicId`. */
-  findByPublicId(publicId: PublicId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
-  /**
-   * A wallet fetches: `active` becomes `fetched` once, later fetches change nothing.
-   * @returns head and session as it is afterwards.
-   */
-  fetchSession(
-    publicId: PublicId,
-    now: Date,
-  ): Promise<{ head: TenantHead; session: Session | undefined; changed: boolean } | undefined>;
+    /**
+     * Writes a new session, its grant and its first event.
+     * @param revision what the caller's view of the tenant rests on.
+     * @returns false, with nothing written, when the tenant is gone or suspended, or its revision is another one.
+     */
+    openSession(session: Session, grant?: NewGrant, revision?: number): Promise<boolean>;
+    findSession(id: SessionId): Promise<Session | undefined>;
+    /** @returns head and session in one read. */
+    readSession(id: SessionId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
+    /**
+     * The session as this process made it a moment ago, without asking the database: good for what never changes (its
+     * request), not for its status. Often undefined.
+     */
+    recallSession(publicId: PublicId): Session | undefined;
+    listSessions(query: SessionQuery): Promise<Session[]>;
+    /** Versions and statuses of many sessions at once, for event streams. */
+    sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
+    removeSession(id: SessionId): Promise<boolean>;
+    /** @returns head and session in one read; the session is undefined for an unknown `publicId`. */
+    findByPublicId(
+      publicId: PublicId,
+    ): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
+    /**
+     * A wallet fetches: `active` becomes `fetched` once, later fetches change nothing.
+     * @returns head and session as it is afterwards.
+     */
+    fetchSession(
+      publicId: PublicId,
+      now: Date,
+    ): Promise<{ head: TenantHead; session: Session | undefined; changed: boolean } | undefined>;
 
-  /** @returns head and grant in one read. */
-  findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
-  /**
-   * Redeems a grant that needs no transaction code in one step: finds it, consumes it and remembers `used`.
-   * @returns undefined when there is no such grant to consume; `findGrant` then tells why. Nothing happened then.
-   */
-  redeemGrant(
-    codeHash: string,
-    used: readonly UsedValue[],
-    now: Date,
-  ): Promise<{ head: TenantHead; grant: Grant } | 'replayed' | undefined>;
-  /**
-   * Consumes a grant and remembers `used` in one step.
-   * @returns `replayed` when one of `used` was known (nothing is consumed then), `spent` when somebody else was
-   *   first or the grant's session ended.
-   */
-  consumeGrant(
-    grantId: string,
-    used: readonly UsedValue[],
-    now: Date,
-  ): Promise<'consumed' | 'spent' | 'replayed'>;
-  /**
-   * Takes one of `maximum` attempts at a transaction code, before the code is compared: many guesses at once are no
-   * more than many one by one. @returns false when none is left or the grant is spent.
-   */
-  takeAttempt(grantId: string, maximum: number): Promise<boolean>;
+    /** @returns head and grant in one read. */
+    findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
+    /**
+     * Redeems a grant that needs no transaction code in one step: finds it, consumes it and remembers `used`.
+     * @returns undefined when there is no such grant to consume; `findGrant` then tells why. Nothing happened then.
+     */
+    redeemGrant(
+      codeHash: string,
+      redemption: Redemption,
+      used: readonly UsedValue[],
+      now: Date,
+    ): Promise<{ head: TenantHead; grant: Grant } | UsedValue['kind'] | undefined>;
+    /**
+     * Consumes a grant and remembers `used` in one step.
+     * @returns the kind of a value that was known already (nothing is consumed then), `spent` when somebody else was
+     *   first or the grant's session ended.
+     */
+    consumeGrant(
+      grantId: string,
+      redemption: Redemption,
+      used: readonly UsedValue[],
+      now: Date,
+    ): Promise<'consumed' | 'spent' | UsedValue['kind']>;
+    /**
+     * Takes one of `maximum` attempts at a transaction code, before the code is compared: many guesses at once are no
+     * more than many one by one. @returns false when none is left or the grant is spent.
+     */
+    takeAttempt(grantId: string, maximum: number): Promise<boolean>;
 
-  /** Remembers values. @returns whether all of them were new; if not, none is remembered. */
-  remember(used: readonly UsedValue[]): Promise<boolean>;
-  /**
-   * Takes what a credential request spends (proof `jti`, `c_nonce`) and reads its session in one step.
-   * @returns `replayed` names the kind that was known already; then nothing is remembered.
-   */
-  claimCredentialRequest(
-    publicId: PublicId,
-    used: readonly UsedValue[],
-  ): Promise<{ head: TenantHead; session: Session | undefined; replayed?: UsedValue['kind'] } | undefined>;
+    /** Remembers values. @returns whether all of them were new; if not, none is remembered. */
+    remember(used: readonly UsedValue[]): Promise<boolean>;
+    /**
+     * Takes what a wallet's request spends (proof `jti`, `c_nonce`) and reads its session in one step.
+     * @param grantId of the access token, unless it is foreign.
+     * @returns `replayed` names the kind that was known already; then nothing is remembered. `revoked`: the token's grant
+     *   counts no more.
+     */
+    claimCredentialRequest(
+      publicId: PublicId,
+      used: readonly UsedValue[],
+      grantId?: string,
+    ): Promise<
+      | {
+          head: TenantHead;
+          session: Session | undefined;
+          revoked: boolean;
+          replayed?: UsedValue['kind'];
+        }
+      | undefined
+    >;
 
-  /** A run of `count` counters of a list. @returns the first, or undefined when the list has no such room left. */
-  takeStatusRun(listId: string, count: number): Promise<number | undefined>;
-  /**
-   * Records what was issued and sets the session's bit; the session completes when `completeMask` is full.
-   * @returns the session's status and version afterwards, or undefined when the session is gone or failed.
-   */
-  recordIssuance(
-    sessionId: SessionId,
-    batch: IssuedBatch,
-    bit: number,
-    completeMask: number,
-    now: Date,
-  ): Promise<{ status: SessionStatus; version: number; changed: boolean } | undefined>;
-  /**
-   * Everything that an issuance changes in one step, for one that was prepared with what `recallSession` knew: spends
-   * `used`, records the batch, sets the bit.
-   * @returns the kind of a value that was known already, or undefined when the session is over or the tenant is not
-   *   active at this `revision`; nothing has happened in either case.
-   */
-  issueAtOnce(
-    issuance: {
-      readonly sessionId: SessionId;
-      readonly revision: number;
-      readonly used: readonly UsedValue[];
-      readonly batch: IssuedBatch;
-      readonly bit: number;
-      readonly completeMask: number;
-    },
-    now: Date,
-  ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
-  issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
-  /** Head and what a session issued in one read; the record outlives the session. */
-  readIssued(sessionId: SessionId): Promise<
-    | {
-        head: TenantHead;
-        /** Of the session, in the order of its bits; undefined when it is gone. */
-        configurationIds: readonly string[] | undefined;
-        batches: IssuedBatch[];
-      }
-    | undefined
-  >;
+    /** A run of `count` counters of a list. @returns the first, or undefined when the list has no such room left. */
+    takeStatusRun(listId: string, count: number): Promise<number | undefined>;
+    /**
+     * Records what was issued and sets the session's bit; the session completes when `completeMask` is full.
+     * @returns the session's status and version afterwards, or undefined when the session is gone or failed.
+     */
+    recordIssuance(
+      sessionId: SessionId,
+      batch: IssuedBatch,
+      bit: number,
+      completeMask: number,
+      now: Date,
+    ): Promise<{ status: SessionStatus; version: number; changed: boolean } | undefined>;
+    /**
+     * Everything that an issuance changes in one step, for one that was prepared with what `recallSession` knew: spends
+     * `used`, records the batch, sets the bit.
+     * @returns the kind of a value that was known already, or undefined when the session is over, the grant counts no
+     *   more, or the tenant is not active at this `revision`; nothing has happened in either case.
+     */
+    issueAtOnce(
+      issuance: {
+        readonly sessionId: SessionId;
+        readonly grantId?: string | undefined;
+        readonly revision: number;
+        readonly used: readonly UsedValue[];
+        readonly batch: IssuedBatch;
+        readonly bit: number;
+        readonly completeMask: number;
+      },
+      now: Date,
+    ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
+    issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
+    /** Head and what a session issued in one read; the record outlives the session. */
+    readIssued(sessionId: SessionId): Promise<
+      | {
+          head: TenantHead;
+          /** Of the session, in the order of its bits; undefined when it is gone. */
+          configurationIds: readonly string[] | undefined;
+          batches: IssuedBatch[];
+        }
+      | undefined
+    >;
 
-  /**
-   * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.
-   * @returns false, with nothing changed, when the request was answered or is over, or the tenant is not active at
-   *   this `revision`.
-   */
-  answerAtOnce(
-    answer: {
-      readonly sessionId: SessionId;
-      readonly publicId: PublicId;
-      readonly revision: number;
-      readonly event: Extract<SessionEvent, 'complete' | 'fail'>;
-      readonly outcome: SessionOutcome;
-    },
-    now: Date,
-  ): Promise<boolean>;
-  /** Takes a response in: exactly one caller gets `true`. */
-  claimResponse(id: SessionId, now: Date): Promise<boolean>;
-  /**
-   * Ends or annotates a session in one step: the event, if any, must be possible, the outcome replaces the old.
-   * @returns the session's version afterwards, or undefined when the event was not possible any more.
-   */
-  recordOutcome(
-    session: Session,
-    event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
-    outcome: SessionOutcome,
-    now: Date,
-  ): Promise<number | undefined>;
+    /**
+     * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.
+     * @returns false, with nothing changed, when the request was answered or is over, or the tenant is not active at
+     *   this `revision`.
+     */
+    answerAtOnce(
+      answer: {
+        readonly sessionId: SessionId;
+        readonly publicId: PublicId;
+        readonly revision: number;
+        readonly event: Extract<SessionEvent, 'complete' | 'fail'>;
+        readonly outcome: SessionOutcome;
+      },
+      now: Date,
+    ): Promise<boolean>;
+    /** Takes a response in: exactly one caller gets `true`. */
+    claimResponse(id: SessionId, now: Date): Promise<boolean>;
+    /**
+     * Ends or annotates a session in one step: the event, if any, must be possible, the outcome replaces the old.
+     * @returns the session's version afterwards, or undefined when the event was not possible any more.
+     */
+    recordOutcome(
+      session: Session,
+      event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
+      outcome: SessionOutcome,
+      now: Date,
+    ): Promise<number | undefined>;
 
-  /**
-   * Applies status changes and raises the versions of their lists in one transaction; with `revocation` it also bars
-   * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again.
-   * @returns false, with nothing changed, when the session issued something meanwhile.
-   */
-  changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;
-  findStatusList(id: string): Promise<StatusList | undefined>;
-  statusListHeads(ids: readonly string[]): Promise<{ id: string; version: number }[]>;
-  /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
-  statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
-  /** Keeps a signed token unless a newer one is there already. */
-  saveStatusToken(
-    listId: string,
-    token: string,
-    version: number,
-    issuedAt: Date,
-    expiresAt: Date,
-  ): Promise<void>;
+    /**
+     * Applies status changes and raises the versions of their lists in one transaction; with `revocation` it also bars
+     * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again.
+     * @returns false, with nothing changed, when the session issued something meanwhile.
+     */
+    changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;
+    findStatusList(id: string): Promise<StatusList | undefined>;
+    statusListHeads(ids: readonly string[]): Promise<{ id: string; version: number }[]>;
+    /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
+    statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
+    /** Keeps a signed token unless a newer one is there already. */
+    saveStatusToken(
+      listId: string,
+      token: string,
+      version: number,
+      issuedAt: Date,
+      expiresAt: Date,
+    ): Promise<void>;
 
-  /** Event log of one session after a sequence number, oldest first, at most `limit`. */
-  sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
-};
+    /** Event log of one session after a sequence number, oldest first, at most `limit`. */
+    sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
+  };
 
 export type SessionLogEntry = {
   readonly sequence: number;
@@ -337,6 +355,8 @@ export type Chores = {
     limit: number,
     defaults: { readonly ttlSeconds: number },
   ): Promise<{ readonly removed: number; readonly anonymized: number }>;
+  /** Forgets authorizations and deferred transactions that are over. @returns how many rows went. */
+  forgetTransactions(now: Date, limit: number): Promise<number>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */

@@ -5,10 +5,12 @@ import { isChallenge } from './pkce.ts';
 /** An authorization request as it was pushed (RFC 9126, OpenID4VCI 1.0 section 5.1). */
 export type AuthorizationRequest = {
   readonly clientId: string;
-  readonly redirectUri: string;
+  /** Where the browser goes in the end; absent only in an interactive authorization without one. */
+  readonly redirectUri?: string;
   /** Echoed to the wallet as it came. */
   readonly state?: string;
-  readonly codeChallenge: string;
+  /** Absent only in an interactive authorization without a web step. */
+  readonly codeChallenge?: string;
   readonly issuerState?: string;
   /** What the wallet asked for, in the order of the configurations. */
   readonly credentialConfigurationIds: readonly string[];
@@ -32,7 +34,7 @@ const MAX_DETAILS = 30;
 export function readAuthorizationRequest(
   form: Readonly<Record<string, string>>,
   context: { readonly issuer: string; readonly configurations: readonly RequestableConfiguration[] },
-): AuthorizationRequest {
+): AuthorizationRequest & { readonly redirectUri: string; readonly codeChallenge: string } {
   const invalid = (message: string) => new Failure('invalid_request', message);
   // RFC 9126 section 2.1
   if (form['request_uri'] !== undefined) throw invalid('request_uri cannot be pushed');

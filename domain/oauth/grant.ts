@@ -1,23 +1,78 @@
 import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
+import type { JsonObject } from '../shared/json.ts';
 
-/** A right to one access token. The code itself is never stored, only its SHA-256. */
+/** Which of the tenant's authorization servers a grant belongs to; each has an issuer and endpoints of its own. */
+export type AuthorizationServer = 'built-in' | 'chained';
+
+/** Who may use a grant: the wallet product, its installation, and the key of its DPoP proofs. */
+export type GrantHolder = {
+  /** Absent for an anonymous wallet. */
+  readonly clientId?: string;
+  /** RFC 7638 thumbprint of the attested key of this installation. */
+  readonly instance?: string;
+  /** RFC 7638 thumbprint of the DPoP key. */
+  readonly keyThumbprint?: string;
+  /** Whether the wallet proved who it is; if not, its DPoP key is all that binds a refresh token. */
+  readonly authenticated?: boolean;
+};
+
+/** Who redeemed a grant, and for how much of it; refresh tokens are bound to both. */
+export type Redeemer = GrantHolder & {
+  /** Whether token responses name credential identifiers. */
+  readonly identifiers: boolean;
+  /** Set when the wallet asked for less than was granted. */
+  readonly configurationIds?: readonly string[];
+};
+
+/** What the claims webhook learns of the user. */
+export type Identity = { readonly iss: string; readonly sub: string; readonly token_claims: JsonObject };
+
+/** What an authorization code was handed out for. */
+export type GrantedAuthorization = {
+  readonly holder: GrantHolder;
+  /** Absent where the wallet proved its request otherwise: an interactive authorization without a web step. */
+  readonly codeChallenge?: string;
+  readonly redirectUri?: string;
+  readonly scope?: string;
+  /** Asked by `authorization_details`: the token response must name identifiers (OpenID4VCI 1.0 section 6.2). */
+  readonly byDetails: boolean;
+  /** Of the chained authorization server and of interactive authorizations. */
+  readonly identity?: Identity;
+  /** What was presented before, per DCQL id, for the claims webhook. */
+  readonly presented?: readonly JsonObject[];
+};
+
+/** A right to access tokens. The code itself is never stored, only its SHA-256. */
 export type Grant = {
   readonly id: string;
-  readonly kind: 'pre_authorized_code';
+  readonly kind: 'pre_authorized_code' | 'authorization_code';
+  readonly server: AuthorizationServer;
   readonly sessionId: SessionId;
   readonly publicId: PublicId;
   readonly codeHash: string;
   /** Keyed hash of the transaction code; null when none is needed. */
   readonly txCodeHash: string | null;
   readonly credentialConfigurationIds: readonly string[];
+  /** End of the code; once redeemed, of the last token that the grant can bring. */
   readonly expiresAt: Date;
   readonly attempts: number;
   readonly consumedAt: Date | null;
+  /** Null for a pre-authorized code. Sealed at rest. */
+  readonly authorization: GrantedAuthorization | null;
+  /** Who redeemed it; null before. */
+  readonly holder: Redeemer | null;
+  /** How many refresh tokens have been used. */
+  readonly generation: number;
+  /** From then on none of its tokens counts. */
+  readonly revokedAt: Date | null;
 };
 
 /** Wrong transaction codes after which the pre-authorized code is spent (OpenID4VCI 1.0 section 13.6.3). */
 export const MAX_TX_CODE_ATTEMPTS = 5;
+
+/** Seconds that an authorization code lives (FAPI 2.0 section 5.3.2.1). */
+export const CODE_LIFETIME_SECONDS = 60;
 
 /**
  * Decides what a redemption does to a pre-authorized code.
@@ -32,6 +87,7 @@ export function redeem(
 ): { grant: Grant; outcome: 'consume' | 'wrong_tx_code' } {
   if (
     grant === undefined ||
+    grant.kind !== 'pre_authorized_code' ||
     grant.consumedAt !== null ||
     grant.expiresAt <= now ||
     grant.attempts >= MAX_TX_CODE_ATTEMPTS

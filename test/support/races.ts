@@ -1,7 +1,7 @@
 import type { Store } from '../../application/ports/store.ts';
 import { isTerminal } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import { aBatch, aSession, aUse, NOW } from '../contract/store/builders.ts';
+import { aBatch, aSession, aUse, NOW, REDEMPTION } from '../contract/store/builders.ts';
 
 /** What all runners of a race know; the rows it names exist already. */
 export type Track = {
@@ -36,7 +36,7 @@ export async function race(store: Store, track: Track, count: number, runner = 0
   const session = aSession(track.tenantId, { id: track.issuedSessionId });
 
   const [consumed, remembered, claimed, counters, issued] = await Promise.all([
-    all(() => beats.consumeGrant(track.grantId, [aUse()], NOW)),
+    all(() => beats.consumeGrant(track.grantId, REDEMPTION, [aUse()], NOW)),
     all(() => beats.remember([aUse(), value])),
     all(() => beats.claimResponse(track.claimedSessionId, NOW)),
     all(() => beats.takeStatusRun(track.listId, 1)),

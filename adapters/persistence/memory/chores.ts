@@ -29,6 +29,8 @@ export function memoryChores(state: State, pass: Pass): Chores {
       }),
     forgetExpired: (now, limit) =>
       pass(() => forget(state.usedValues, now, limit) + forget(state.grants, now, limit)),
+    forgetTransactions: (now, limit) =>
+      pass(() => forget(state.authorizations, now, limit) + forget(state.deferred, now, limit)),
     cleanUpSessions: (now, limit, defaults) => pass(() => cleanUp(state, now, limit, defaults.ttlSeconds)),
     forgetPickUps: (now, limit) =>
       pass(() => {
@@ -70,7 +72,7 @@ function cleanUp(state: State, now: Date, limit: number, defaultTtlSeconds: numb
       if (scope === session.tenantId) table.remove(scope, id);
   };
   for (const session of rows) {
-    drop(state.grants, session);
+    state.removeSessionData(session.tenantId, session.id);
     if (isKept(session)) {
       const expiresAt = session.expiresAt < now ? session.expiresAt : now;
       state.saveSession({

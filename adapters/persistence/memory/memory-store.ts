@@ -7,7 +7,9 @@ import {
 } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turnstile } from '../turnstile.ts';
+import { authorizationBeats } from './authorization-beats.ts';
 import { memoryChores } from './chores.ts';
+import { deferredBeats } from './deferred-beats.ts';
 import { serviceRepositories, tenantRepositories } from './repositories.ts';
 import { sessionBeats } from './session-beats.ts';
 import { State } from './state.ts';
@@ -32,6 +34,8 @@ export class MemoryStore extends Store {
     return {
       ...sessionBeats(this.#state, this.#pass, tenantId),
       ...walletBeats(this.#state, this.#pass, tenantId),
+      ...authorizationBeats(this.#state, this.#pass, tenantId),
+      ...deferredBeats(this.#state, this.#pass, tenantId),
       ...statusBeats(this.#state, this.#pass, tenantId),
     };
   }

@@ -1,4 +1,5 @@
-import type { Beats, SessionQuery } from '../../../application/ports/store.ts';
+import type { Beats, NewGrant, SessionQuery } from '../../../application/ports/store.ts';
+import type { Grant } from '../../../domain/oauth/grant.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Pass } from './memory-store.ts';
@@ -36,7 +37,7 @@ export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): Sess
         assertNew(state, tenantId, session);
         sessions.put(tenantId, session.id, { ...session, tenantId });
         if (grant !== undefined) {
-          grants.put(tenantId, grant.id, { ...grant, attempts: 0, consumedAt: null });
+          grants.put(tenantId, grant.id, newGrant(grant));
         }
         state.log({ ...session, tenantId }, session.createdAt);
         return true;
@@ -62,9 +63,7 @@ export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): Sess
       ),
     removeSession: (id) =>
       pass(() => {
-        for (const grant of grants.list(tenantId, ({ sessionId }) => sessionId === id)) {
-          grants.remove(tenantId, grant.id);
-        }
+        state.removeSessionData(tenantId, id);
         for (const { version } of events.list(tenantId, ({ sessionId }) => sessionId === id)) {
           events.remove(tenantId, `${id} ${version}`);
         }
@@ -161,4 +160,8 @@ function compare(a: { createdAt: Date; id: string }, b: { createdAt: Date; id: s
   const apart = a.createdAt.getTime() - b.createdAt.getTime();
   if (apart !== 0) return apart;
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
+}
+
+export function newGrant(grant: NewGrant): Grant {
+  return { ...grant, attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
 }

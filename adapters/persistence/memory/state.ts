@@ -1,8 +1,10 @@
 import type { SessionLogEntry, TenantHead, UsedValue } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
+import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { IssuanceConfiguration } from '../../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import type { Grant } from '../../../domain/oauth/grant.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
@@ -32,6 +34,10 @@ export class State {
   /** By session and version. */
   readonly events = new Table<LoggedEvent>();
   readonly grants = new Table<Grant>();
+  readonly authorizations = new Table<Authorization>();
+  readonly deferred = new Table<DeferredTransaction>();
+  /** By subject hash and session. */
+  readonly subjects = new Table<{ readonly subjectHash: string; readonly sessionId: string }>();
   /** By kind and hash. */
   readonly usedValues = new Table<UsedValue>();
   /** By session and id. */
@@ -62,6 +68,16 @@ export class State {
     for (const table of this.#tables()) table.removeScope(tenantId);
     for (const { clientId } of this.clients.list(EVERYWHERE, (client) => client.tenantId === tenantId)) {
       this.clients.remove(EVERYWHERE, clientId);
+    }
+  }
+
+  /** What belongs to a session and goes with its personal data. */
+  removeSessionData(tenantId: string, id: string): void {
+    const ofSession = ({ sessionId }: { readonly sessionId: string }) => sessionId === id;
+    for (const grant of this.grants.list(tenantId, ofSession)) this.grants.remove(tenantId, grant.id);
+    for (const row of this.deferred.list(tenantId, ofSession)) this.deferred.remove(tenantId, row.id);
+    for (const row of this.subjects.list(tenantId, ofSession)) {
+      this.subjects.remove(tenantId, `${row.subjectHash} ${id}`);
     }
   }
 

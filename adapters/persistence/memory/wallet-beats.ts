@@ -1,4 +1,5 @@
 import { type Beats, MAX_ISSUANCES, type UsedValue } from '../../../application/ports/store.ts';
+import type { Grant } from '../../../domain/oauth/grant.ts';
 import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Pass } from './memory-store.ts';
@@ -22,19 +23,16 @@ type WalletBeats = Pick<
 type Issued = NonNullable<Awaited<ReturnType<Beats['recordIssuance']>>>;
 
 export function walletBeats(state: State, pass: Pass, tenantId: TenantId): WalletBeats {
-  const { batches, grants, sessions, usedValues } = state;
-  const placeOf = ({ kind, hash }: UsedValue) => `${kind} ${hash}`;
-  /** @returns the kind that was known already; then nothing is remembered. */
-  const use = (used: readonly UsedValue[]) => {
-    const places = used.map(placeOf);
-    const known = used.find((value, index) => {
-      const place = placeOf(value);
-      return usedValues.has(tenantId, place) || places.indexOf(place) !== index;
-    });
-    if (known === undefined) for (const value of used) usedValues.put(tenantId, placeOf(value), value);
-    return known?.kind;
+  const { batches, grants, sessions } = state;
+  const use = (used: readonly UsedValue[]) => useValues(state, tenantId, used);
+  const isRevoked = (grantId: string | undefined) =>
+    grantId !== undefined && (grants.find(tenantId, grantId)?.revokedAt ?? null) !== null;
+  const isRedeemable = (grant: Grant, now: Date) => {
+    const session = sessions.find(tenantId, grant.sessionId);
+    if (session === undefined || grant.consumedAt !== null || grant.expiresAt <= now) return false;
+    if (session.status === 'completed') return grant.kind === 'authorization_code';
+    return OPEN_STATUSES.includes(session.status) && session.expiresAt > now;
   };
-
   const isIssuable = ({ id, status }: Session, bit: number) =>
     ((state.bars.find(tenantId, id)?.mask ?? 0) & bit) === 0 &&
     status !== 'expired' &&
@@ -71,29 +69,25 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         const [grant] = grants.list(tenantId, (candidate) => candidate.codeHash === codeHash);
         return { head, grant };
       }),
-    redeemGrant: (codeHash, used, now) =>
+    redeemGrant: (codeHash, { holder, until }, used, now) =>
       pass(() => {
         const head = state.head(tenantId);
         const [grant] = grants.list(tenantId, (candidate) => candidate.codeHash === codeHash);
-        if (head?.status !== 'active' || grant === undefined || grant.txCodeHash !== null) return undefined;
-        const session = sessions.find(tenantId, grant.sessionId);
-        const open =
-          session !== undefined && OPEN_STATUSES.includes(session.status) && session.expiresAt > now;
-        if (!open || grant.consumedAt !== null || grant.expiresAt <= now) return undefined;
-        if (use(used) !== undefined) return 'replayed';
-        const consumed = { ...grant, consumedAt: now };
+        if (head?.status !== 'active' || grant?.kind !== 'pre_authorized_code') return undefined;
+        if (grant.txCodeHash !== null || !isRedeemable(grant, now)) return undefined;
+        const known = use(used);
+        if (known !== undefined) return known;
+        const consumed = { ...grant, consumedAt: now, holder, expiresAt: until };
         grants.put(tenantId, grant.id, consumed);
         return { head, grant: consumed };
       }),
-    consumeGrant: (grantId, used, now) =>
+    consumeGrant: (grantId, { holder, until }, used, now) =>
       pass(() => {
-        if (use(used) !== undefined) return 'replayed';
+        const known = use(used);
+        if (known !== undefined) return known;
         const grant = grants.find(tenantId, grantId);
-        if (grant === undefined || grant.consumedAt !== null || grant.expiresAt <= now) return 'spent';
-        const session = sessions.find(tenantId, grant.sessionId);
-        const open = session !== undefined && OPEN_STATUSES.includes(session.status);
-        if (!open || session.expiresAt <= now) return 'spent';
-        grants.put(tenantId, grantId, { ...grant, consumedAt: now });
+        if (grant === undefined || !isRedeemable(grant, now)) return 'spent';
+        grants.put(tenantId, grantId, { ...grant, consumedAt: now, holder, expiresAt: until });
         return 'consumed';
       }),
     takeAttempt: (grantId, maximum) =>
@@ -104,20 +98,23 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         return true;
       }),
     remember: (used) => pass(() => use(used) === undefined),
-    claimCredentialRequest: (publicId, used) =>
+    claimCredentialRequest: (publicId, used, grantId) =>
       pass(() => {
         const found = withHead(state, tenantId, publicId);
-        const replayed = found === undefined ? undefined : use(used);
-        return found === undefined || replayed === undefined ? found : { ...found, replayed };
+        if (found === undefined) return undefined;
+        const replayed = use(used);
+        const answer = { ...found, revoked: isRevoked(grantId) };
+        return replayed === undefined ? answer : { ...answer, replayed };
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
       pass(() => issue(sessionId, batch, bit, completeMask, now)),
-    issueAtOnce: ({ sessionId, revision, used, batch, bit, completeMask }, now) =>
+    issueAtOnce: ({ sessionId, grantId, revision, used, batch, bit, completeMask }, now) =>
       pass(() => {
         const head = state.head(tenantId);
         const session = sessions.find(tenantId, sessionId);
         if (head?.status !== 'active' || head.revision !== revision) return undefined;
         if (session === undefined || session.expiresAt <= now || !isIssuable(session, bit)) return undefined;
+        if (isRevoked(grantId)) return undefined;
         const known = use(used);
         if (known !== undefined) return known;
         const issued = issue(sessionId, batch, bit, completeMask, now);
@@ -131,4 +128,20 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
       }),
     issuedBatches: (sessionId) => pass(() => batchesOf(sessionId)),
   };
+}
+
+/** @returns the kind that was known already; then nothing is remembered. */
+export function useValues(
+  { usedValues }: State,
+  tenantId: TenantId,
+  used: readonly UsedValue[],
+): UsedValue['kind'] | undefined {
+  const placeOf = ({ kind, hash }: UsedValue) => `${kind} ${hash}`;
+  const places = used.map(placeOf);
+  const known = used.find((value, index) => {
+    const place = placeOf(value);
+    return usedValues.has(tenantId, place) || places.indexOf(place) !== index;
+  });
+  if (known === undefined) for (const value of used) usedValues.put(tenantId, placeOf(value), value);
+  return known?.kind;
 }

@@ -1,48 +1,30 @@
+import type { Redemption } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import {
-  type Beats,
-  MAX_ISSUANCES,
-  type NewGrant,
-  type TenantHead,
-  type UsedValue,
-} from '../../../application/ports/store.ts';
+import type { Beats, NewGrant, TenantHead } from '../../../application/ports/store.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
+import { postgresAuthorizationBeats } from './authorization-beats.postgres.ts';
+import { postgresDeferredBeats } from './deferred-beats.postgres.ts';
+import { postgresRun, USE_VALUES, USE_VALUES_IF, valuesOf } from './postgres-run.ts';
 import type { RecentSessions } from './recent-sessions.ts';
 import {
+  grantParameters,
   readBatch,
   readGrant,
   readHead,
   readIssued,
   readSession,
   readStatusList,
-  SESSION_COLUMNS,
   sealOutcome,
-  sealRequest,
 } from './session-codec.ts';
+import { INSERT_GRANT_IF, INSERT_SESSION, LOG_FROM, sessionParameters } from './session-parts.postgres.ts';
 import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
 import * as shared from './statements.ts';
 import { listSessionsQuery } from './statements.ts';
 
 const { HEAD } = shared;
-const BATCH_COLUMNS =
-  'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
-
-/** SQLSTATE and the name of the constraint by which PostgreSQL says that a value was used before. */
-const UNIQUE_VIOLATION = '23505';
-const USED_BEFORE = 'used_values_pkey';
-
 const named = (name: string, text: string): Statement => ({ name, text });
-
-// Data-modifying CTEs make each beat one round trip and one transaction.
-const INSERT_SESSION = (revision: string) => `insert into sessions (${SESSION_COLUMNS})
-  select ${shared.SESSION_VALUES} from tenants
-  where id = $1 and status = 'active' and (${revision}::int is null or revision = ${revision})
-  returning tenant_id, id, version, status, created_at`;
-const LOG_FROM = (source: string, time: string) =>
-  `insert into session_events (tenant_id, session_id, version, status, at)
-   select tenant_id, id, version, status, ${time} from ${source}`;
 
 const OPEN_SESSION = named(
   'open_session',
@@ -51,10 +33,7 @@ const OPEN_SESSION = named(
 
 const OPEN_SESSION_WITH_GRANT = named(
   'open_session_with_grant',
-  `with s as (${INSERT_SESSION('$22')}),
-   g as (insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids,
-           expires_at, attempts)
-         select $1, $16::varchar, $17::varchar, $2, $3, $18::varchar, $19::varchar, $20::text, $21::bigint, 0 from s)
+  `with s as (${INSERT_SESSION('$26')}), ${INSERT_GRANT_IF('s', 16)}
    ${LOG_FROM('s', 'created_at')} returning version`,
 );
 
@@ -70,23 +49,18 @@ const FETCH_SESSION = named(
    select * from u`,
 );
 
-/**
- * Remembers the values at `$first`, `$first + 1`, `$first + 2`. A value that is known violates the primary key and
- * takes the whole statement back, so nothing else of it has happened either.
- */
-const USE_VALUES = (first: number) =>
-  `n as (
-     insert into used_values (tenant_id, kind, hash, expires_at)
-     select $1::varchar, unnest($${first}::text[]), unnest($${first + 1}::text[]), unnest($${first + 2}::bigint[])
-     where exists (select 1 from tenants where id = $1))`;
+/** An authorization code may be for a session that has completed: one offer serves more than one wallet. */
+const REDEEMABLE = (grant: string) =>
+  `(s.status in ('active', 'fetched') and s.expires_at > $3
+    or s.status = 'completed' and ${grant}.kind = 'authorization_code')`;
 
 const CONSUME_GRANT = named(
   'consume_grant',
-  `with ${USE_VALUES(4)}
-   update grants set consumed_at = $3
+  `with ${USE_VALUES(6)}
+   update grants set consumed_at = $3, holder = $4, expires_at = $5
    where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
      and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
-       and s.status in ('active', 'fetched') and s.expires_at > $3)
+       and ${REDEEMABLE('grants')})
    returning id`,
 );
 
@@ -94,24 +68,25 @@ const CONSUME_GRANT = named(
 const REDEEM_GRANT = named(
   'redeem_grant',
   `with g as (
-     update grants g set consumed_at = $3
+     update grants g set consumed_at = $3, holder = $4, expires_at = $5
      from tenants t, sessions s
      where t.id = $1 and t.status = 'active' and g.tenant_id = $1 and g.code_hash = $2
-       and g.tx_code_hash is null and g.consumed_at is null and g.expires_at > $3
-       and s.tenant_id = $1 and s.id = g.session_id and s.status in ('active', 'fetched') and s.expires_at > $3
+       and g.kind = 'pre_authorized_code' and g.tx_code_hash is null and g.consumed_at is null and g.expires_at > $3
+       and s.tenant_id = $1 and s.id = g.session_id and ${REDEEMABLE('g')}
      returning ${HEAD}, g.*),
-   n as (
-     insert into used_values (tenant_id, kind, hash, expires_at)
-     select $1::varchar, unnest($4::text[]), unnest($5::text[]), unnest($6::bigint[]) from g)
+   ${USE_VALUES_IF('g', 6)}
    select * from g`,
 );
 
 const REMEMBER = named('remember', `with ${USE_VALUES(2)} select 1`);
 
+const IS_REVOKED = (grant: string) =>
+  `exists (select 1 from grants g where g.tenant_id = $1 and g.id = ${grant} and g.revoked_at is not null)`;
+
 const CLAIM_CREDENTIAL_REQUEST = named(
   'claim_credential_request',
   `with ${USE_VALUES(3)}
-   select ${HEAD}, s.*
+   select ${HEAD}, s.*, ${IS_REVOKED('$6')} as revoked
    from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
@@ -123,13 +98,12 @@ const ISSUE = (now: string, bit: string) =>
        version = s.version + case when o.completes then 1 else 0 end
      from o where s.tenant_id = $1 and s.id = $2
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at, o.completes),
-   b as (insert into issued_batches (${BATCH_COLUMNS})
+   b as (insert into issued_batches (${shared.BATCH_COLUMNS})
      select $1, $2, $3::text, $4::text, $5::int, $6::text, $7::int, $8::bigint from u),
    e as (${LOG_FROM('u', 'updated_at')} where completes)
    select version, status, completes as changed from u`;
 
-const ISSUABLE = `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
-       and (s.revoked_mask & $9) = 0`;
+const ISSUABLE = shared.ISSUABLE('$9');
 
 // The lock comes first, since only the status under the lock tells who completed the session.
 const RECORD_ISSUANCE = named(
@@ -147,10 +121,9 @@ const ISSUE_AT_ONCE = named(
      from sessions s, tenants t
      where t.id = $1 and t.status = 'active' and t.revision = $12
        and s.tenant_id = $1 and s.id = $2 and s.expires_at > $11 and ${ISSUABLE}
+       and not ${IS_REVOKED('$16')}
      for update of s),
-   n as (
-     insert into used_values (tenant_id, kind, hash, expires_at)
-     select $1::varchar, unnest($13::text[]), unnest($14::text[]), unnest($15::bigint[]) from o),
+   ${USE_VALUES_IF('o', 13)},
    ${ISSUE('$11', '$9')}`,
 );
 
@@ -200,7 +173,8 @@ const CHANGE_STATUSES = named(
 
 const REMOVE_SESSION = named(
   'remove_session_whole',
-  `with g as (${shared.REMOVE_SESSION_GRANTS.text}), e as (${shared.REMOVE_SESSION_EVENTS.text})
+  `with g as (${shared.REMOVE_SESSION_GRANTS.text}), e as (${shared.REMOVE_SESSION_EVENTS.text}),
+   d as (${shared.REMOVE_SESSION_DEFERRED.text}), u as (${shared.REMOVE_SESSION_SUBJECTS.text})
    ${shared.REMOVE_SESSION.text} returning id`,
 );
 
@@ -219,43 +193,13 @@ export function postgresBeats(
   recent: RecentSessions,
   tenantId: TenantId,
 ): Beats {
-  const all = (statement: Statement, ...parameters: Parameter[]) =>
-    sql.query(statement, [tenantId, ...parameters]);
-  const one = async (statement: Statement, ...parameters: Parameter[]) =>
-    (await all(statement, ...parameters))[0];
+  const run = postgresRun(sql, tenantId);
+  const { all, one, unlessUsed } = run;
   let asked: Promise<TenantHead | undefined> | undefined;
   const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
-  /** In one order for all, so that two callers with the same values do not block each other. */
-  const valuesOf = (used: readonly UsedValue[]): Parameter[] => {
-    const sorted = used.length < 2 ? used : [...used].sort((one, other) => (one.hash < other.hash ? -1 : 1));
-    return [
-      sorted.map((value) => value.kind),
-      sorted.map((value) => value.hash),
-      sorted.map((value) => value.expiresAt.getTime()),
-    ];
-  };
-  /** @returns the rows, or the kind of the value that was used before: then nothing has happened. */
-  const unlessUsed = async (
-    used: readonly UsedValue[],
-    statement: Statement,
-    ...parameters: Parameter[]
-  ): Promise<readonly Row[] | UsedValue['kind']> => {
-    try {
-      return await all(statement, ...parameters);
-    } catch (error) {
-      const { code, constraint, detail } = error as {
-        code?: unknown;
-        constraint?: unknown;
-        detail?: unknown;
-      };
-      if (code !== UNIQUE_VIOLATION || constraint !== USED_BEFORE) throw error;
-      const replayed = used.find(({ hash }) => String(detail).includes(hash)) ?? used[0];
-      if (replayed === undefined) throw error;
-      return replayed.kind;
-    }
-  };
-
   return {
+    ...postgresAuthorizationBeats(run, cipher, recent, tenantId),
+    ...postgresDeferredBeats(run, cipher, tenantId),
     head(): Promise<TenantHead | undefined> {
       // Everybody who asks in this turn of the event loop gets the answer to one question that is put after it.
       asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -270,7 +214,12 @@ export function postgresBeats(
       const opened =
         grant === undefined
           ? await one(OPEN_SESSION, ...parameters, revision ?? null)
-          : await one(OPEN_SESSION_WITH_GRANT, ...parameters, ...grantParameters(grant), revision ?? null);
+          : await one(
+              OPEN_SESSION_WITH_GRANT,
+              ...parameters,
+              ...grantParameters(cipher, tenantId, grant),
+              revision ?? null,
+            );
       if (opened !== undefined) recent.keep(session);
       return opened !== undefined;
     },
@@ -308,17 +257,29 @@ export function postgresBeats(
     async findGrant(codeHash) {
       const row = await one(shared.FIND_GRANT, codeHash);
       if (row === undefined) return undefined;
-      return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
+      return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(cipher, row) };
     },
-    async redeemGrant(codeHash, used, now) {
-      const rows = await unlessUsed(used, REDEEM_GRANT, codeHash, now.getTime(), ...valuesOf(used));
-      if (typeof rows === 'string') return 'replayed';
+    async redeemGrant(codeHash, redemption, used, now) {
+      const rows = await unlessUsed(
+        used,
+        REDEEM_GRANT,
+        codeHash,
+        ...redemptionParameters(redemption, now),
+        ...valuesOf(used),
+      );
+      if (typeof rows === 'string') return rows;
       const [row] = rows;
-      return row === undefined ? undefined : { head: readHead(row), grant: readGrant(row) };
+      return row === undefined ? undefined : { head: readHead(row), grant: readGrant(cipher, row) };
     },
-    async consumeGrant(grantId, used, now) {
-      const rows = await unlessUsed(used, CONSUME_GRANT, grantId, now.getTime(), ...valuesOf(used));
-      if (typeof rows === 'string') return 'replayed';
+    async consumeGrant(grantId, redemption, used, now) {
+      const rows = await unlessUsed(
+        used,
+        CONSUME_GRANT,
+        grantId,
+        ...redemptionParameters(redemption, now),
+        ...valuesOf(used),
+      );
+      if (typeof rows === 'string') return rows;
       return rows.length > 0 ? 'consumed' : 'spent';
     },
     async takeAttempt(grantId, maximum) {
@@ -327,14 +288,21 @@ export function postgresBeats(
     async remember(used) {
       return typeof (await unlessUsed(used, REMEMBER, ...valuesOf(used))) !== 'string';
     },
-    async claimCredentialRequest(publicId, used) {
-      const rows = await unlessUsed(used, CLAIM_CREDENTIAL_REQUEST, publicId, ...valuesOf(used));
+    async claimCredentialRequest(publicId, used, grantId) {
+      const rows = await unlessUsed(
+        used,
+        CLAIM_CREDENTIAL_REQUEST,
+        publicId,
+        ...valuesOf(used),
+        grantId ?? null,
+      );
       if (typeof rows === 'string') {
         const present = await this.findByPublicId(publicId);
-        return present === undefined ? undefined : { ...present, replayed: rows };
+        return present === undefined ? undefined : { ...present, revoked: false, replayed: rows };
       }
       const [row] = rows;
-      return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+      if (row === undefined) return undefined;
+      return { head: readHead(row), session: sessionOf(row), revoked: Boolean(row['revoked']) };
     },
     async takeStatusRun(listId, count) {
       const row = await one(shared.TAKE_STATUS_RUN, listId, count);
@@ -346,13 +314,14 @@ export function postgresBeats(
       const status = row['status'] as Session['status'];
       return { status, version: Number(row['version']), changed: Boolean(row['changed']) };
     },
-    async issueAtOnce({ sessionId, revision, used, batch, bit, completeMask }, now) {
+    async issueAtOnce({ sessionId, grantId, revision, used, batch, bit, completeMask }, now) {
       const rows = await unlessUsed(
         used,
         ISSUE_AT_ONCE,
         ...issuanceParameters(sessionId, batch, bit, completeMask, now),
         revision,
         ...valuesOf(used),
+        grantId ?? null,
       );
       if (typeof rows === 'string') return rows;
       const [row] = rows;
@@ -449,33 +418,7 @@ function issuanceParameters(
   ];
 }
 
-/** Without the tenant, which the caller puts first. */
-function sessionParameters(cipher: Cipher, session: Session): Parameter[] {
-  return [
-    session.id,
-    session.publicId,
-    session.kind,
-    session.status,
-    session.version,
-    session.createdAt.getTime(),
-    session.updatedAt.getTime(),
-    session.expiresAt.getTime(),
-    JSON.stringify(session.configurationIds),
-    session.useDcApi,
-    sealRequest(cipher, session),
-    sealOutcome(cipher, session.tenantId, session.id, session.outcome),
-    session.issuedMask,
-    session.claimedAt?.getTime() ?? null,
-  ];
-}
-
-function grantParameters(grant: NewGrant): Parameter[] {
-  return [
-    grant.id,
-    grant.kind,
-    grant.codeHash,
-    grant.txCodeHash,
-    JSON.stringify(grant.credentialConfigurationIds),
-    grant.expiresAt.getTime(),
-  ];
+/** `$3` to `$5` of whatever redeems a grant. */
+function redemptionParameters({ holder, until }: Redemption, now: Date): Parameter[] {
+  return [now.getTime(), JSON.stringify(holder), until.getTime()];
 }

@@ -1,62 +1,54 @@
+import type { Redemption } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import {
-  type Beats,
-  MAX_ISSUANCES,
-  type NewGrant,
-  type UsedValue,
-} from '../../../application/ports/store.ts';
+import { type Beats, MAX_ISSUANCES } from '../../../application/ports/store.ts';
 import { type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
+import { sqliteAuthorizationBeats } from './authorization-beats.sqlite.ts';
 import { readEvent } from './beats.postgres.ts';
+import { sqliteDeferredBeats } from './deferred-beats.sqlite.ts';
 import type { RecentSessions } from './recent-sessions.ts';
 import {
+  grantParameters,
   readBatch,
   readGrant,
   readHead,
   readIssued,
   readSession,
   readStatusList,
-  SESSION_COLUMNS,
   sealOutcome,
-  sealRequest,
 } from './session-codec.ts';
+import {
+  batchParameters,
+  INSERT_BATCH,
+  INSERT_GRANT,
+  INSERT_SESSION,
+  sessionParameters,
+} from './session-parts.sqlite.ts';
 import type { Row, SqliteRun, SqliteSql, Statement } from './sql.ts';
+import { sqliteSteps, unlessReplayed } from './sqlite-steps.ts';
 import * as shared from './statements.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
-const INSERT_SESSION = named(
-  'insert_session',
-  `insert into sessions (${SESSION_COLUMNS}) select ${shared.SESSION_VALUES} from tenants
-   where id = $1 and status = 'active' and ($16 is null or revision = $16)`,
-);
-const INSERT_GRANT = named(
-  'insert_grant',
-  `insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids,
-     expires_at, attempts) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
-);
-const LOG_EVENT = named(
-  'log_event',
-  `insert into session_events (tenant_id, session_id, version, status, at)
-   values ($1, $2, $3, $4, $5) on conflict do nothing`,
-);
 const MARK_FETCHED = named(
   'mark_fetched',
   `update sessions set status = 'fetched', version = version + 1, updated_at = $3
    where tenant_id = $1 and public_id = $2 and status = 'active' and expires_at > $3
      and exists (select 1 from tenants where id = $1 and status = 'active')`,
 );
-const USE_VALUE = named(
-  'use_value',
-  'insert into used_values (tenant_id, kind, hash, expires_at) values ($1, $2, $3, $4) on conflict do nothing',
-);
+/** An authorization code may be for a session that has completed: one offer serves more than one wallet. */
 const CONSUME_GRANT = named(
   'consume_grant',
-  `update grants set consumed_at = $3
+  `update grants set consumed_at = $3, holder = $4, expires_at = $5
    where tenant_id = $1 and id = $2 and consumed_at is null and expires_at > $3
      and exists (select 1 from sessions s where s.tenant_id = $1 and s.id = grants.session_id
-       and s.status in ('active', 'fetched') and s.expires_at > $3)`,
+       and (s.status in ('active', 'fetched') and s.expires_at > $3
+         or s.status = 'completed' and grants.kind = 'authorization_code'))`,
+);
+const IS_REVOKED = named(
+  'is_revoked',
+  'select 1 from grants where tenant_id = $1 and id = $2 and revoked_at is not null',
 );
 const SET_ISSUED = named(
   'set_issued',
@@ -80,11 +72,6 @@ const COMPLETE = named(
   'complete',
   `update sessions set status = 'completed', version = version + 1 where tenant_id = $1 and id = $2
    returning version, status`,
-);
-const INSERT_BATCH = named(
-  'insert_batch',
-  `insert into issued_batches (tenant_id, session_id, id, credential_configuration_id, count, status_list_id,
-     first_counter, issued_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 );
 const SET_OUTCOME = named(
   'set_outcome',
@@ -116,45 +103,17 @@ const STATUS_LIST_HEADS = named(
   'select id, version from status_lists where tenant_id = $1 and id in (select value from json_each($2))',
 );
 
-/** Thrown inside a beat to roll it back; never leaves this file. */
-class Replayed extends Error {
-  readonly kind: UsedValue['kind'];
-
-  constructor(kind: UsedValue['kind']) {
-    super('replayed');
-    this.kind = kind;
-  }
-}
-
 export function sqliteBeats(
   sql: SqliteSql,
   cipher: Cipher,
   recent: RecentSessions,
   tenantId: TenantId,
 ): Beats {
-  const first = (run: SqliteRun, statement: Statement, ...parameters: (string | number | null)[]) =>
-    run.all(statement, tenantId, ...parameters)[0];
+  const steps = sqliteSteps(tenantId);
+  const { first, use, log } = steps;
+  const isRevoked = (run: SqliteRun, grantId: string | undefined) =>
+    grantId !== undefined && first(run, IS_REVOKED, grantId) !== undefined;
   const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
-  const use = (run: SqliteRun, used: readonly UsedValue[]) => {
-    for (const { kind, hash, expiresAt } of used) {
-      if (run.change(USE_VALUE, tenantId, kind, hash, expiresAt.getTime()) === 0) throw new Replayed(kind);
-    }
-  };
-  const log = (run: SqliteRun, id: string, version: number, status: string, at: Date) =>
-    run.change(LOG_EVENT, tenantId, id, version, status, at.getTime());
-  /** A replay rolls the whole beat back, so nothing is remembered or consumed. */
-  const unlessReplayed = async <T, R>(
-    beat: Promise<T>,
-    otherwise: (kind: UsedValue['kind']) => R | Promise<R>,
-  ) => {
-    try {
-      return await beat;
-    } catch (error) {
-      if (error instanceof Replayed) return otherwise(error.kind);
-      throw error;
-    }
-  };
-
   const issue = (
     run: SqliteRun,
     sessionId: SessionId,
@@ -175,6 +134,8 @@ export function sqliteBeats(
   };
 
   return {
+    ...sqliteAuthorizationBeats(sql, steps, cipher, recent, tenantId),
+    ...sqliteDeferredBeats(sql, steps, cipher, tenantId),
     head: () =>
       sql.single((run) => {
         const row = first(run, shared.HEAD_OF_TENANT);
@@ -184,7 +145,8 @@ export function sqliteBeats(
       sql.beat((run) => {
         const parameters = sessionParameters(cipher, session);
         if (run.change(INSERT_SESSION, tenantId, ...parameters, revision ?? null) === 0) return false;
-        if (grant !== undefined) run.change(INSERT_GRANT, tenantId, ...grantParameters(session, grant));
+        if (grant !== undefined)
+          run.change(INSERT_GRANT, tenantId, ...grantParameters(cipher, tenantId, grant));
         log(run, session.id, session.version, session.status, session.createdAt);
         recent.keep(session);
         return true;
@@ -215,6 +177,8 @@ export function sqliteBeats(
       sql.beat((run) => {
         run.change(shared.REMOVE_SESSION_GRANTS, tenantId, id);
         run.change(shared.REMOVE_SESSION_EVENTS, tenantId, id);
+        run.change(shared.REMOVE_SESSION_DEFERRED, tenantId, id);
+        run.change(shared.REMOVE_SESSION_SUBJECTS, tenantId, id);
         return run.change(shared.REMOVE_SESSION, tenantId, id) > 0;
       }),
     findByPublicId: (publicId) =>
@@ -235,28 +199,33 @@ export function sqliteBeats(
       sql.single((run) => {
         const row = first(run, shared.FIND_GRANT, codeHash);
         if (row === undefined) return undefined;
-        return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(row) };
+        return { head: readHead(row), grant: row['id'] === null ? undefined : readGrant(cipher, row) };
       }),
-    redeemGrant: (codeHash, used, now) =>
+    redeemGrant: (codeHash, redemption, used, now) =>
       unlessReplayed(
         sql.beat((run) => {
           const row = first(run, shared.FIND_GRANT, codeHash);
           if (row === undefined || row['head_status'] !== 'active' || row['id'] === null) return undefined;
-          if (row['tx_code_hash'] !== null) return undefined;
-          if (run.change(CONSUME_GRANT, tenantId, String(row['id']), now.getTime()) === 0) return undefined;
+          if (row['tx_code_hash'] !== null || row['kind'] !== 'pre_authorized_code') return undefined;
+          const id = String(row['id']);
+          const parameters = redemptionParameters(redemption, now);
+          if (run.change(CONSUME_GRANT, tenantId, id, ...parameters) === 0) return undefined;
           use(run, used);
-          return { head: readHead(row), grant: { ...readGrant(row), consumedAt: now } };
+          const { holder, until: expiresAt } = redemption;
+          const grant = { ...readGrant(cipher, row), consumedAt: now, holder, expiresAt };
+          return { head: readHead(row), grant };
         }),
-        () => 'replayed' as const,
+        (kind) => kind,
       ),
-    consumeGrant: (grantId, used, now) =>
+    consumeGrant: (grantId, redemption, used, now) =>
       unlessReplayed(
         sql.beat((run) => {
           use(run, used);
-          const won = run.change(CONSUME_GRANT, tenantId, grantId, now.getTime()) > 0;
+          const parameters = redemptionParameters(redemption, now);
+          const won = run.change(CONSUME_GRANT, tenantId, grantId, ...parameters) > 0;
           return won ? ('consumed' as const) : ('spent' as const);
         }),
-        () => 'replayed' as const,
+        (kind) => kind,
       ),
     takeAttempt: (grantId, maximum) =>
       sql.beat((run) => first(run, shared.TAKE_ATTEMPT, grantId, maximum) !== undefined),
@@ -268,17 +237,18 @@ export function sqliteBeats(
         }),
         () => false,
       ),
-    async claimCredentialRequest(publicId, used) {
+    async claimCredentialRequest(publicId, used, grantId) {
       const claim = () =>
         sql.beat((run) => {
           const row = first(run, shared.FIND_BY_PUBLIC_ID, publicId);
           // Nothing is remembered for a tenant that does not exist.
           if (row !== undefined) use(run, used);
-          return row === undefined ? undefined : { head: readHead(row), session: sessionOf(row) };
+          if (row === undefined) return undefined;
+          return { head: readHead(row), session: sessionOf(row), revoked: isRevoked(run, grantId) };
         });
       return unlessReplayed(claim(), async (replayed) => {
         const found = await this.findByPublicId(publicId);
-        return found === undefined ? undefined : { ...found, replayed };
+        return found === undefined ? undefined : { ...found, revoked: false, replayed };
       });
     },
     takeStatusRun: (listId, count) =>
@@ -288,10 +258,11 @@ export function sqliteBeats(
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
       sql.beat((run) => issue(run, sessionId, batch, bit, completeMask, now)),
-    issueAtOnce: ({ sessionId, revision, used, batch, bit, completeMask }, now) =>
+    issueAtOnce: ({ sessionId, grantId, revision, used, batch, bit, completeMask }, now) =>
       unlessReplayed(
         sql.beat((run) => {
           if (first(run, IS_CURRENT, sessionId, revision, now.getTime()) === undefined) return undefined;
+          if (isRevoked(run, grantId)) return undefined;
           const issued = issue(run, sessionId, batch, bit, completeMask, now);
           if (issued === undefined) return undefined;
           use(run, used);
@@ -388,45 +359,7 @@ export function sqliteBeats(
   };
 }
 
-function sessionParameters(cipher: Cipher, session: Session): (string | number | null)[] {
-  return [
-    session.id,
-    session.publicId,
-    session.kind,
-    session.status,
-    session.version,
-    session.createdAt.getTime(),
-    session.updatedAt.getTime(),
-    session.expiresAt.getTime(),
-    JSON.stringify(session.configurationIds),
-    session.useDcApi ? 1 : 0,
-    sealRequest(cipher, session),
-    sealOutcome(cipher, session.tenantId, session.id, session.outcome),
-    session.issuedMask,
-    session.claimedAt?.getTime() ?? null,
-  ];
-}
-
-function grantParameters(session: Session, grant: NewGrant): (string | number | null)[] {
-  return [
-    grant.id,
-    grant.kind,
-    session.id,
-    session.publicId,
-    grant.codeHash,
-    grant.txCodeHash,
-    JSON.stringify(grant.credentialConfigurationIds),
-    grant.expiresAt.getTime(),
-  ];
-}
-
-function batchParameters(batch: IssuedBatch): (string | number | null)[] {
-  return [
-    batch.id,
-    batch.credentialConfigurationId,
-    batch.count,
-    batch.statusListId,
-    batch.firstCounter,
-    batch.issuedAt.getTime(),
-  ];
+/** `$3` to `$5` of what redeems a grant. */
+function redemptionParameters({ holder, until }: Redemption, now: Date): [number, string, number] {
+  return [now.getTime(), JSON.stringify(holder), until.getTime()];
 }

@@ -19,6 +19,8 @@ const CLEAN_UP_POSTGRES = named(
        where s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}
        order by s.created_at limit $2 for update skip locked) d limit $2),
    g as (delete from grants g using p where g.tenant_id = p.tenant_id and g.session_id = p.id),
+   d as (delete from deferred_transactions d using p where d.tenant_id = p.tenant_id and d.session_id = p.id),
+   u as (delete from session_subjects u using p where u.tenant_id = p.tenant_id and u.session_id = p.id),
    e as (delete from session_events e using p
      where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
    r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
@@ -39,6 +41,14 @@ const DUE_SQLITE = named(
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
 const DROP_GRANTS = named('drop_grants', `delete from grants where (tenant_id, session_id) in ${THESE}`);
+const DROP_DEFERRED = named(
+  'drop_deferred',
+  `delete from deferred_transactions where (tenant_id, session_id) in ${THESE}`,
+);
+const DROP_SUBJECTS = named(
+  'drop_subjects',
+  `delete from session_subjects where (tenant_id, session_id) in ${THESE}`,
+);
 const DROP_EVENTS = named(
   'drop_events',
   `delete from session_events where (tenant_id, session_id) in ${THESE}`,
@@ -89,7 +99,7 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   const pairs = (rows: typeof due) => JSON.stringify(rows.map((row) => [row['tenant_id'], row['id']]));
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
-  run.change(DROP_GRANTS, pairs(due));
+  for (const drop of [DROP_GRANTS, DROP_DEFERRED, DROP_SUBJECTS]) run.change(drop, pairs(due));
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
   const anonymized = run.change(ANONYMIZE, kept, now.getTime());

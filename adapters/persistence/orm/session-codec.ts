@@ -1,6 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { TenantHead } from '../../../application/ports/store.ts';
-import type { Grant } from '../../../domain/oauth/grant.ts';
+import type { NewGrant, TenantHead } from '../../../application/ports/store.ts';
+import type { Grant, GrantedAuthorization, Redeemer } from '../../../domain/oauth/grant.ts';
 import type {
   Session,
   SessionKind,
@@ -77,10 +77,49 @@ export function readHead(row: Row): TenantHead {
   };
 }
 
-export function readGrant(row: Row): Grant {
+/** Columns of a new grant, in the order of `grantParameters`; the rest has one value in every new grant. */
+export const GRANT_COLUMNS =
+  'tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids, expires_at, server, ' +
+  'document, attempts, generation';
+
+/** Without the tenant, which the caller puts first. */
+export function grantParameters(
+  cipher: Cipher,
+  tenantId: TenantId,
+  grant: NewGrant,
+): (string | number | null)[] {
+  const { authorization } = grant;
+  return [
+    grant.id,
+    grant.kind,
+    grant.sessionId,
+    grant.publicId,
+    grant.codeHash,
+    grant.txCodeHash,
+    JSON.stringify(grant.credentialConfigurationIds),
+    grant.expiresAt.getTime(),
+    grant.server,
+    authorization === null
+      ? null
+      : cipher.seal(JSON.stringify(authorization), grantPlace(tenantId, grant.id)),
+  ];
+}
+
+function grantPlace(tenantId: string, id: string): string {
+  return `grants/document/${tenantId}/${id}`;
+}
+
+export function readGrant(cipher: Cipher, row: Row): Grant {
+  const id = text(row['id']);
+  const place = grantPlace(text(row['tenant_id']), id);
+  const authorization = optional(
+    row['document'],
+    (sealed) => JSON.parse(cipher.open(text(sealed), place).toString('utf8')) as GrantedAuthorization,
+  );
   return {
-    id: text(row['id']),
-    kind: 'pre_authorized_code',
+    id,
+    kind: text(row['kind']) as Grant['kind'],
+    server: text(row['server']) as Grant['server'],
     sessionId: text(row['session_id']) as SessionId,
     publicId: text(row['public_id']) as PublicId,
     codeHash: text(row['code_hash']),
@@ -89,6 +128,10 @@ export function readGrant(row: Row): Grant {
     expiresAt: date(row['expires_at']),
     attempts: number(row['attempts']),
     consumedAt: optional(row['consumed_at'], date),
+    authorization,
+    holder: optional(row['holder'], (json) => JSON.parse(text(json)) as Redeemer),
+    generation: number(row['generation']),
+    revokedAt: optional(row['revoked_at'], date),
   };
 }
 

@@ -1,8 +1,16 @@
-import type { SessionQuery } from '../../../application/ports/store.ts';
+import { MAX_ISSUANCES, type SessionQuery } from '../../../application/ports/store.ts';
 import type { Statement } from './sql.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
 export const HEAD = 't.id as head_id, t.status as head_status, t.revision as head_revision';
+
+export const BATCH_COLUMNS =
+  'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
+
+/** Whether the session `s` may issue what `bit` stands for. */
+export const ISSUABLE = (bit: string) =>
+  `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
+     and (s.revoked_mask & ${bit}) = 0`;
 
 function statement(name: string, text: string): Statement {
   return { name, text };
@@ -25,7 +33,7 @@ export const READ_SESSION = statement(
   `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.id = $2 where t.id = $1`,
 );
 
-/** Grants and events of a session go before the session itself. */
+/** What belongs to a session goes before the session itself. */
 export const REMOVE_SESSION_GRANTS = statement(
   'remove_session_grants',
   'delete from grants where tenant_id = $1 and session_id = $2',
@@ -33,6 +41,14 @@ export const REMOVE_SESSION_GRANTS = statement(
 export const REMOVE_SESSION_EVENTS = statement(
   'remove_session_events',
   'delete from session_events where tenant_id = $1 and session_id = $2',
+);
+export const REMOVE_SESSION_DEFERRED = statement(
+  'remove_session_deferred',
+  'delete from deferred_transactions where tenant_id = $1 and session_id = $2',
+);
+export const REMOVE_SESSION_SUBJECTS = statement(
+  'remove_session_subjects',
+  'delete from session_subjects where tenant_id = $1 and session_id = $2',
 );
 export const REMOVE_SESSION = statement(
   'remove_session',
@@ -42,6 +58,53 @@ export const REMOVE_SESSION = statement(
 export const FIND_GRANT = statement(
   'find_grant',
   `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
+);
+
+export const FIND_GRANT_BY_ID = statement(
+  'find_grant_by_id',
+  `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.id = $2 where t.id = $1`,
+);
+
+export const REVOKE_GRANT = statement(
+  'revoke_grant',
+  'update grants set revoked_at = $3 where tenant_id = $1 and id = $2 and revoked_at is null',
+);
+
+export const FIND_AUTHORIZATION = statement(
+  'find_authorization',
+  `select ${HEAD}, a.* from tenants t
+   left join authorizations a on a.tenant_id = t.id and a.id = $2 where t.id = $1`,
+);
+
+/** Columns that every read of a session by its user yields, the newest first. */
+export const FIND_BY_SUBJECT = statement(
+  'find_by_subject',
+  `select s.* from session_subjects u join sessions s on s.tenant_id = u.tenant_id and s.id = u.session_id
+   where u.tenant_id = $1 and u.subject_hash = $2 order by s.created_at desc, s.id limit 20`,
+);
+
+export const LINK_SUBJECT = statement(
+  'link_subject',
+  `insert into session_subjects (tenant_id, subject_hash, session_id)
+   select tenant_id, cast($2 as varchar), id from sessions where tenant_id = $1 and id = $3
+   on conflict do nothing`,
+);
+
+export const FIND_DEFERRED = statement(
+  'find_deferred',
+  'select * from deferred_transactions where tenant_id = $1 and id = $2',
+);
+
+export const LIST_DEFERRED = statement(
+  'list_deferred',
+  `select * from deferred_transactions where tenant_id = $1 and (cast($2 as varchar) is null or session_id = $2)
+   order by created_at desc, id limit $3`,
+);
+
+export const FAIL_DEFERRED = statement(
+  'fail_deferred',
+  `update deferred_transactions set status = 'failed', error_message = $3, updated_at = $4
+   where tenant_id = $1 and id = $2 and status = 'pending' and expires_at > $4 returning id`,
 );
 
 export const TAKE_ATTEMPT = statement(

@@ -1,8 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Redemption } from '../../../application/ports/authorization-beats.ts';
 import type { NewGrant, Store, UsedValue } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
+import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
@@ -130,9 +133,20 @@ export function aGrant(session: Session, changes: Partial<NewGrant> = {}): NewGr
     txCodeHash: null,
     credentialConfigurationIds: session.configurationIds,
     expiresAt: seconds(300),
+    server: 'built-in',
+    authorization: null,
     ...changes,
   };
 }
+
+/** Who redeems a grant in these tests. */
+export const REDEMPTION: Redemption = {
+  holder: { clientId: 'wallet', keyThumbprint: 'thumb', identifiers: false },
+  until: seconds(3600),
+};
+
+/** What a grant is besides what it was opened with, before anybody redeems it. */
+export const UNUSED = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
 
 export function aUse(kind: UsedValue['kind'] = 'dpop_jti', changes: Partial<UsedValue> = {}): UsedValue {
   return { kind, hash: randomUUID(), expiresAt: seconds(300), ...changes };
@@ -200,4 +214,46 @@ export async function failureOf(work: Promise<unknown>): Promise<unknown> {
     return (error as { code?: unknown }).code ?? error;
   }
   return 'nothing failed';
+}
+
+export function anAuthorization(changes: Partial<Authorization> = {}): Authorization {
+  return {
+    id: randomUUID(),
+    server: 'built-in',
+    version: 1,
+    createdAt: NOW,
+    expiresAt: seconds(600),
+    stage: 'pushed',
+    request: {
+      clientId: 'wallet',
+      redirectUri: 'https://wallet.example/cb',
+      codeChallenge: 'challenge',
+      credentialConfigurationIds: ['diploma'],
+      byDetails: false,
+    },
+    holder: { clientId: 'wallet' },
+    session: null,
+    handles: { request_uri: 'hash' },
+    ...changes,
+  };
+}
+
+export function aDeferred(session: Session, changes: Partial<DeferredTransaction> = {}): DeferredTransaction {
+  return {
+    id: randomUUID(),
+    sessionId: session.id,
+    publicId: session.publicId,
+    grantId: 'grant',
+    credentialConfigurationId: 'diploma',
+    holderKeys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }],
+    status: 'pending',
+    intervalSeconds: 5,
+    credentials: null,
+    batchId: null,
+    errorMessage: null,
+    createdAt: NOW,
+    updatedAt: NOW,
+    expiresAt: seconds(86_400),
+    ...changes,
+  };
 }

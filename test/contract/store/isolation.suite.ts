@@ -13,6 +13,7 @@ import {
   aSession,
   aUse,
   NOW,
+  REDEMPTION,
   seconds,
 } from './builders.ts';
 
@@ -138,7 +139,7 @@ export function describeIsolation(open: () => Store): void {
       const beats = store.beats(one);
       await beats.fetchSession(session.publicId, NOW);
       await beats.takeAttempt('same', 1);
-      await beats.consumeGrant('same', [aUse()], NOW);
+      await beats.consumeGrant('same', REDEMPTION, [aUse()], NOW);
       await beats.claimResponse(session.id, NOW);
       await beats.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
       await beats.takeStatusRun('same', 5);

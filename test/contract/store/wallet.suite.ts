@@ -1,7 +1,18 @@
 import { expect } from 'chai';
 import { MAX_ISSUANCES, type Store } from '../../../application/ports/store.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { aBatch, addList, addTenant, aSession, aUse, NOW, openOffer, seconds } from './builders.ts';
+import {
+  aBatch,
+  addList,
+  addTenant,
+  aSession,
+  aUse,
+  NOW,
+  openOffer,
+  REDEMPTION,
+  seconds,
+  UNUSED,
+} from './builders.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -21,7 +32,7 @@ export function describeWalletSteps(open: () => Store): void {
         const head = await beats.head();
         expect(await beats.findGrant(grant.codeHash)).to.deep.equal({
           head,
-          grant: { ...grant, attempts: 0, consumedAt: null },
+          grant: { ...grant, ...UNUSED },
         });
         expect(await beats.findGrant('none')).to.deep.equal({ head, grant: undefined });
         expect(await store.beats(nobody).findGrant(grant.codeHash)).to.equal(undefined);
@@ -30,28 +41,28 @@ export function describeWalletSteps(open: () => Store): void {
       it('is consumed once', async () => {
         const { grant } = await openOffer(store, tenantId);
         const beats = store.beats(tenantId);
-        expect(await beats.consumeGrant(grant.id, [aUse()], seconds(1))).to.equal('consumed');
-        expect(await beats.consumeGrant(grant.id, [aUse()], seconds(2))).to.equal('spent');
-        expect(await beats.consumeGrant(grant.id, [], seconds(2))).to.equal('spent');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, [aUse()], seconds(1))).to.equal('consumed');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, [aUse()], seconds(2))).to.equal('spent');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, [], seconds(2))).to.equal('spent');
         expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
 
       it('can be consumed without a value to remember', async () => {
         const { grant } = await openOffer(store, tenantId);
-        expect(await store.beats(tenantId).consumeGrant(grant.id, [], NOW)).to.equal('consumed');
+        expect(await store.beats(tenantId).consumeGrant(grant.id, REDEMPTION, [], NOW)).to.equal('consumed');
       });
 
       it('is spent when it expired, its session ended or it never was', async () => {
         const beats = store.beats(tenantId);
         const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await beats.consumeGrant(late.grant.id, [], seconds(10))).to.equal('spent');
+        expect(await beats.consumeGrant(late.grant.id, REDEMPTION, [], seconds(10))).to.equal('spent');
         const over = await openOffer(store, tenantId, { session: { expiresAt: seconds(10) } });
-        expect(await beats.consumeGrant(over.grant.id, [], seconds(10))).to.equal('spent');
+        expect(await beats.consumeGrant(over.grant.id, REDEMPTION, [], seconds(10))).to.equal('spent');
         for (const status of ['completed', 'expired', 'failed'] as const) {
           const ended = await openOffer(store, tenantId, { session: { status } });
-          expect(await beats.consumeGrant(ended.grant.id, [], NOW)).to.equal('spent');
+          expect(await beats.consumeGrant(ended.grant.id, REDEMPTION, [], NOW)).to.equal('spent');
         }
-        expect(await beats.consumeGrant('none', [], NOW)).to.equal('spent');
+        expect(await beats.consumeGrant('none', REDEMPTION, [], NOW)).to.equal('spent');
       });
 
       it('is not consumed by a replay, and the replay leaves nothing behind', async () => {
@@ -59,9 +70,11 @@ export function describeWalletSteps(open: () => Store): void {
         const beats = store.beats(tenantId);
         const [known, fresh, sibling] = [aUse(), aUse(), aUse('c_nonce')];
         await beats.remember([known]);
-        expect(await beats.consumeGrant(grant.id, [fresh, known, sibling], NOW)).to.equal('replayed');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, [fresh, known, sibling], NOW)).to.equal(
+          'dpop_jti',
+        );
         expect(await beats.remember([known])).to.equal(false);
-        expect(await beats.consumeGrant(grant.id, [fresh, sibling], NOW)).to.equal('consumed');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, [fresh, sibling], NOW)).to.equal('consumed');
         expect(await beats.remember([fresh])).to.equal(false);
       });
 
@@ -69,18 +82,20 @@ export function describeWalletSteps(open: () => Store): void {
         const { grant } = await openOffer(store, tenantId);
         const beats = store.beats(tenantId);
         const use = aUse();
-        const redeemed = await beats.redeemGrant(grant.codeHash, [use], seconds(1));
+        const redeemed = await beats.redeemGrant(grant.codeHash, REDEMPTION, [use], seconds(1));
         expect(redeemed).to.deep.include({ head: await beats.head() });
         expect(redeemed).to.have.nested.property('grant.id', grant.id);
         expect(await beats.remember([use]), 'the proof is remembered').to.equal(false);
-        expect(await beats.redeemGrant(grant.codeHash, [aUse()], seconds(2))).to.equal(undefined);
+        expect(await beats.redeemGrant(grant.codeHash, REDEMPTION, [aUse()], seconds(2))).to.equal(undefined);
         expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
 
       it('is redeemed by one of many callers', async () => {
         const { grant } = await openOffer(store, tenantId);
         const answers = await Promise.all(
-          Array.from({ length: 50 }, () => store.beats(tenantId).redeemGrant(grant.codeHash, [aUse()], NOW)),
+          Array.from({ length: 50 }, () =>
+            store.beats(tenantId).redeemGrant(grant.codeHash, REDEMPTION, [aUse()], NOW),
+          ),
         );
         expect(answers.filter((answer) => answer !== undefined)).to.have.length(1);
       });
@@ -90,14 +105,16 @@ export function describeWalletSteps(open: () => Store): void {
         const [known, fresh] = [aUse(), aUse()];
         await beats.remember([known]);
         const { grant } = await openOffer(store, tenantId);
-        expect(await beats.redeemGrant(grant.codeHash, [fresh, known], NOW)).to.equal('replayed');
+        expect(await beats.redeemGrant(grant.codeHash, REDEMPTION, [fresh, known], NOW)).to.equal('dpop_jti');
         const coded = await openOffer(store, tenantId, { grant: { txCodeHash: 'hash' } });
-        expect(await beats.redeemGrant(coded.grant.codeHash, [fresh], NOW)).to.equal(undefined);
+        expect(await beats.redeemGrant(coded.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
         const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await beats.redeemGrant(late.grant.codeHash, [fresh], seconds(10))).to.equal(undefined);
+        expect(await beats.redeemGrant(late.grant.codeHash, REDEMPTION, [fresh], seconds(10))).to.equal(
+          undefined,
+        );
         const ended = await openOffer(store, tenantId, { session: { status: 'failed' } });
-        expect(await beats.redeemGrant(ended.grant.codeHash, [fresh], NOW)).to.equal(undefined);
-        expect(await beats.redeemGrant('none', [fresh], NOW)).to.equal(undefined);
+        expect(await beats.redeemGrant(ended.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
+        expect(await beats.redeemGrant('none', REDEMPTION, [fresh], NOW)).to.equal(undefined);
         expect(await beats.remember([fresh])).to.equal(true);
         expect((await beats.findGrant(grant.codeHash))?.grant?.consumedAt).to.equal(null);
       });
@@ -125,7 +142,7 @@ export function describeWalletSteps(open: () => Store): void {
       it('has no attempt left once it is consumed', async () => {
         const { grant } = await openOffer(store, tenantId);
         const beats = store.beats(tenantId);
-        await beats.consumeGrant(grant.id, [], NOW);
+        await beats.consumeGrant(grant.id, REDEMPTION, [], NOW);
         expect(await beats.takeAttempt(grant.id, 5)).to.equal(false);
       });
     });
@@ -161,7 +178,7 @@ export function describeWalletSteps(open: () => Store): void {
         const { session, grant } = await openOffer(store, tenantId);
         const twice = [value, { ...value }];
         expect(await beats.remember(twice)).to.equal(false);
-        expect(await beats.consumeGrant(grant.id, twice, NOW)).to.equal('replayed');
+        expect(await beats.consumeGrant(grant.id, REDEMPTION, twice, NOW)).to.equal('dpop_jti');
         const claim = await beats.claimCredentialRequest(session.publicId, twice);
         expect(claim).to.deep.include({ session, replayed: 'dpop_jti' });
         expect(await beats.remember([value])).to.equal(true);
@@ -177,6 +194,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.claimCredentialRequest(session.publicId, [jti, nonce])).to.deep.equal({
           head,
           session,
+          revoked: false,
         });
         expect(await beats.remember([jti])).to.equal(false);
         expect(await beats.remember([nonce])).to.equal(false);
@@ -197,6 +215,7 @@ export function describeWalletSteps(open: () => Store): void {
             expect(await beats.claimCredentialRequest(session.publicId, used)).to.deep.equal({
               head,
               session,
+              revoked: false,
               replayed: kind,
             });
           }
@@ -212,6 +231,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.claimCredentialRequest('none' as PublicId, [])).to.deep.equal({
           head,
           session: undefined,
+          revoked: false,
         });
         const missing = 'nobody-yet' as TenantId;
         expect(await store.beats(missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(

@@ -6,6 +6,7 @@ import {
   PresentationConfigurationRow,
   TenantRow,
 } from './administration.row.ts';
+import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
 import { LeaseRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 
@@ -19,6 +20,9 @@ export const allRows = [
   KeyChainRow,
   SessionRow,
   GrantRow,
+  AuthorizationRow,
+  DeferredRow,
+  SessionSubjectRow,
   UsedValueRow,
   SessionEventRow,
   IssuedBatchRow,

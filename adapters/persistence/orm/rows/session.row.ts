@@ -55,6 +55,14 @@ export const GrantRow = defineEntity({
     expiresAt: time(),
     attempts: p.integer(),
     consumedAt: time().nullable(),
+    server: p.string().default('built-in'),
+    /** What an authorization code was handed out for. Sealed; null for a pre-authorized code. */
+    document: p.text().nullable(),
+    /** JSON: who redeemed it. */
+    holder: p.text().nullable(),
+    /** Refresh tokens used. */
+    generation: p.integer().default(0),
+    revokedAt: time().nullable(),
   },
   uniques: [{ name: 'grants_code', properties: ['tenantId', 'codeHash'] }],
   indexes: [{ name: 'grants_by_expiry', properties: ['expiresAt'], type: 'brin' }],

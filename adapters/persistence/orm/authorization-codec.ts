@@ -1,0 +1,98 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { DeferredStatus, DeferredTransaction } from '../../../domain/issuance/deferred.ts';
+import type { Authorization } from '../../../domain/oauth/authorization.ts';
+import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { PublicJwk } from '../../../domain/shared/jwk.ts';
+import { decodeDocument, encodeDocument } from './document-codec.ts';
+import type { Row } from './sql.ts';
+
+const text = (value: unknown) => String(value);
+const date = (value: unknown) => new Date(Number(value));
+const nullable = (value: unknown) => (value === null || value === undefined ? null : String(value));
+
+/** Without the tenant, which the caller puts first: `id, version, document, expires_at`. */
+export function authorizationParameters(
+  cipher: Cipher,
+  tenantId: TenantId,
+  authorization: Authorization,
+): [string, number, string, number] {
+  const { id, version, expiresAt, ...rest } = authorization;
+  return [
+    id,
+    version,
+    cipher.seal(encodeDocument(rest), authorizationPlace(tenantId, id)),
+    expiresAt.getTime(),
+  ];
+}
+
+export function readAuthorization(cipher: Cipher, row: Row): Authorization {
+  const id = text(row['id']);
+  const document = cipher.open(text(row['document']), authorizationPlace(text(row['tenant_id']), id));
+  return {
+    ...decodeDocument<Omit<Authorization, 'id' | 'version' | 'expiresAt'>>(document.toString('utf8')),
+    id,
+    version: Number(row['version']),
+    expiresAt: date(row['expires_at']),
+  };
+}
+
+export const DEFERRED_COLUMNS =
+  'tenant_id, id, session_id, public_id, grant_id, credential_configuration_id, holder_keys, status, ' +
+  'interval_seconds, created_at, updated_at, expires_at';
+
+/** Without the tenant, which the caller puts first. */
+export function deferredParameters(transaction: DeferredTransaction): (string | number | null)[] {
+  return [
+    transaction.id,
+    transaction.sessionId,
+    transaction.publicId,
+    transaction.grantId,
+    transaction.credentialConfigurationId,
+    JSON.stringify(transaction.holderKeys),
+    transaction.status,
+    transaction.intervalSeconds,
+    transaction.createdAt.getTime(),
+    transaction.updatedAt.getTime(),
+    transaction.expiresAt.getTime(),
+  ];
+}
+
+export function sealCredentials(
+  cipher: Cipher,
+  tenantId: TenantId,
+  id: string,
+  credentials: readonly string[],
+): string {
+  return cipher.seal(JSON.stringify(credentials), deferredPlace(tenantId, id));
+}
+
+export function readDeferred(cipher: Cipher, row: Row): DeferredTransaction {
+  const id = text(row['id']);
+  const sealed = nullable(row['credentials']);
+  const opened =
+    sealed === null ? null : cipher.open(sealed, deferredPlace(text(row['tenant_id']), id)).toString('utf8');
+  return {
+    id,
+    sessionId: text(row['session_id']) as SessionId,
+    publicId: text(row['public_id']) as PublicId,
+    grantId: nullable(row['grant_id']),
+    credentialConfigurationId: text(row['credential_configuration_id']),
+    holderKeys: JSON.parse(text(row['holder_keys'])) as PublicJwk[],
+    status: text(row['status']) as DeferredStatus,
+    intervalSeconds: Number(row['interval_seconds']),
+    credentials: opened === null ? null : (JSON.parse(opened) as string[]),
+    batchId: nullable(row['batch_id']),
+    errorMessage: nullable(row['error_message']),
+    createdAt: date(row['created_at']),
+    updatedAt: date(row['updated_at']),
+    expiresAt: date(row['expires_at']),
+  };
+}
+
+function authorizationPlace(tenantId: string, id: string): string {
+  return `authorizations/document/${tenantId}/${id}`;
+}
+
+function deferredPlace(tenantId: string, id: string): string {
+  return `deferred_transactions/credentials/${tenantId}/${id}`;
+}

@@ -1,0 +1,110 @@
+import type { DeferredBeats } from '../../../application/ports/authorization-beats.ts';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import {
+  DEFERRED_COLUMNS,
+  deferredParameters,
+  readDeferred,
+  sealCredentials,
+} from './authorization-codec.ts';
+import type { PostgresRun } from './postgres-run.ts';
+import { LOG_FROM } from './session-parts.postgres.ts';
+import type { Statement } from './sql.ts';
+import { BATCH_COLUMNS, FAIL_DEFERRED, FIND_DEFERRED, ISSUABLE, LIST_DEFERRED } from './statements.ts';
+
+const named = (name: string, text: string): Statement => ({ name, text });
+
+const OPEN_DEFERRED = named(
+  'open_deferred',
+  `with s as (
+     update sessions set expires_at = greatest(expires_at, $12::bigint)
+     where tenant_id = $1 and id = $3::varchar and status in ('active', 'fetched', 'completed')
+     returning id)
+   insert into deferred_transactions (${DEFERRED_COLUMNS})
+   select $1::varchar, $2::varchar, $3::varchar, $4::varchar, $5::varchar, $6::varchar, $7::text, $8::varchar, $9::int,
+     $10::bigint, $11::bigint, $12::bigint from s
+   returning id`,
+);
+
+const COMPLETE_DEFERRED = named(
+  'complete_deferred',
+  `with o as (
+     select s.id from sessions s where s.tenant_id = $1 and s.id = $6 and ${ISSUABLE('$12')} for update),
+   d as (
+     update deferred_transactions set status = 'ready', credentials = $3, batch_id = $5, updated_at = $4
+     from o
+     where tenant_id = $1 and deferred_transactions.id = $2 and status = 'pending' and expires_at > $4
+       and session_id = $6
+     returning deferred_transactions.id),
+   u as (update sessions set issued_count = issued_count + 1 from d where tenant_id = $1 and sessions.id = $6),
+   b as (insert into issued_batches (${BATCH_COLUMNS})
+     select $1, $6, $5, $7::text, $8::int, $9::text, $10::int, $11::bigint from d)
+   select id from d`,
+);
+
+/** What was stored before comes back, since the update erases the credentials. */
+const RETRIEVE_DEFERRED = named(
+  'retrieve_deferred',
+  `with o as (
+     select d.* from deferred_transactions d
+     where d.tenant_id = $1 and d.id = $2 and d.public_id = $3 and d.status = 'ready' and d.expires_at > $6
+     for update),
+   d as (
+     update deferred_transactions d set status = 'retrieved', credentials = null, updated_at = $6
+     from o where d.tenant_id = $1 and d.id = o.id returning d.session_id),
+   l as (
+     select s.id, s.status in ('active', 'fetched') and (s.issued_mask | $4) = $5 as completes
+     from sessions s, d where s.tenant_id = $1 and s.id = d.session_id for update of s),
+   u as (
+     update sessions s set issued_mask = s.issued_mask | $4, updated_at = $6,
+       status = case when l.completes then 'completed' else s.status end,
+       version = s.version + case when l.completes then 1 else 0 end
+     from l where s.tenant_id = $1 and s.id = l.id
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at, l.completes),
+   e as (${LOG_FROM('u', 'updated_at')} where completes)
+   select o.*, coalesce((select completes from u), false) as completed from o`,
+);
+
+export function postgresDeferredBeats(
+  { all, one }: PostgresRun,
+  cipher: Cipher,
+  tenantId: TenantId,
+): DeferredBeats {
+  return {
+    async openDeferred(transaction) {
+      return (await one(OPEN_DEFERRED, ...deferredParameters(transaction))) !== undefined;
+    },
+    async findDeferred(id) {
+      const row = await one(FIND_DEFERRED, id);
+      return row === undefined ? undefined : readDeferred(cipher, row);
+    },
+    async listDeferred({ sessionId, limit }) {
+      return (await all(LIST_DEFERRED, sessionId ?? null, limit)).map((row) => readDeferred(cipher, row));
+    },
+    async completeDeferred(id, credentials, batch, bit, now) {
+      const row = await one(
+        COMPLETE_DEFERRED,
+        id,
+        sealCredentials(cipher, tenantId, id, credentials),
+        now.getTime(),
+        batch.id,
+        batch.sessionId,
+        batch.credentialConfigurationId,
+        batch.count,
+        batch.statusListId,
+        batch.firstCounter,
+        batch.issuedAt.getTime(),
+        bit,
+      );
+      return row !== undefined;
+    },
+    async failDeferred(id, errorMessage, now) {
+      return (await one(FAIL_DEFERRED, id, errorMessage, now.getTime())) !== undefined;
+    },
+    async retrieveDeferred(id, publicId, bit, completeMask, now) {
+      const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, now.getTime());
+      if (row === undefined) return undefined;
+      return { transaction: readDeferred(cipher, row), completed: Boolean(row['completed']) };
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { Failure } from '../shared/failure.ts';
+import type { PublicId, SessionId } from '../shared/ids.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { AuthorizationRequest } from './authorization-request.ts';
+import type { AuthorizationServer, GrantHolder, Identity } from './grant.ts';
+import { isSecret, readHandle } from './handle.ts';
+
+/** The handles by which an authorization can be found; each is replaced or dropped as it moves on. */
+export type HandlePurpose = 'request_uri' | 'upstream' | 'auth_session';
+
+/** Seconds in which a pushed request has to be opened (RFC 9126 section 2.2). */
+export const REQUEST_URI_LIFETIME_SECONDS = 60;
+/** Seconds from the push to the code; users read, log in and think. */
+export const AUTHORIZATION_LIFETIME_SECONDS = 1800;
+export const REQUEST_URI_PREFIX = 'urn:ietf:params:oauth:request_uri:';
+
+/** The leg of the chained authorization server to the provider where the user logs in. */
+export type UpstreamLeg = {
+  readonly nonce: string;
+  readonly codeVerifier: string;
+  /** SHA-256 of the cookie of the browser that started it, base64url. */
+  readonly browserHash: string;
+};
+
+/** One run from an authorization request to a code. What is in it is sealed at rest. */
+export type Authorization = {
+  readonly id: string;
+  readonly server: AuthorizationServer;
+  /** Raised by each step; a step that another one overtook changes nothing. */
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  /** `done` ends it, whatever came of it. */
+  readonly stage: 'pushed' | 'upstream' | 'interacting' | 'done';
+  readonly request: AuthorizationRequest;
+  readonly holder: GrantHolder;
+  /** The session of the offer; null when the wallet began by itself. */
+  readonly session: { readonly id: SessionId; readonly publicId: PublicId } | null;
+  /** SHA-256 of the secrets of the present handles. */
+  readonly handles: { readonly [purpose in HandlePurpose]?: string };
+  readonly upstream?: UpstreamLeg;
+  /** Of an interactive authorization: where it stands. */
+  readonly interaction?: JsonObject;
+  readonly identity?: Identity;
+};
+
+/** A step of `authorization` at `version + 1`. */
+export function moveOn(
+  authorization: Authorization,
+  change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>,
+): Authorization {
+  return { ...authorization, ...change, version: authorization.version + 1 };
+}
+
+/** @returns whether `handle` is the present handle of this purpose, and the authorization is not over. */
+export function isCurrent(
+  authorization: Authorization | undefined,
+  purpose: HandlePurpose,
+  handle: string,
+  now: Date,
+): authorization is Authorization {
+  if (authorization === undefined || authorization.stage === 'done') return false;
+  if (authorization.expiresAt <= now) return false;
+  const read = readHandle(handle);
+  return read?.id === authorization.id && isSecret(read.secret, authorization.handles[purpose]);
+}
+
+/** @throws Failure `invalid_request` for anything that does not look like a request URI of ours. */
+export function handleOfRequestUri(requestUri: string): string {
+  if (!requestUri.startsWith(REQUEST_URI_PREFIX)) {
+    throw new Failure('invalid_request', 'the request_uri is unknown, expired or used');
+  }
+  return requestUri.slice(REQUEST_URI_PREFIX.length);
+}

@@ -1,0 +1,43 @@
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+
+/**
+ * A refresh token names its grant and how many of them were used before it, under a MAC; nothing of it is stored but
+ * that count. The one before the newest stays good until the newest is used, for a wallet that never got the answer
+ * (FAPI 2.0 section 5.3.2.1); one that is older still tells of a theft.
+ *
+ * Form: `<grant id>.<generation>.<HMAC-SHA-256>`, base64url.
+ */
+const TOKEN = /^([A-Za-z0-9_-]{16,64})\.(0|[1-9][0-9]{0,8})\.([A-Za-z0-9_-]{43})$/;
+
+export type RefreshToken = { readonly grantId: string; readonly generation: number };
+
+export function makeRefreshToken(key: KeyObject, tenantId: string, token: RefreshToken): string {
+  return `${token.grantId}.${token.generation}.${mac(key, tenantId, token).toString('base64url')}`;
+}
+
+/** @returns undefined for anything that we did not make for this tenant. */
+export function readRefreshToken(
+  keys: readonly KeyObject[],
+  tenantId: string,
+  text: string,
+): RefreshToken | undefined {
+  const [, grantId, generation, code] = TOKEN.exec(text) ?? [];
+  if (grantId === undefined || generation === undefined || code === undefined) return undefined;
+  const token = { grantId, generation: Number(generation) };
+  const received = Buffer.from(code, 'base64url');
+  const isOurs = keys.some((key) => {
+    const expected = mac(key, tenantId, token);
+    return received.length === expected.length && timingSafeEqual(expected, received);
+  });
+  return isOurs ? token : undefined;
+}
+
+/** What a refresh token of this generation does to a grant that has come to `current`. */
+export function refreshStep(generation: number, current: number): 'advance' | 'repeat' | 'stolen' {
+  if (generation === current) return 'advance';
+  return generation === current - 1 ? 'repeat' : 'stolen';
+}
+
+function mac(key: KeyObject, tenantId: string, { grantId, generation }: RefreshToken): Buffer {
+  return createHmac('sha256', key).update(`${tenantId} ${grantId} ${generation}`).digest();
+}

@@ -1,0 +1,12 @@
+import type { AuthorizationServer } from './grant.ts';
+
+/** The tenant's authorization servers by their issuers; their endpoints stand below them. */
+export function issuerOf(server: AuthorizationServer, credentialIssuer: string): string {
+  return server === 'chained' ? `${credentialIssuer}/chained-as` : credentialIssuer;
+}
+
+/** @returns undefined for an issuer that is no server of ours. */
+export function serverOf(issuer: string, credentialIssuer: string): AuthorizationServer | undefined {
+  if (issuer === credentialIssuer) return 'built-in';
+  return issuer === issuerOf('chained', credentialIssuer) ? 'chained' : undefined;
+}
