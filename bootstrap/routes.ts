@@ -5,6 +5,7 @@ import { IssuanceMetadataRoutes } from '../adapters/http/issuance/metadata.route
 import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
 import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
+import { AuthorizationServerRoutes } from '../adapters/http/oauth/authorization-server.routes.ts';
 import { ChallengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
 import type { Route } from '../adapters/http/route.ts';
@@ -22,6 +23,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 /** In the order in which they are tried: what wallets call stands first, what administrators call afterwards. */
 const FAMILIES = [
   IssuanceWalletRoutes,
+  AuthorizationServerRoutes,
   ChallengeRoutes,
   IssuanceMetadataRoutes,
   PresentationWalletRoutes,

@@ -20,6 +20,8 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     },
     rootClient: { clientId: settings.AUTH_CLIENT_ID, secret: settings.AUTH_CLIENT_SECRET },
     nonceKeys: keys('vidimus/challenge'),
+    refreshTokenKeys: keys('vidimus/refresh-token'),
+    subjectKey: createSecretKey(deriveKey(first, 'vidimus/subject')),
     txCodeKey: createSecretKey(deriveKey(first, 'vidimus/tx-code')),
   };
 }

@@ -1,4 +1,5 @@
 import type { Failure, FailureCode } from '../../domain/shared/failure.ts';
+import { errorPage, PAGE_HEADERS, PAGE_TYPE } from './pages/page.ts';
 import type { Surface } from './route.ts';
 
 type Rendering = {
@@ -87,7 +88,10 @@ export type Rendered = {
 /** How one failure looks on one surface. */
 export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
   const rendering: Rendering = RENDERINGS[failure.code];
-  const headers: Record<string, string> = { 'Cache-Control': 'no-store' };
+  const headers: Record<string, string> = {
+    'Cache-Control': 'no-store',
+    ...(surface === 'page' && PAGE_HEADERS),
+  };
   const { retryAfterSeconds, allow, dpopNonce, attestationChallenge } = failure.details;
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   if (allow !== undefined) headers['Allow'] = allow.join(', ');
@@ -105,6 +109,10 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
       body: problem(failure, rendering, requestId, status),
     };
   }
+  if (surface === 'page') {
+    const text = failure.details.message ?? rendering.title;
+    return { status, headers, contentType: PAGE_TYPE, body: errorPage(rendering.title, text, requestId) };
+  }
   const error = rendering[surface] ?? protocolCode(failure.code);
   const description = failure.details.message;
   const body = description === undefined ? { error } : { error, error_description: printable(description) };
@@ -113,7 +121,7 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
 
 /** A fault of ours: the caller learns nothing but the request's id. */
 export function renderUnexpected(surface: Surface, requestId: string): Rendered {
-  const headers = { 'Cache-Control': 'no-store' };
+  const headers = { 'Cache-Control': 'no-store', ...(surface === 'page' && PAGE_HEADERS) };
   if (surface === 'admin' || surface === 'document') {
     const body = {
       type: 'about:blank',
@@ -124,6 +132,10 @@ export function renderUnexpected(surface: Surface, requestId: string): Rendered 
       requestId,
     };
     return { status: 500, headers, contentType: 'application/problem+json', body };
+  }
+  if (surface === 'page') {
+    const body = errorPage('Internal error', 'An unexpected error occurred.', requestId);
+    return { status: 500, headers, contentType: PAGE_TYPE, body };
   }
   return { status: 500, headers, contentType: 'application/json', body: { error: 'server_error' } };
 }

@@ -156,11 +156,13 @@ function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
 function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
   const content = { schema, ...(route.example !== undefined && { example: route.example }) };
   const kind = route.bodyKind ?? 'json';
+  const encrypted = { schema: { type: 'string' as const, description: 'A JWE in compact form' } };
   return {
     required: true,
     content: {
       ...(kind !== 'form' && { 'application/json': content }),
-      ...(kind !== 'json' && { 'application/x-www-form-urlencoded': content }),
+      ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': content }),
+      ...(kind === 'unread' && { 'application/jwt': encrypted }),
     },
   };
 }
@@ -193,6 +195,7 @@ function failures(route: Route): Record<string, object> {
 
 function failure(surface: Surface, description: string): object {
   const admin = surface === 'admin' || surface === 'document';
+  if (surface === 'page') return { description, content: { 'text/html': { schema: { type: 'string' } } } };
   return {
     description,
     content: admin

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import type { Caller, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
 import type { Role } from '../../domain/clients/role.ts';
 
-/** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets. */
-export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document';
+/** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */
+export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document' | 'page';
 
 /**
  * Who may call. Roles need an access token of a tenant's client; `service` one of an account without tenant;
@@ -29,14 +29,19 @@ export type CallerOf<A extends Access> = A extends { unconfirmed: true }
       ? Caller
       : undefined;
 
-/** How a request body is read. `json` also tolerates nothing but one object without repeated members. */
-export type BodyKind = 'json' | 'form' | 'json-or-form';
+/**
+ * How a request body is read. `json` also tolerates nothing but one object without repeated members. `unread` leaves it
+ * to the use case, for messages that may be encrypted; the schema then only documents.
+ */
+export type BodyKind = 'json' | 'form' | 'json-or-form' | 'unread';
 
 export type RawRequest = {
   readonly headers: IncomingHttpHeaders;
   /** Every header field as it came, since Node joins repeated ones (RFC 9449 section 4.3 wants to know). */
   readonly rawHeaders: readonly string[];
   readonly requestId: string;
+  /** The body as it came; empty for a route without one. */
+  readonly bytes: Buffer;
   /** Resolves when the peer went away. */
   readonly closed: AbortSignal;
 };

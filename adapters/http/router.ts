@@ -137,6 +137,7 @@ async function answerOnce(
     query: parse(route.query, { ...request.query }, 'query'),
     body:
       route.body &&
+      route.bodyKind !== 'unread' &&
       parse(route.body, readBody(route.bodyKind ?? 'json', request.headers['content-type'], request.body)),
     request: rawRequest(request, response),
   });
@@ -213,6 +214,7 @@ function rawRequest(request: Request, response: Response): RawRequest {
     headers,
     rawHeaders,
     requestId: String(response.getHeader('X-Request-Id')),
+    bytes: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
     get closed() {
       const controller = new AbortController();
       response.once('close', () => controller.abort());
@@ -255,7 +257,7 @@ function fail(response: Response, error: unknown, surface: Surface, log: Log): v
   response.statusCode = rendered.status;
   for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
   response.setHeader('Content-Type', rendered.contentType);
-  response.end(JSON.stringify(rendered.body));
+  response.end(typeof rendered.body === 'string' ? rendered.body : JSON.stringify(rendered.body));
 }
 
 let requestCount = 0;

@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { C_NONCE } from '../steps/holder-keys.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
@@ -13,9 +14,6 @@ type Ports = {
   readonly random: Random;
   readonly settings: ServiceSettings;
 };
-
-/** Purpose of a nonce that goes into a proof. */
-export const C_NONCE = 'c_nonce';
 
 /** The nonce endpoint (OpenID4VCI 1.0 section 7). Writes nothing. */
 export class CreateNonce {

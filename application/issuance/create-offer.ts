@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { assertMayUse } from '../../domain/clients/client.ts';
+import { authorizationServers } from '../../domain/issuance/issuance-configuration.ts';
 import {
   checkOfferRequest,
   composeOffer,
+  type OfferContext,
   type OfferRequest,
   offerLink,
 } from '../../domain/issuance/offer.ts';
@@ -18,6 +20,7 @@ import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store } from '../ports/store.ts';
 import { claimsFaults } from '../steps/collect-claims.ts';
+import type { TenantView } from '../steps/tenant-views.ts';
 
 type Ports = {
   readonly store: Store;
@@ -31,7 +34,12 @@ export type CreatedOffer = {
   readonly uri: string;
   readonly session: SessionId;
   readonly crossDeviceUri: string;
+  /** Experimental: no specification defines offers over the Digital Credentials API yet. */
+  readonly dcApi?: { readonly protocol: string; readonly data: JsonObject };
 };
+
+/** What a page passes to `navigator.credentials.create` as the protocol; browsers have not agreed on it. */
+const DC_API_PROTOCOL = 'openid4vci-v1';
 
 /** Offers credentials to a wallet: a session, a single-use code and a link (OpenID4VCI 1.0 section 4.1). */
 export class CreateOffer {
@@ -47,21 +55,20 @@ export class CreateOffer {
     const { tenantId, unconfirmedView: view } = caller;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
-    const configurations = await view.credentialConfigurations();
-    const known = view.derive('credentials/ids', () => new Set(configurations.map(({ id }) => id)));
-    checkOfferRequest(request, known, issuer);
+    const context = await this.#context(view);
+    checkOfferRequest(request, context);
     await this.#checkInlineClaims(caller, request);
 
     const now = clock.now();
     const sessionConfig = (await view.tenant()).sessionConfig;
-    const expiresAt = new Date(
-      now.getTime() + (sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds) * 1000,
-    );
+    const lifetime = sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const expiresAt = new Date(now.getTime() + Math.min(request.expiresIn ?? lifetime, lifetime) * 1000);
     const id = random.token() as SessionId;
     const publicId = random.token() as PublicId;
-    const code = random.token(256);
-    const offerUri = `${issuer}/credential-offer/${publicId}`;
-    const uri = offerLink(offerUri);
+    const code = request.flow === 'pre_authorized_code' ? random.token(256) : undefined;
+    const offered = code === undefined ? { issuerState: publicId } : { preAuthorizedCode: code };
+    const offer = composeOffer(issuer, request, offered, context.servers);
+    const uri = offerLink(`${issuer}/credential-offer/${publicId}`);
     const session: Session = {
       tenantId,
       id,
@@ -73,24 +80,47 @@ export class CreateOffer {
       updatedAt: now,
       expiresAt,
       configurationIds: request.credentialConfigurationIds,
-      useDcApi: false,
-      request: issuanceRequest(request, composeOffer(issuer, request, code), uri),
+      useDcApi: request.response_type === 'dc-api',
+      request: issuanceRequest(request, offer, uri),
       outcome: null,
       issuedMask: 0,
       claimedAt: null,
     };
-    const grant: NewGrant = {
+    const grant = code === undefined ? undefined : this.#grant(request, session, code);
+    if (!(await store.beats(tenantId).openSession(session, grant, view.head.revision))) throw new StaleView();
+    return {
+      uri,
+      session: id,
+      crossDeviceUri: uri,
+      ...(session.useDcApi && { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }),
+    };
+  }
+
+  #grant(request: OfferRequest, session: Session, code: string): NewGrant {
+    const { random, settings } = this.#ports;
+    return {
       id: random.token(),
       kind: 'pre_authorized_code',
-      sessionId: id,
-      publicId,
+      server: 'built-in',
+      authorization: null,
+      sessionId: session.id,
+      publicId: session.publicId,
       codeHash: createHash('sha256').update(code).digest('base64url'),
       txCodeHash: request.tx_code === undefined ? null : hashTxCode(settings, request.tx_code),
       credentialConfigurationIds: request.credentialConfigurationIds,
-      expiresAt,
+      expiresAt: session.expiresAt,
     };
-    if (!(await store.beats(tenantId).openSession(session, grant, view.head.revision))) throw new StaleView();
-    return { uri, session: id, crossDeviceUri: uri };
+  }
+
+  #context(view: TenantView): Promise<OfferContext> {
+    return view.derive('offers/context', async () => {
+      const issuer = issuerIdentifier(this.#ports.settings, view.tenantId);
+      const configurations = await view.credentialConfigurations();
+      const known = new Map(
+        configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
+      );
+      return { known, servers: authorizationServers(issuer, await view.issuance()), issuer };
+    });
   }
 
   /** Claims that could never be issued are refused now, where the backend sees it, and not at the wallet. */
@@ -110,12 +140,13 @@ export class CreateOffer {
 }
 
 function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: string): IssuanceRequest {
-  const { tx_code: _secret, credentialClaims = {}, ...rest } = request;
+  const { tx_code: _secret, credentialClaims = {}, notifyWebhook, ...rest } = request;
   return {
     kind: 'issuance',
     offerRequest: rest as unknown as JsonObject,
     offer,
     offerUrl,
     credentialClaims: credentialClaims as IssuanceRequest['credentialClaims'],
+    ...(notifyWebhook === undefined ? {} : { notifyWebhook }),
   };
 }

@@ -1,45 +1,56 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { readProofs, resolveConfiguration } from '../../domain/issuance/credential-request.ts';
-import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { resolveConfiguration } from '../../domain/issuance/credential-request.ts';
+import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { type Session, statusAt } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
-import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
 import type { Store, UsedValue } from '../ports/store.ts';
-import type { AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
-import { authenticateWallet, type WalletCredentials } from '../steps/authenticate-wallet.ts';
+import type { AllocatedEntries } from '../status-lists/status-allocator.ts';
+import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
 import type { ClaimsProvider } from '../steps/claims-provider.ts';
-import type { CredentialFactory } from '../steps/credential-factory.ts';
+import type { CredentialMessages } from '../steps/credential-messages.ts';
+import type { HolderKeys } from '../steps/holder-keys.ts';
+import { replayed } from '../steps/oauth-callers.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import type { WalletTokens } from '../steps/wallet-tokens.ts';
-import { C_NONCE } from './create-nonce.ts';
+import {
+  usedByWallet,
+  type WalletAuthenticator,
+  type WalletCredentials,
+} from '../steps/wallet-authenticator.ts';
 
 type Ports = {
   readonly store: Store;
   readonly tenantViews: TenantViews;
-  readonly walletTokens: WalletTokens;
-  readonly signatures: Signatures;
+  readonly walletAuthenticator: WalletAuthenticator;
+  readonly credentialMessages: CredentialMessages;
+  readonly holderKeys: HolderKeys;
   readonly claimsProvider: ClaimsProvider;
-  readonly credentialFactory: CredentialFactory;
-  readonly statusAllocator: StatusAllocator;
+  readonly batchMaker: BatchMaker;
   readonly eventBus: EventBus;
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
 };
 
-type Attempt = {
-  readonly credentials: readonly string[] | undefined;
-  readonly entries: AllocatedEntries | undefined;
+/** A request to a protected endpoint of the issuer, as it came. */
+export type WalletRequest = {
+  readonly wallet: WalletCredentials;
+  readonly contentType: string | undefined;
+  readonly body: Buffer;
+};
+
+export type WalletAnswer = {
+  readonly status: 200 | 202;
+  /** JSON, or a JWE in compact form (OpenID4VCI 1.0 section 10). */
+  readonly text: string;
+  readonly contentType: 'application/json' | 'application/jwt';
 };
 
 type Accepted = {
@@ -48,6 +59,15 @@ type Accepted = {
   readonly configuration: CredentialConfiguration;
   readonly holderKeys: readonly PublicJwk[];
   readonly used: readonly UsedValue[];
+  /** Puts an answer into the form that the request asked for. */
+  readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
+};
+
+type Issued = { readonly status: 200 | 202; readonly answer: JsonObject };
+
+type Attempt = {
+  readonly issued: Issued | undefined;
+  readonly entries: AllocatedEntries | undefined;
 };
 
 /** The credential endpoint (OpenID4VCI 1.0 section 8). */
@@ -58,175 +78,160 @@ export class IssueCredential {
     this.#ports = ports;
   }
 
-  /** @returns the credentials of one request, one per proven key, compact SD-JWTs. */
-  async execute(tenantId: TenantId, wallet: WalletCredentials, body: JsonObject): Promise<readonly string[]> {
+  /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
+  async execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
     const { store, tenantViews, clock } = this.#ports;
     const beats = store.beats(tenantId);
     const now = clock.now();
     // The view is as of the last request; what follows reads the revision, and a newer one is judged again.
     const latest = tenantViews.latest(tenantId) ?? tenantViews.ofWallet(await beats.head());
-    let accepted = await this.#accept(latest, wallet, body, now);
+    let accepted = await this.#accept(latest, request, now);
     const attempt = await this.#issueAtOnce(accepted, now);
-    if (attempt?.credentials !== undefined) return attempt.credentials;
+    if (attempt?.issued !== undefined) return answerOf(accepted, attempt.issued);
 
-    const claimed = await beats.claimCredentialRequest(accepted.token.subject as PublicId, accepted.used);
+    const { publicId, grantId } = accepted.token;
+    const claimed = await beats.claimCredentialRequest(publicId, accepted.used, grantId);
     const view = tenantViews.ofWallet(claimed?.head);
-    if (view !== accepted.view) accepted = await this.#accept(view, wallet, body, now);
+    if (view !== accepted.view) accepted = await this.#accept(view, request, now);
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
+    if (claimed?.revoked === true) throw revoked();
     const session = openSession(claimed?.session, accepted.configuration.id, now);
-    return this.#issue(accepted, session, attempt?.entries);
+    return answerOf(accepted, await this.#issue(accepted, session, attempt?.entries));
   }
 
   /**
    * When this process made the offer and the claims stand in it, the credential is made first; spending the proofs
    * and recording the issuance is then one step of the database, and nobody gets a credential that it refuses.
-   * @returns no credentials when nothing happened and the steps have to decide; they use the status entries that were
+   * @returns nothing issued when nothing happened and the steps have to decide; they use the status entries that were
    *   taken, so that none is wasted.
    */
   async #issueAtOnce(accepted: Accepted, now: Date): Promise<Attempt | undefined> {
-    const { store, claimsProvider, eventBus } = this.#ports;
-    const { view, token, configuration, used } = accepted;
+    const { store, claimsProvider, batchMaker, eventBus } = this.#ports;
+    const { view, token, configuration, holderKeys, used } = accepted;
     const beats = store.beats(view.tenantId);
-    const session = beats.recallSession(token.subject as PublicId);
+    const session = beats.recallSession(token.publicId);
     const claims = session && claimsProvider.atHand(view, session, configuration);
     if (session === undefined || claims === undefined) return undefined;
     if (!session.configurationIds.includes(configuration.id)) return undefined;
-    const entries = await this.#allocate(accepted);
-    const { credentials, batch } = await this.#make(accepted, session, claims, entries);
+    const entries = await batchMaker.allocate(view, configuration, holderKeys.length);
+    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys, entries });
     const recorded = await beats.issueAtOnce(
       {
         sessionId: session.id,
+        grantId: token.grantId,
         revision: view.head.revision,
         used,
-        batch,
+        batch: made.batch,
         ...bitsOf(session, configuration.id),
       },
       now,
     );
-    if (recorded === undefined) return { credentials: undefined, entries };
+    if (recorded === undefined) return { issued: undefined, entries };
     if (typeof recorded === 'string') throw replayed(recorded);
     if (recorded.changed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
     }
-    return { credentials, entries };
+    return { issued: handedOut(made), entries };
   }
 
-  async #accept(view: TenantView, wallet: WalletCredentials, body: JsonObject, now: Date): Promise<Accepted> {
-    const { walletTokens, signatures, settings } = this.#ports;
+  async #accept(view: TenantView, request: WalletRequest, now: Date): Promise<Accepted> {
+    const { walletAuthenticator, credentialMessages, holderKeys, settings } = this.#ports;
     const issuer = issuerIdentifier(settings, view.tenantId);
-    const issuance = await view.issuanceConfiguration();
-    const { token, dpop } = await authenticateWallet({ walletTokens, signatures }, view, wallet, {
+    const wallet = await walletAuthenticator.authenticate(view, request.wallet, {
       method: 'POST',
       url: `${issuer}/credential`,
       now,
     });
+    const message = await credentialMessages.open(view, request);
     const configurations = await view.credentialConfigurations();
-    const configuration = resolveConfiguration(body, token, (id) =>
+    const configuration = resolveConfiguration(message.body, wallet.token, (id) =>
       configurations.find((entry) => entry.id === id),
     );
-    const proofs = readProofs(body, configuration.keyBinding, issuance?.batchSize ?? 1);
-    const used: UsedValue[] =
-      dpop === undefined ? [] : [{ kind: 'dpop_jti', hash: dpop.hash, expiresAt: dpop.expiresAt }];
-    const { keys, nonces } = this.#checkProofs(proofs, issuer, token.clientId, now);
-    for (const nonce of nonces) {
-      const fresh = readChallenge(settings.nonceKeys, view.tenantId, C_NONCE, now, nonce);
-      if (fresh === undefined)
-        throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
-      used.push({ kind: 'c_nonce', ...fresh });
-    }
-    return { view, token, configuration, holderKeys: keys, used };
+    const seal = await credentialMessages.responder(view, message);
+    const proven = await holderKeys.prove(view, configuration, message.body, wallet.token.clientId, now);
+    return {
+      view,
+      token: wallet.token,
+      configuration,
+      holderKeys: proven.holderKeys,
+      used: [...usedByWallet(wallet), ...proven.used],
+      seal,
+    };
   }
 
-  /** Signatures and structure before nonces, so `invalid_nonce` always means that a new nonce would do. */
-  #checkProofs(proofs: readonly string[], audience: string, clientId: string | undefined, now: Date) {
-    const keys = new Map<string, PublicJwk>();
-    const nonces = new Set<string>();
-    for (const text of proofs) {
-      const proof = openJwtProof(text);
-      // OpenID4VCI 1.0 appendix F.4
-      if (!this.#ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
-        throw new Failure('invalid_proof', 'the signature of the proof is wrong');
-      }
-      nonces.add(acceptJwtProof(proof, { audience, clientId, now }));
-      // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
-      const name = thumbprint(proof.key);
-      if (keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
-      keys.set(name, proof.key);
-    }
-    return { keys: [...keys.values()], nonces };
-  }
-
-  async #issue(
-    accepted: Accepted,
-    session: Session,
-    taken: AllocatedEntries | undefined,
-  ): Promise<readonly string[]> {
-    const { store, claimsProvider, eventBus, clock } = this.#ports;
-    const { view, configuration } = accepted;
-    const claims = await claimsProvider.provide(view, session, configuration);
-    const entries = taken ?? (await this.#allocate(accepted));
-    const { credentials, batch } = await this.#make(accepted, session, claims, entries);
+  async #issue(accepted: Accepted, session: Session, taken: AllocatedEntries | undefined): Promise<Issued> {
+    const { store, claimsProvider, batchMaker, eventBus, clock } = this.#ports;
+    const { view, configuration, holderKeys, token } = accepted;
+    const provided = await claimsProvider.provide(view, session, configuration, token);
+    if ('intervalSeconds' in provided) return this.#defer(accepted, session, provided.intervalSeconds);
+    const entries = taken ?? (await batchMaker.allocate(view, configuration, holderKeys.length));
+    const { claims } = provided;
+    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys, entries });
     const { bit, completeMask } = bitsOf(session, configuration.id);
     const recorded = await store
       .beats(view.tenantId)
-      .recordIssuance(session.id, batch, bit, completeMask, clock.now());
+      .recordIssuance(session.id, made.batch, bit, completeMask, clock.now());
     if (recorded === undefined) throw new Failure('credential_request_denied', 'the offer is over');
     if (recorded.changed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
     }
-    return credentials;
+    return handedOut(made);
   }
 
-  /** One status entry per key; undefined for a configuration without status. */
-  async #allocate({ view, configuration, holderKeys }: Accepted): Promise<AllocatedEntries | undefined> {
-    if (!configuration.statusManagement) return undefined;
-    return this.#ports.statusAllocator.allocate(view, configuration, Math.max(1, holderKeys.length));
-  }
-
-  async #make(
-    { view, configuration, holderKeys }: Accepted,
-    session: Session,
-    claims: JsonObject,
-    entries: AllocatedEntries | undefined,
-  ) {
-    const { credentialFactory, clock, random } = this.#ports;
-    const count = Math.max(1, holderKeys.length);
-    const credentials: string[] = [];
-    for (let i = 0; i < count; i++) {
-      const idx = entries?.indices[i];
-      credentials.push(
-        await credentialFactory.make(view, configuration, claims, {
-          ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
-          ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
-        }),
-      );
-    }
-    const batch: IssuedBatch = {
-      id: random.token(),
+  /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet comes back with a transaction id. */
+  async #defer(accepted: Accepted, session: Session, intervalSeconds: number): Promise<Issued> {
+    const { store, random, clock } = this.#ports;
+    const { view, configuration, holderKeys, token } = accepted;
+    const now = clock.now();
+    const transaction: DeferredTransaction = {
+      id: random.token(256),
       sessionId: session.id,
+      publicId: session.publicId,
+      grantId: token.grantId ?? null,
       credentialConfigurationId: configuration.id,
-      count,
-      statusListId: entries?.listId ?? null,
-      firstCounter: entries?.firstCounter ?? null,
-      issuedAt: clock.now(),
+      holderKeys,
+      status: 'pending',
+      intervalSeconds,
+      credentials: null,
+      batchId: null,
+      errorMessage: null,
+      createdAt: now,
+      updatedAt: now,
+      expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),
     };
-    return { credentials, batch };
+    if (!(await store.beats(view.tenantId).openDeferred(transaction))) {
+      throw new Failure('credential_request_denied', 'the offer is over');
+    }
+    return { status: 202, answer: { transaction_id: transaction.id, interval: intervalSeconds } };
   }
 }
 
+/** OpenID4VCI 1.0 section 8.3. The batch is what the wallet reports on. */
+export function handedOut({ credentials, batch }: MadeBatch): Issued {
+  return {
+    status: 200,
+    answer: {
+      credentials: credentials.map((credential) => ({ credential })),
+      notification_id: batch.id,
+    },
+  };
+}
+
+async function answerOf({ seal }: Accepted, { status, answer }: Issued): Promise<WalletAnswer> {
+  return { status, ...(await seal(answer)) };
+}
+
 /** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
-function bitsOf({ configurationIds }: Session, configurationId: string) {
+export function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configurationId: string) {
   return {
     bit: 2 ** configurationIds.indexOf(configurationId),
     completeMask: 2 ** configurationIds.length - 1,
   };
 }
 
-function replayed(kind: UsedValue['kind']): Failure {
-  return kind === 'c_nonce'
-    ? new Failure('invalid_nonce', 'this nonce was used before')
-    : // RFC 9449 section 11.1
-      new Failure('invalid_dpop_proof', 'this proof was used before');
+/** RFC 6749 section 4.1.2: the code of this token came back. */
+export function revoked(): Failure {
+  return new Failure('invalid_token', 'the access token was revoked');
 }
 
 /** @throws Failure `credential_request_denied` for a session that is over; it may have completed, though. */

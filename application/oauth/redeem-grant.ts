@@ -1,48 +1,37 @@
 import { createHash, createHmac } from 'node:crypto';
-import {
-  authorizationDetails,
-  BEARER_LIFETIME_SECONDS,
-  BOUND_LIFETIME_SECONDS,
-  type WalletTokenClaims,
-} from '../../domain/oauth/access-token.ts';
-import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { type Grant, MAX_TX_CODE_ATTEMPTS, redeem } from '../../domain/oauth/grant.ts';
-import { narrow, type PreAuthorizedCodeRequest, readTokenRequest } from '../../domain/oauth/token-request.ts';
+import { narrow, type PreAuthorizedCodeRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
-import type { Store, UsedValue } from '../ports/store.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import {
+  bindsTokens,
+  type OAuthCaller,
+  type OAuthCallers,
+  type OAuthRequest,
+  replayed,
+} from '../steps/oauth-callers.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import type { WalletTokens } from '../steps/wallet-tokens.ts';
+import type { TokenAnswer, TokenIssuer } from '../steps/token-issuer.ts';
 
 type Ports = {
   readonly store: Store;
   readonly tenantViews: TenantViews;
-  readonly walletTokens: WalletTokens;
-  readonly signatures: Signatures;
+  readonly oauthCallers: OAuthCallers;
+  readonly tokenIssuer: TokenIssuer;
   readonly clock: Clock;
-  readonly random: Random;
   readonly settings: ServiceSettings;
 };
 
 type Redeemed = {
   readonly view: TenantView;
   readonly grant: Grant;
-  readonly proof: AcceptedDpopProof | undefined;
+  readonly caller: OAuthCaller;
 };
 
-export type TokenResponse = {
-  readonly access_token: string;
-  readonly token_type: 'DPoP' | 'Bearer';
-  readonly expires_in: number;
-  readonly authorization_details?: readonly JsonObject[];
-};
-
-/** The built-in token endpoint: a pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
+/** A pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
 export class RedeemGrant {
   readonly #ports: Ports;
 
@@ -50,18 +39,18 @@ export class RedeemGrant {
     this.#ports = ports;
   }
 
-  /** @param dpop every `DPoP` header field of the request. */
+  /** @throws Failure `invalid_grant`, `invalid_request`, and what `OAuthCallers` throws. */
   async execute(
     tenantId: TenantId,
-    form: Readonly<Record<string, string>>,
-    dpop: readonly string[],
-  ): Promise<TokenResponse> {
-    const request = readTokenRequest(form);
+    request: OAuthRequest,
+    redemption: PreAuthorizedCodeRequest,
+  ): Promise<TokenAnswer> {
     const now = this.#ports.clock.now();
-    const { view, grant, proof } =
-      (await this.#redeemAtOnce(tenantId, request, dpop, now)) ??
-      (await this.#redeemInSteps(tenantId, request, dpop, now));
-    return this.#respond(view, grant, proof, request, now);
+    const { view, grant, caller } =
+      (await this.#redeemAtOnce(tenantId, request, redemption, now)) ??
+      (await this.#redeemInSteps(tenantId, request, redemption, now));
+    const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
+    return this.#ports.tokenIssuer.respond(view, grant, caller, configurationIds, now);
   }
 
   /**
@@ -70,102 +59,56 @@ export class RedeemGrant {
    */
   async #redeemAtOnce(
     tenantId: TenantId,
-    request: PreAuthorizedCodeRequest,
-    dpop: readonly string[],
+    request: OAuthRequest,
+    { code, txCode, wanted }: PreAuthorizedCodeRequest,
     now: Date,
   ): Promise<Redeemed | undefined> {
-    const { store, tenantViews } = this.#ports;
+    const { store, tenantViews, tokenIssuer } = this.#ports;
     const known = tenantViews.latest(tenantId);
-    if (known === undefined || request.txCode !== undefined || request.wanted !== undefined) return undefined;
-    const proof = await this.#proofFor(known, dpop, now);
-    const redeemed = await store.beats(tenantId).redeemGrant(hashCode(request.code), usedBy(proof), now);
-    if (redeemed === 'replayed') throw replayed();
+    if (known === undefined || txCode !== undefined || wanted !== undefined) return undefined;
+    const caller = await this.#identify(known, request, now);
+    const redemption = await tokenIssuer.redemption(known, caller, { identifiers: false }, now);
+    const redeemed = await store.beats(tenantId).redeemGrant(hashCode(code), redemption, caller.used, now);
+    if (typeof redeemed === 'string') throw replayed(redeemed);
     if (redeemed === undefined) return undefined;
     const view = tenantViews.ofWallet(redeemed.head);
-    // The tenant may have begun to demand proofs since this process looked; then the code is lost, not the demand.
-    if (view !== known) await this.#proofFor(view, dpop, now);
-    return { view, grant: redeemed.grant, proof };
+    // The tenant may have begun to demand more since this process looked; then the code is lost, not the demand.
+    if (view !== known) await this.#identify(view, request, now);
+    return { view, grant: redeemed.grant, caller };
   }
 
   async #redeemInSteps(
     tenantId: TenantId,
-    request: PreAuthorizedCodeRequest,
-    dpop: readonly string[],
+    request: OAuthRequest,
+    { code, txCode, wanted }: PreAuthorizedCodeRequest,
     now: Date,
   ): Promise<Redeemed> {
-    const { store, tenantViews } = this.#ports;
+    const { store, tenantViews, tokenIssuer } = this.#ports;
     const beats = store.beats(tenantId);
-    const found = await beats.findGrant(hashCode(request.code));
+    const found = await beats.findGrant(hashCode(code));
     const view = tenantViews.ofWallet(found?.head);
-    const proof = await this.#proofFor(view, dpop, now);
-    const { grant, outcome } = redeem(found?.grant, this.#hashTxCode(request.txCode), now);
-    narrow(grant.credentialConfigurationIds, request.wanted);
+    const caller = await this.#identify(view, request, now);
+    if (found?.grant?.kind === 'pre_authorized_code' && found.grant.consumedAt !== null) {
+      // RFC 6749 section 4.1.2: whoever holds the tokens of a code that comes back may not be who should
+      await beats.revokeGrant(found.grant.id, now);
+    }
+    const { grant, outcome } = redeem(found?.grant, this.#hashTxCode(txCode), now);
+    const configurationIds = wanted && narrow(grant.credentialConfigurationIds, wanted);
     // The attempt is taken before the comparison counts, so that many at once get no more guesses than one by one.
     if (grant.txCodeHash !== null && !(await beats.takeAttempt(grant.id, MAX_TX_CODE_ATTEMPTS)))
       throw spent();
     if (outcome === 'wrong_tx_code') throw new Failure('invalid_grant', 'the tx_code is wrong');
-    const claimed = await beats.consumeGrant(grant.id, usedBy(proof), now);
-    if (claimed === 'replayed') throw replayed();
+    const asked = { identifiers: wanted !== undefined, configurationIds };
+    const redemption = await tokenIssuer.redemption(view, caller, asked, now);
+    const claimed = await beats.consumeGrant(grant.id, redemption, caller.used, now);
     if (claimed === 'spent') throw spent();
-    return { view, grant, proof };
+    if (claimed !== 'consumed') throw replayed(claimed);
+    return { view, grant: { ...grant, holder: redemption.holder }, caller };
   }
 
-  async #respond(
-    view: TenantView,
-    grant: Grant,
-    proof: AcceptedDpopProof | undefined,
-    request: PreAuthorizedCodeRequest,
-    now: Date,
-  ): Promise<TokenResponse> {
-    const { walletTokens, random, settings } = this.#ports;
-    const configurationIds = narrow(grant.credentialConfigurationIds, request.wanted);
-    const issuedAtSeconds = Math.floor(now.getTime() / 1000);
-    const lifetime = proof === undefined ? BEARER_LIFETIME_SECONDS : BOUND_LIFETIME_SECONDS;
-    const claims: WalletTokenClaims = {
-      issuer: issuerIdentifier(settings, view.tenantId),
-      subject: grant.publicId,
-      tokenId: random.token(),
-      issuedAtSeconds,
-      expiresAtSeconds: issuedAtSeconds + lifetime,
-      credentialConfigurationIds: configurationIds,
-      identifiers: request.wanted !== undefined,
-      ...(proof === undefined ? {} : { keyThumbprint: proof.thumbprint }),
-    };
-    return {
-      access_token: await walletTokens.issue(view, claims),
-      token_type: proof === undefined ? 'Bearer' : 'DPoP',
-      expires_in: lifetime,
-      ...(claims.identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
-    };
-  }
-
-  async #proofFor(
-    view: TenantView,
-    dpop: readonly string[],
-    now: Date,
-  ): Promise<AcceptedDpopProof | undefined> {
-    const required = (await view.issuanceConfiguration())?.dPopRequired ?? true;
-    return this.#checkProof(view.tenantId, dpop, required, now);
-  }
-
-  #checkProof(
-    tenantId: TenantId,
-    dpop: readonly string[],
-    required: boolean,
-    now: Date,
-  ): AcceptedDpopProof | undefined {
-    if (dpop.length === 0) {
-      if (required)
-        throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
-      return undefined;
-    }
-    const opened = openDpopProof(dpop);
-    // RFC 9449 section 4.3 check 7, before anything the signature covers is used
-    if (!this.#ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
-      throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
-    }
-    const url = `${issuerIdentifier(this.#ports.settings, tenantId)}/token`;
-    return acceptDpopProof(opened, { method: 'POST', url, now });
+  async #identify(view: TenantView, request: OAuthRequest, now: Date): Promise<OAuthCaller> {
+    const dpopRequired = await bindsTokens(view, 'built-in');
+    return this.#ports.oauthCallers.identify(view, 'built-in', 'token', request, now, { dpopRequired });
   }
 
   /** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
@@ -174,17 +117,8 @@ export class RedeemGrant {
   }
 }
 
-function hashCode(code: string): string {
+export function hashCode(code: string): string {
   return createHash('sha256').update(code).digest('base64url');
-}
-
-function usedBy(proof: AcceptedDpopProof | undefined): readonly UsedValue[] {
-  return proof === undefined ? [] : [{ kind: 'dpop_jti', hash: proof.hash, expiresAt: proof.expiresAt }];
-}
-
-/** RFC 9449 section 11.1 */
-function replayed(): Failure {
-  return new Failure('invalid_dpop_proof', 'this proof was used before');
 }
 
 function spent(): Failure {

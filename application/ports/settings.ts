@@ -14,6 +14,10 @@ export abstract class ServiceSettings {
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
   /** Keys for challenges of our own; the first makes, all verify. */
   abstract readonly nonceKeys: readonly KeyObject[];
+  /** Keys for refresh tokens; the first makes, all verify. */
+  abstract readonly refreshTokenKeys: readonly KeyObject[];
+  /** Key for the hashes of users of foreign authorization servers. */
+  abstract readonly subjectKey: KeyObject;
   /** Key for the hashes of transaction codes. */
   abstract readonly txCodeKey: KeyObject;
 }

@@ -1,4 +1,5 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import {
   type Delivery,
   type Session,
@@ -26,6 +27,9 @@ type Ports = {
   readonly random: Random;
 };
 
+/** Claims to issue, or how long the wallet shall wait before it asks again. */
+export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
+
 /** Gets the claims of a credential from where they are, and makes sure that they may be issued. */
 export class ClaimsProvider {
   readonly #ports: Ports;
@@ -48,11 +52,13 @@ export class ClaimsProvider {
     view: TenantView,
     session: Session,
     configuration: CredentialConfiguration,
-  ): Promise<JsonObject> {
+    _token: WalletTokenClaims,
+  ): Promise<Provided> {
     if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
     const source = claimsSource(session.request, configuration);
     if (source.type === 'webhook') {
-      return this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig);
+      const claims = await this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig);
+      return { claims };
     }
     try {
       assertIssuable(this.#ports.schemaValidator, view, configuration, source.claims);
@@ -60,7 +66,7 @@ export class ClaimsProvider {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
     }
-    return source.claims;
+    return { claims: source.claims };
   }
 
   /** One attempt: the intent is stored before the call, the outcome after it. */

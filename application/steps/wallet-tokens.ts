@@ -9,6 +9,7 @@ import {
   readAccessTokenPayload,
   type WalletTokenClaims,
 } from '../../domain/oauth/access-token.ts';
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -37,9 +38,10 @@ export class WalletTokens {
     this.#ports = ports;
   }
 
-  async issue(view: TenantView, claims: WalletTokenClaims): Promise<string> {
+  async issue(view: TenantView, claims: WalletTokenClaims, server: AuthorizationServer): Promise<string> {
     const { kms, clock } = this.#ports;
-    const chain = pickKeyChain(await view.keyChains(), 'signing', clock.now(), await signingKeyId(view));
+    const wanted = await signingKeyId(view, server);
+    const chain = pickKeyChain(await view.keyChains(), 'signing', clock.now(), wanted);
     const header = view.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
     const signingInput = `${header}.${encodeBase64url(JSON.stringify(accessTokenPayload(claims)))}`;
     const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), signingInput);
@@ -73,8 +75,9 @@ function memoKey(view: TenantView, token: string): string {
   return `${view.tenantId} ${view.head.revision} ${token}`;
 }
 
-async function signingKeyId(view: TenantView): Promise<string | undefined> {
-  return (await view.issuanceConfiguration())?.signingKeyId ?? undefined;
+async function signingKeyId(view: TenantView, server: AuthorizationServer): Promise<string | undefined> {
+  const { signingKeyId: own, chainedAs } = await view.issuance();
+  return (server === 'chained' ? chainedAs?.token.signingKeyId : undefined) ?? own ?? undefined;
 }
 
 function headerOf(key: StoredKey): string {

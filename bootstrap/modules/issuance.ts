@@ -2,6 +2,7 @@ import { ContainerModule } from 'inversify';
 import { IssuanceRoutes } from '../../adapters/http/issuance/configuration.routes.ts';
 import { IssuanceMetadataRoutes } from '../../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes.ts';
+import { AuthorizationServerRoutes } from '../../adapters/http/oauth/authorization-server.routes.ts';
 import { ChallengeRoutes } from '../../adapters/http/oauth/challenge.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
 import {
@@ -20,8 +21,14 @@ import { CreateOffer } from '../../application/issuance/create-offer.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
 import { IssueCredential } from '../../application/issuance/issue-credential.ts';
 import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
+import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
+import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
+import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
+import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
+import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
@@ -39,13 +46,21 @@ import { AggregateStatusLists } from '../../application/status-lists/aggregate-s
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
 import { StatusPublisher } from '../../application/status-lists/status-publisher.ts';
+import { AuthorizationCodes } from '../../application/steps/authorization-codes.ts';
+import { BatchMaker } from '../../application/steps/batch-maker.ts';
 import { StatusChecker } from '../../application/steps/check-status.ts';
 import { ClaimsProvider } from '../../application/steps/claims-provider.ts';
 import { ClientAuthenticator } from '../../application/steps/client-authenticator.ts';
 import { ClientKeys } from '../../application/steps/client-keys.ts';
 import { CredentialFactory } from '../../application/steps/credential-factory.ts';
+import { CredentialMessages } from '../../application/steps/credential-messages.ts';
+import { DpopProofs } from '../../application/steps/dpop-proofs.ts';
+import { HolderKeys } from '../../application/steps/holder-keys.ts';
+import { OAuthCallers } from '../../application/steps/oauth-callers.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
+import { TokenIssuer } from '../../application/steps/token-issuer.ts';
 import { TrustLists } from '../../application/steps/trust-lists.ts';
+import { WalletAuthenticator } from '../../application/steps/wallet-authenticator.ts';
 import { WalletProviderTrust } from '../../application/steps/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/steps/wallet-tokens.ts';
 import { wire } from '../wire.ts';
@@ -101,27 +116,65 @@ export const issuance = new ContainerModule((options) => {
   wire(options, CreateOffer, { ...base, schemaValidator: SchemaValidator });
   wire(options, FetchOffer, { ...wallet, eventBus: EventBus });
   wire(options, CreateNonce, { ...base, tenantViews: TenantViews });
-  wire(options, RedeemGrant, {
-    ...base,
-    tenantViews: TenantViews,
+  wire(options, DpopProofs, { signatures: Signatures, random: Random, settings: ServiceSettings });
+  wire(options, OAuthCallers, {
+    clientAuthenticator: ClientAuthenticator,
+    dpopProofs: DpopProofs,
+    settings: ServiceSettings,
+  });
+  wire(options, TokenIssuer, {
     walletTokens: WalletTokens,
-    signatures: Signatures,
+    dpopProofs: DpopProofs,
+    random: Random,
+    settings: ServiceSettings,
+  });
+  const redeem = { ...wallet, oauthCallers: OAuthCallers, tokenIssuer: TokenIssuer };
+  wire(options, RedeemGrant, { ...redeem, settings: ServiceSettings });
+  wire(options, RedeemCode, redeem);
+  wire(options, RefreshAccess, { ...redeem, settings: ServiceSettings });
+  wire(options, AnswerTokenRequest, {
+    redeemGrant: RedeemGrant,
+    redeemCode: RedeemCode,
+    refreshAccess: RefreshAccess,
+  });
+  wire(options, AuthorizationCodes, { store: Store, random: Random, settings: ServiceSettings });
+  wire(options, PushAuthorization, { ...base, tenantViews: TenantViews, oauthCallers: OAuthCallers });
+  wire(options, ShowAuthorization, { ...base, tenantViews: TenantViews });
+  wire(options, DecideAuthorization, {
+    ...wallet,
+    authorizationCodes: AuthorizationCodes,
+    settings: ServiceSettings,
+  });
+  wire(options, AuthorizationServerRoutes, {
+    pushAuthorization: PushAuthorization,
+    showAuthorization: ShowAuthorization,
+    decideAuthorization: DecideAuthorization,
+    answerTokenRequest: AnswerTokenRequest,
+  });
+
+  wire(options, WalletAuthenticator, { walletTokens: WalletTokens, dpopProofs: DpopProofs });
+  wire(options, CredentialMessages, {});
+  wire(options, HolderKeys, { signatures: Signatures, settings: ServiceSettings });
+  wire(options, BatchMaker, {
+    credentialFactory: CredentialFactory,
+    statusAllocator: StatusAllocator,
+    clock: Clock,
+    random: Random,
   });
   wire(options, IssueCredential, {
     ...base,
     tenantViews: TenantViews,
-    walletTokens: WalletTokens,
-    signatures: Signatures,
+    walletAuthenticator: WalletAuthenticator,
+    credentialMessages: CredentialMessages,
+    holderKeys: HolderKeys,
     claimsProvider: ClaimsProvider,
-    credentialFactory: CredentialFactory,
-    statusAllocator: StatusAllocator,
+    batchMaker: BatchMaker,
     eventBus: EventBus,
   });
-  wire(options, ReadIssuerMetadata, { ...wallet, settings: ServiceSettings });
+  wire(options, ReadIssuerMetadata, { ...wallet, kms: Kms, settings: ServiceSettings });
   wire(options, IssuanceMetadataRoutes, { readIssuerMetadata: ReadIssuerMetadata });
   wire(options, IssuanceWalletRoutes, {
     fetchOffer: FetchOffer,
-    redeemGrant: RedeemGrant,
     createNonce: CreateNonce,
     issueCredential: IssueCredential,
   });
@@ -129,7 +182,7 @@ export const issuance = new ContainerModule((options) => {
   const configure = { store: Store, clock: Clock };
   const configureCredentials = { ...configure, schemaValidator: SchemaValidator };
   wire(options, ReadIssuanceConfiguration, configure);
-  wire(options, WriteIssuanceConfiguration, configure);
+  wire(options, WriteIssuanceConfiguration, { ...configure, settings: ServiceSettings });
   wire(options, ListCredentialConfigurations, {});
   wire(options, ReadCredentialConfiguration, {});
   wire(options, WriteCredentialConfiguration, configureCredentials);

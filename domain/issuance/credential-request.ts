@@ -51,13 +51,9 @@ export function resolveConfiguration(
 /**
  * The proofs of a request (OpenID4VCI 1.0 section 8.2).
  * @returns one JWT per key; empty for a configuration that binds no key, whatever was sent.
- * @throws Failure `invalid_proof`, `invalid_credential_request`, `invalid_encryption_parameters`.
+ * @throws Failure `invalid_proof`, `invalid_credential_request`.
  */
 export function readProofs(body: JsonObject, keyBinding: boolean, batchSize: number): readonly string[] {
-  // OpenID4VCI 1.0 section 8.2: response encryption only inside an encrypted request
-  if (body['credential_response_encryption'] !== undefined) {
-    throw new Failure('invalid_encryption_parameters', 'this issuer offers no response encryption');
-  }
   if (!keyBinding) return [];
   const { proofs } = body;
   if (!isJsonObject(proofs)) throw new Failure('invalid_proof', 'proofs are missing');

@@ -28,49 +28,74 @@ export const OfferRequest = z
       .optional(),
     tx_code_description: z.string().max(300, 'at most 300 characters').optional(),
     authorization_server: z.string().max(2048).optional(),
-    notifyWebhook: z
-      .undefined({ error: 'notifications are not supported by this release' })
+    notifyWebhook: WebhookConfig.optional(),
+    expiresIn: z
+      .number()
+      .int()
+      .min(30)
+      .max(31_536_000)
       .optional()
-      .describe('Not in this release'),
+      .describe('seconds until the offer ends; never longer than a session of the tenant lives'),
   })
   .meta({ id: 'OfferRequest' });
 export type OfferRequest = z.infer<typeof OfferRequest>;
+
+/** What an offer request is held against. */
+export type OfferContext = {
+  /** Credential configurations by id, and whether each asks for an interaction first. */
+  readonly known: ReadonlyMap<string, { readonly interactive: boolean }>;
+  /** Issuers of the authorization servers, the preferred one first. */
+  readonly servers: readonly string[];
+  /** The built-in one, which is the credential issuer itself. */
+  readonly issuer: string;
+};
 
 /**
  * Rules that span several fields of an offer request.
  * @throws Failure `invalid_input` with the path of the fault.
  */
-export function checkOfferRequest(request: OfferRequest, known: ReadonlySet<string>, issuer: string): void {
-  if (request.response_type === 'dc-api') {
-    throw invalidInput(
-      'response_type',
-      'offers over the digital credentials API are not supported by this release',
-    );
-  }
-  if (request.flow === 'authorization_code') {
-    if (request.tx_code !== undefined || request.tx_code_description !== undefined) {
-      throw invalidInput('tx_code', 'a transaction code belongs to the pre-authorized code flow');
-    }
-    throw invalidInput('flow', 'the authorization code flow is not supported by this release');
-  }
-  if (request.tx_code === undefined && request.tx_code_description !== undefined) {
-    throw invalidInput('tx_code_description', 'there is no tx_code to describe');
-  }
+export function checkOfferRequest(request: OfferRequest, context: OfferContext): void {
+  checkTxCode(request);
+  checkConfigurations(request, context);
   const ids = request.credentialConfigurationIds;
-  ids.forEach((id, index) => {
-    if (!known.has(id))
-      throw invalidInput(`credentialConfigurationIds.${index}`, 'there is no such credential configuration');
-    if (ids.indexOf(id) !== index)
-      throw invalidInput(`credentialConfigurationIds.${index}`, 'this id stands twice');
-  });
   for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
     if (!ids.includes(id))
       throw invalidInput(`credentialClaims.${id}`, 'the offer has no such credential configuration');
     if (source.type === 'inline') assertFreeClaims(source.claims, `credentialClaims.${id}.claims`);
   }
-  if (request.authorization_server !== undefined && request.authorization_server !== issuer) {
-    throw invalidInput('authorization_server', `the only authorization server is ${issuer}`);
+  const { authorization_server: server, flow } = request;
+  if (server === undefined) return;
+  if (!context.servers.includes(server)) {
+    throw invalidInput('authorization_server', `name one of ${context.servers.join(', ')}`);
   }
+  if (flow === 'pre_authorized_code' && server !== context.issuer) {
+    throw invalidInput('authorization_server', `pre-authorized codes are redeemed at ${context.issuer}`);
+  }
+}
+
+function checkTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void {
+  if (flow === 'authorization_code' && (tx_code !== undefined || tx_code_description !== undefined)) {
+    throw invalidInput('tx_code', 'a transaction code belongs to the pre-authorized code flow');
+  }
+  if (tx_code === undefined && tx_code_description !== undefined) {
+    throw invalidInput('tx_code_description', 'there is no tx_code to describe');
+  }
+}
+
+function checkConfigurations(
+  { credentialConfigurationIds: ids, flow }: OfferRequest,
+  { known }: OfferContext,
+): void {
+  ids.forEach((id, index) => {
+    const path = `credentialConfigurationIds.${index}`;
+    const configuration = known.get(id);
+    if (configuration === undefined) throw invalidInput(path, 'there is no such credential configuration');
+    if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
+    // Its actions come before the issuance, and a pre-authorized code leaves no room for them.
+    if (configuration.interactive && flow === 'pre_authorized_code') {
+      throw invalidInput('flow', `${id} has iaeActions, so it is issued by authorization_code only`);
+    }
+  });
 }
 
 /** @throws Failure `invalid_input` when claims about the subject would override a claim of the protocol. */
@@ -82,19 +107,37 @@ export function assertFreeClaims(claims: JsonObject, path: string): void {
   }
 }
 
-/** The credential offer as the wallet fetches it (OpenID4VCI 1.0 section 4.1.1). */
-export function composeOffer(issuer: string, request: OfferRequest, code: string): JsonObject {
+/** What leads from an offer to an access token: a code, or the name of the session. */
+export type OfferGrant = { readonly preAuthorizedCode: string } | { readonly issuerState: string };
+
+/**
+ * The credential offer as the wallet fetches it (OpenID4VCI 1.0 section 4.1.1).
+ * @param servers issuers of the authorization servers; which one is meant is said only where there are several.
+ */
+export function composeOffer(
+  issuer: string,
+  request: OfferRequest,
+  grant: OfferGrant,
+  servers: readonly string[],
+): JsonObject {
+  const isPreAuthorized = 'preAuthorizedCode' in grant;
+  const wanted = request.authorization_server ?? (isPreAuthorized ? issuer : undefined);
+  const server = servers.length > 1 && wanted !== undefined ? { authorization_server: wanted } : {};
+  const grants: JsonObject = isPreAuthorized
+    ? {
+        [PRE_AUTHORIZED_CODE_GRANT]: {
+          'pre-authorized_code': grant.preAuthorizedCode,
+          ...(request.tx_code === undefined
+            ? {}
+            : { tx_code: describeTxCode(request.tx_code, request.tx_code_description) }),
+          ...server,
+        },
+      }
+    : { authorization_code: { issuer_state: grant.issuerState, ...server } };
   return {
     credential_issuer: issuer,
     credential_configuration_ids: request.credentialConfigurationIds,
-    grants: {
-      [PRE_AUTHORIZED_CODE_GRANT]: {
-        'pre-authorized_code': code,
-        ...(request.tx_code === undefined
-          ? {}
-          : { tx_code: describeTxCode(request.tx_code, request.tx_code_description) }),
-      },
-    },
+    grants,
   };
 }
 

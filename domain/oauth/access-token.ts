@@ -1,4 +1,6 @@
+import type { PublicId } from '../shared/ids.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
+import { serverOf } from './servers.ts';
 
 /** Media type of a wallet's access token (RFC 9068 section 2.1). */
 export const ACCESS_TOKEN_TYPE = 'at+jwt';
@@ -8,9 +10,17 @@ export const BEARER_LIFETIME_SECONDS = 300;
 export const BOUND_LIFETIME_SECONDS = 1800;
 
 export type WalletTokenClaims = {
+  /** The authorization server: the built-in or the chained one. */
   readonly issuer: string;
-  /** The session's public id: what the token is a right to. */
+  /** The credential issuer. */
+  readonly audience: string;
+  /** The user at the provider where it logged in; otherwise the session's public id. */
   readonly subject: string;
+  /** Names the session that the token is a right to. */
+  readonly publicId: PublicId;
+  /** What is revoked when the code or a refresh token comes back; absent for a foreign token. */
+  readonly grantId?: string;
+  readonly scope?: string;
   /** Absent for an anonymous wallet. */
   readonly clientId?: string;
   readonly tokenId: string;
@@ -27,9 +37,12 @@ export type WalletTokenClaims = {
 export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
   return {
     iss: claims.issuer,
-    aud: claims.issuer,
+    aud: claims.audience,
     sub: claims.subject,
     jti: claims.tokenId,
+    issuer_state: claims.publicId,
+    ...(claims.grantId === undefined ? {} : { grant_id: claims.grantId }),
+    ...(claims.scope === undefined ? {} : { scope: claims.scope }),
     iat: claims.issuedAtSeconds,
     exp: claims.expiresAtSeconds,
     ...(claims.clientId === undefined ? {} : { client_id: claims.clientId }),
@@ -49,7 +62,10 @@ export function authorizationDetails(configurationIds: readonly string[]): reado
   }));
 }
 
-/** @returns undefined unless the payload is one of ours for this issuer and has not expired. */
+/**
+ * @param issuer the credential issuer.
+ * @returns undefined unless the payload is one of a server of ours for this issuer and has not expired.
+ */
 export function readAccessTokenPayload(
   payload: JsonObject,
   issuer: string,
@@ -63,11 +79,15 @@ export function readAccessTokenPayload(
     iat,
     exp,
     client_id,
+    issuer_state,
+    grant_id,
+    scope,
     credential_configuration_ids,
     authorization_details,
     cnf,
   } = payload;
-  if (iss !== issuer || aud !== issuer) return undefined;
+  if (typeof iss !== 'string' || serverOf(iss, issuer) === undefined || aud !== issuer) return undefined;
+  if (typeof issuer_state !== 'string' || typeof grant_id !== 'string') return undefined;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof iat !== 'number') return undefined;
   if (typeof exp !== 'number' || exp * 1000 <= now.getTime()) return undefined;
   const identifiers = Array.isArray(authorization_details);
@@ -80,13 +100,17 @@ export function readAccessTokenPayload(
   const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
   if (cnf !== undefined && typeof jkt !== 'string') return undefined;
   return {
-    issuer,
+    issuer: iss,
+    audience: issuer,
     subject: sub,
+    publicId: issuer_state as PublicId,
+    grantId: grant_id,
     tokenId: jti,
     issuedAtSeconds: iat,
     expiresAtSeconds: exp,
     credentialConfigurationIds: ids,
     identifiers,
+    ...(typeof scope === 'string' ? { scope } : {}),
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
   };

@@ -1,31 +1,76 @@
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, parseJson } from '../shared/json.ts';
+import type { AuthorizationServer } from './grant.ts';
 
 export const PRE_AUTHORIZED_CODE_GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
+export const AUTHORIZATION_CODE_GRANT = 'authorization_code';
+export const REFRESH_TOKEN_GRANT = 'refresh_token';
 
-export type PreAuthorizedCodeRequest = {
-  readonly code: string;
-  readonly txCode: string | undefined;
+type Wanted = {
   /** Configuration ids that the wallet narrowed its request to; undefined when it sent no details. */
   readonly wanted: readonly string[] | undefined;
 };
+
+export type PreAuthorizedCodeRequest = Wanted & {
+  readonly grantType: typeof PRE_AUTHORIZED_CODE_GRANT;
+  readonly code: string;
+  readonly txCode: string | undefined;
+};
+
+export type AuthorizationCodeRequest = Wanted & {
+  readonly grantType: typeof AUTHORIZATION_CODE_GRANT;
+  readonly code: string;
+  readonly redirectUri: string | undefined;
+  readonly codeVerifier: string | undefined;
+};
+
+export type RefreshRequest = Wanted & {
+  readonly grantType: typeof REFRESH_TOKEN_GRANT;
+  readonly refreshToken: string;
+  readonly scope: string | undefined;
+};
+
+export type TokenRequest = PreAuthorizedCodeRequest | AuthorizationCodeRequest | RefreshRequest;
 
 /**
  * Reads a token request (OpenID4VCI 1.0 section 6.1). Unknown parameters are ignored.
  * @throws Failure `invalid_request`, `unsupported_grant_type`, `invalid_authorization_details`.
  */
-export function readTokenRequest(form: Readonly<Record<string, string>>): PreAuthorizedCodeRequest {
+export function readTokenRequest(
+  form: Readonly<Record<string, string>>,
+  server: AuthorizationServer,
+): TokenRequest {
   const grantType = form['grant_type'];
   if (grantType === undefined) throw new Failure('invalid_request', 'grant_type is missing');
-  if (grantType !== PRE_AUTHORIZED_CODE_GRANT) {
-    // OpenID4VCI 1.0 section 6.1: a transaction code belongs to this grant only.
-    if (form['tx_code'] !== undefined)
-      throw new Failure('invalid_request', 'tx_code does not belong to this grant');
-    throw new Failure('unsupported_grant_type', 'this server supports the pre-authorized code grant');
+  // OpenID4VCI 1.0 section 6.1: a transaction code belongs to its own grant only.
+  if (grantType !== PRE_AUTHORIZED_CODE_GRANT && form['tx_code'] !== undefined) {
+    throw new Failure('invalid_request', 'tx_code does not belong to this grant');
   }
-  const code = form['pre-authorized_code'];
-  if (code === undefined) throw new Failure('invalid_request', 'pre-authorized_code is missing');
-  return { code, txCode: form['tx_code'], wanted: readDetails(form['authorization_details']) };
+  const wanted = readDetails(form['authorization_details']);
+  switch (grantType) {
+    case AUTHORIZATION_CODE_GRANT:
+      return {
+        grantType,
+        code: required(form, 'code'),
+        redirectUri: form['redirect_uri'],
+        codeVerifier: form['code_verifier'],
+        wanted,
+      };
+    case REFRESH_TOKEN_GRANT:
+      return { grantType, refreshToken: required(form, 'refresh_token'), scope: form['scope'], wanted };
+    case PRE_AUTHORIZED_CODE_GRANT:
+      // Users of the chained server have logged in; it knows no other grant.
+      if (server === 'built-in') {
+        return { grantType, code: required(form, 'pre-authorized_code'), txCode: form['tx_code'], wanted };
+      }
+  }
+  throw new Failure('unsupported_grant_type', 'this server does not support the grant type');
+}
+
+function required(form: Readonly<Record<string, string>>, name: string): string {
+  const value = form[name];
+  if (value === undefined) throw new Failure('invalid_request', `${name} is missing`);
+  return value;
 }
 
 /** RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1. */

@@ -64,7 +64,7 @@ describe('issuing through HTTP', () => {
     const issued = await wallet.request(accessToken, 'pid');
     expect(issued.status, issued.text).to.equal(200);
     expect(issued.headers.get('cache-control')).to.equal('no-store');
-    expect(Object.keys(issued.body)).to.deep.equal(['credentials']);
+    expect(Object.keys(issued.body)).to.deep.equal(['credentials', 'notification_id']);
     const [{ credential }] = issued.body.credentials;
     const [jwt, ...disclosures] = credential.split('~');
     const header = JSON.parse(Buffer.from(jwt.split('.')[0], 'base64url').toString());
@@ -647,6 +647,8 @@ describe('issuing through HTTP', () => {
         'credential_issuer',
         'credential_endpoint',
         'nonce_endpoint',
+        'deferred_credential_endpoint',
+        'notification_endpoint',
         'batch_credential_issuance',
         'display',
         'credential_configurations_supported',

@@ -24,7 +24,7 @@ function told(answer: Answer, asked: Ids | Artefacts): object {
   let text = answer.text;
   const ids = Object.values<string>(asked).toSorted((one, two) => two.length - one.length);
   for (const id of ids) text = text.replaceAll(id, 'ID');
-  text = text.replace(/"requestId":"[^"]*"/, '');
+  text = text.replace(/"requestId":"[^"]*"|Reference: [^<]*/, '');
   const headers = Object.fromEntries(answer.headers);
   for (const name of ['date', 'x-request-id', 'content-length']) delete headers[name];
   return { status: answer.status, headers, text };
@@ -136,6 +136,7 @@ describe('The things of one tenant', () => {
       nonce: random(32),
       offerId: random(16),
       requestId: random(16),
+      requestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
       accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
       listId: random(16),
       vctId: 'nowhere',

@@ -20,6 +20,8 @@ export type Artefacts = {
   readonly nonce: string;
   readonly offerId: string;
   readonly requestId: string;
+  /** Pushed by this wallet and not decided on. */
+  readonly requestUri: string;
   readonly accessToken: string;
   readonly listId: string;
   readonly vctId: string;
@@ -47,6 +49,7 @@ export const credentialBody = (id: string, keyChainId: string) => ({
   vct: { name: `Type of ${id}` },
   claims: { given_name: 'Ada', family_name: 'Lovelace' },
   disclosureFrame: { _sd: ['given_name', 'family_name'] },
+  schema: { title: `Claims of ${id}`, type: 'object' },
   keyBinding: true,
   statusManagement: true,
 });
@@ -102,6 +105,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await refuse(wallet, refused.uri);
   const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   const unused = await offer();
+  const coded = await post('/issuer/offer', { ...offerBody(ids.credential), flow: 'authorization_code' });
   return {
     service,
     token,
@@ -112,6 +116,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       nonce: await wallet.nonce(),
       offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
       requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
+      requestUri: await wallet.push(coded.uri, ids.credential),
       accessToken,
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,

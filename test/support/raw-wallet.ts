@@ -52,6 +52,18 @@ export function keyProof(key: HolderKey, audience: string, nonce: string, bend: 
   );
 }
 
+export const CLIENT_ID = 'https://wallet.example';
+export const CODE_VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
+/** What a wallet asks for, without saying for which credential. */
+export const AUTHORIZATION_REQUEST = {
+  response_type: 'code',
+  client_id: CLIENT_ID,
+  redirect_uri: 'https://wallet.example/cb?keep=this',
+  code_challenge: '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos',
+  code_challenge_method: 'S256',
+  state: 'state of the wallet',
+};
+
 export const PRE_AUTHORIZED = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
 
 /** A wallet that does every step by hand, so that each can be done wrong. */
@@ -89,6 +101,74 @@ export class RawWallet {
     const answer = await this.redeem(await this.code(uri), form);
     if (answer.status !== 200) throw new Error(`token: ${answer.status} ${answer.text}`);
     return answer.body.access_token as string;
+  }
+
+  /** Pushes an authorization request for the offer behind a link; anything can be replaced or, by '', left out. */
+  async push(uri: string, scope: string, form: Record<string, string> = {}): Promise<string> {
+    const { grants } = (await this.offer(uri)) as {
+      grants: { authorization_code: { issuer_state: string } };
+    };
+    const { issuer_state } = grants.authorization_code;
+    const answer = await this.par({ issuer_state, scope, ...form });
+    if (answer.status !== 201) throw new Error(`par: ${answer.status} ${answer.text}`);
+    return answer.body.request_uri as string;
+  }
+
+  par(form: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Answer> {
+    const all = { ...AUTHORIZATION_REQUEST, ...form };
+    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    return this.service.call('POST', `/${this.tenant}/par`, { form: Object.fromEntries(sent), headers });
+  }
+
+  /** Opens the page and presses a button. @returns where the browser is sent. */
+  async decide(requestUri: string, decision = 'approve'): Promise<Answer> {
+    const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: requestUri });
+    const page = await this.service.call('GET', `/${this.tenant}/authorize?${query}`);
+    const [, token = ''] = /name="decision_token" value="([^"]+)"/.exec(page.text) ?? [];
+    return this.service.call('POST', `/${this.tenant}/authorize`, {
+      form: { client_id: CLIENT_ID, request_uri: requestUri, decision, decision_token: token },
+    });
+  }
+
+  /** The whole way from a pushed request to a code. */
+  async authorize(requestUri: string): Promise<string> {
+    const answer = await this.decide(requestUri);
+    const location = answer.headers.get('location');
+    const code = location === null ? null : new URL(location).searchParams.get('code');
+    if (code === null)
+      throw new Error(`authorize: ${answer.status} ${location} ${answer.text.slice(0, 500)}`);
+    return code;
+  }
+
+  redeemCode(
+    code: string,
+    form: Record<string, string> = {},
+    headers?: Record<string, string>,
+  ): Promise<Answer> {
+    const all: Record<string, string> = {
+      grant_type: 'authorization_code',
+      code,
+      client_id: CLIENT_ID,
+      redirect_uri: AUTHORIZATION_REQUEST.redirect_uri,
+      code_verifier: CODE_VERIFIER,
+      ...form,
+    };
+    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    return this.service.call('POST', `/${this.tenant}/token`, {
+      form: Object.fromEntries(sent),
+      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+    });
+  }
+
+  refresh(
+    refreshToken: string,
+    form: Record<string, string> = {},
+    headers?: Record<string, string>,
+  ): Promise<Answer> {
+    return this.service.call('POST', `/${this.tenant}/token`, {
+      form: { grant_type: 'refresh_token', refresh_token: refreshToken, ...form },
+      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+    });
   }
 
   async nonce(): Promise<string> {

@@ -1,6 +1,14 @@
 import type { Route } from '../../adapters/http/route.ts';
 import type { Artefacts } from './populated.ts';
-import { dpopProof, keyProof, newKey, PRE_AUTHORIZED, type RawWallet } from './raw-wallet.ts';
+import {
+  AUTHORIZATION_REQUEST,
+  CLIENT_ID,
+  dpopProof,
+  keyProof,
+  newKey,
+  PRE_AUTHORIZED,
+  type RawWallet,
+} from './raw-wallet.ts';
 import { nameOf } from './requests.ts';
 import type { CallOptions } from './test-service.ts';
 
@@ -29,6 +37,21 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     },
   }),
   'POST /:tenant/nonce': document('/:tenant/nonce'),
+  'POST /:tenant/par': ({ tenant, issuer }, { offerId }) => ({
+    path: `/${tenant}/par`,
+    form: {
+      ...AUTHORIZATION_REQUEST,
+      issuer_state: offerId,
+      resource: issuer,
+    },
+  }),
+  'GET /:tenant/authorize': ({ tenant }, { requestUri }) => ({
+    path: `/${tenant}/authorize?client_id=${encodeURIComponent(CLIENT_ID)}&request_uri=${encodeURIComponent(requestUri)}`,
+  }),
+  'POST /:tenant/authorize': ({ tenant }, { requestUri }) => ({
+    path: `/${tenant}/authorize`,
+    form: { client_id: CLIENT_ID, request_uri: requestUri, decision: 'approve', decision_token: 'none' },
+  }),
   'POST /:tenant/challenge': document('/:tenant/challenge'),
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,
@@ -47,6 +70,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   ),
   'GET /:tenant/.well-known/jwks.json': document('/:tenant/.well-known/jwks.json'),
   'GET /:tenant/vct/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/vct/${vctId}` }),
+  'GET /:tenant/schema/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/schema/${vctId}` }),
   'GET /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({
     path: `/${tenant}/request/${requestId}`,
   }),

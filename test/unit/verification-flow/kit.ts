@@ -65,6 +65,8 @@ class FakeSettings extends ServiceSettings {
   override readonly statusDefaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
   override readonly rootClient = { clientId: 'root', secret: 'root' };
   override readonly nonceKeys = [];
+  override readonly refreshTokenKeys = [];
+  override readonly subjectKey = createSecretKey(Buffer.alloc(32));
   override readonly txCodeKey = createSecretKey(Buffer.alloc(32));
 }
 export class FakeRemote extends Remote {

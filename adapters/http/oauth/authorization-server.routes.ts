@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import type { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
+import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
+import type { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { consentPage } from '../pages/consent-page.ts';
+import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
+
+type UseCases = {
+  readonly pushAuthorization: PushAuthorization;
+  readonly showAuthorization: ShowAuthorization;
+  readonly decideAuthorization: DecideAuthorization;
+  readonly answerTokenRequest: AnswerTokenRequest;
+};
+
+const Tenant = z.object({ tenant: z.string().max(63) });
+const tag = 'Wallet: issuance';
+export const Form = z.record(z.string(), z.string());
+const Document = z.record(z.string(), z.unknown());
+
+export const PushedRequestView = z.object({ request_uri: z.string(), expires_in: z.number() });
+export const TokenView = z.object({
+  access_token: z.string(),
+  token_type: z.enum(['DPoP', 'Bearer']),
+  expires_in: z.number(),
+  refresh_token: z.string().optional(),
+  scope: z.string().optional(),
+  authorization_details: z.array(Document).optional(),
+});
+
+/** RFC 9126 section 2.2 */
+export const PUSHED_HEADERS = { 'Cache-Control': 'no-cache, no-store' };
+
+/** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
+export const BrowserQuery = z.object({
+  client_id: z.string().max(2048).optional(),
+  request_uri: z.string().max(512).optional(),
+});
+
+/** The tenant's built-in authorization server. */
+export class AuthorizationServerRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    const { pushAuthorization, answerTokenRequest } = useCases;
+    this.routes = [
+      route({
+        method: 'post',
+        path: '/:tenant/token',
+        summary: 'Get an access token (OpenID4VCI 1.0 section 6)',
+        description: 'For a pre-authorized code, an authorization code or a refresh token.',
+        tag,
+        surface: 'oauth',
+        access: 'public',
+        params: Tenant,
+        body: Form,
+        bodyKind: 'form',
+        responses: { 200: TokenView },
+        async handle({ params, body, request }) {
+          const answer = await answerTokenRequest.execute(
+            params.tenant as TenantId,
+            'built-in',
+            oauthRequest(body, request),
+          );
+          return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
+        },
+      }),
+      route({
+        method: 'post',
+        path: '/:tenant/par',
+        summary: 'Push an authorization request (RFC 9126)',
+        tag,
+        surface: 'oauth',
+        access: 'public',
+        params: Tenant,
+        body: Form,
+        bodyKind: 'form',
+        responses: { 201: PushedRequestView },
+        async handle({ params, body, request }) {
+          const pushed = await pushAuthorization.execute(
+            params.tenant as TenantId,
+            'built-in',
+            oauthRequest(body, request),
+          );
+          return reply(201, pushed, PUSHED_HEADERS);
+        },
+      }),
+      ...pageRoutes(useCases),
+    ];
+  }
+}
+
+function pageRoutes({ showAuthorization, decideAuthorization }: UseCases): Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/:tenant/authorize',
+      summary: 'Ask the user whether the wallet shall have the credentials (RFC 6749 section 4.1.1)',
+      tag,
+      surface: 'page',
+      access: 'public',
+      params: Tenant,
+      query: BrowserQuery,
+      responses: { 200: 'A page with a form to approve or deny' },
+      async handle({ params, query }) {
+        const consent = await showAuthorization.execute(params.tenant as TenantId, {
+          clientId: query.client_id,
+          requestUri: query.request_uri,
+        });
+        return { status: 200, text: consentPage(consent), contentType: PAGE_TYPE, headers: PAGE_HEADERS };
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/authorize',
+      summary: "Take the user's decision",
+      tag,
+      surface: 'page',
+      access: 'public',
+      params: Tenant,
+      body: Form,
+      bodyKind: 'form',
+      responses: { 303: 'Back to the wallet, with a code or an error' },
+      async handle({ params, body }) {
+        const location = await decideAuthorization.execute(params.tenant as TenantId, {
+          clientId: body['client_id'],
+          requestUri: body['request_uri'],
+          decision: body['decision'],
+          decisionToken: body['decision_token'],
+        });
+        // FAPI 2.0 section 5.3.2.2: 303, so that the browser sends no form to the wallet
+        return { status: 303, empty: true, headers: { Location: location } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,45 @@
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import {
+  AUTHORIZATION_CODE_GRANT,
+  REFRESH_TOKEN_GRANT,
+  readTokenRequest,
+} from '../../domain/oauth/token-request.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { OAuthRequest } from '../steps/oauth-callers.ts';
+import type { TokenAnswer } from '../steps/token-issuer.ts';
+import type { RedeemCode } from './redeem-code.ts';
+import type { RedeemGrant } from './redeem-grant.ts';
+import type { RefreshAccess } from './refresh-access.ts';
+
+type Ports = {
+  readonly redeemGrant: RedeemGrant;
+  readonly redeemCode: RedeemCode;
+  readonly refreshAccess: RefreshAccess;
+};
+
+/** The token endpoint of the built-in and of the chained authorization server, grant by grant. */
+export class AnswerTokenRequest {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw. */
+  async execute(
+    tenantId: TenantId,
+    server: AuthorizationServer,
+    request: OAuthRequest,
+  ): Promise<TokenAnswer> {
+    const { redeemGrant, redeemCode, refreshAccess } = this.#ports;
+    const wanted = readTokenRequest(request.form, server);
+    switch (wanted.grantType) {
+      case AUTHORIZATION_CODE_GRANT:
+        return redeemCode.execute(tenantId, server, request, wanted);
+      case REFRESH_TOKEN_GRANT:
+        return refreshAccess.execute(tenantId, server, request, wanted);
+      default:
+        return redeemGrant.execute(tenantId, request, wanted);
+    }
+  }
+}

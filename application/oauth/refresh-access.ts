@@ -1,0 +1,142 @@
+import { scopeOf } from '../../domain/issuance/metadata.ts';
+import type { AuthorizationServer, Grant, Redeemer } from '../../domain/oauth/grant.ts';
+import { readRefreshToken, refreshStep } from '../../domain/oauth/refresh-token.ts';
+import { narrow, type RefreshRequest } from '../../domain/oauth/token-request.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import {
+  assertServed,
+  bindsTokens,
+  type OAuthCaller,
+  type OAuthCallers,
+  type OAuthRequest,
+  replayed,
+} from '../steps/oauth-callers.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TokenAnswer, TokenIssuer } from '../steps/token-issuer.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly oauthCallers: OAuthCallers;
+  readonly tokenIssuer: TokenIssuer;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+const refused = (message: string) => new Failure('invalid_grant', message);
+
+/** A refresh token for the next access token (RFC 6749 section 6, HAIP 1.0 section 4.4). */
+export class RefreshAccess {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_grant`, `invalid_scope`, and what `OAuthCallers` throws. */
+  async execute(
+    tenantId: TenantId,
+    server: AuthorizationServer,
+    request: OAuthRequest,
+    refresh: RefreshRequest,
+  ): Promise<TokenAnswer> {
+    const { store, tenantViews, oauthCallers, tokenIssuer, clock, settings } = this.#ports;
+    const now = clock.now();
+    const beats = store.beats(tenantId);
+    const token = readRefreshToken(settings.refreshTokenKeys, tenantId, refresh.refreshToken);
+    const found = token && (await beats.findGrantById(token.grantId));
+    const view = tenantViews.ofWallet(found?.head ?? (await beats.head()));
+    await assertServed(view, server);
+    const dpopRequired = await bindsTokens(view, server);
+    const caller = await oauthCallers.identify(view, server, 'token', request, now, { dpopRequired });
+
+    const { grant, holder } = live(found?.grant, server, now);
+    if (token === undefined) throw refused('the refresh token is unknown');
+    assertSameHolder(holder, caller);
+    const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
+    const configurationIds = await withinScope(view, narrow(granted, refresh.wanted), refresh.scope);
+    const generation = await this.#use(tenantId, grant, token.generation, caller, now);
+    return tokenIssuer.respond(view, { ...grant, generation }, caller, configurationIds, now);
+  }
+
+  /** @returns the generation that the grant has come to. */
+  async #use(
+    tenantId: TenantId,
+    grant: Grant,
+    generation: number,
+    caller: OAuthCaller,
+    now: Date,
+  ): Promise<number> {
+    const beats = this.#ports.store.beats(tenantId);
+    const step = refreshStep(generation, grant.generation);
+    if (step === 'stolen') {
+      await beats.revokeGrant(grant.id, now);
+      throw refused('the refresh token was used before');
+    }
+    if (step === 'advance') {
+      const answer = await beats.refreshGrant(grant.id, generation, caller.used, now);
+      if (answer === 'refreshed') return generation + 1;
+      if (answer !== 'stale') throw replayed(answer);
+      // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
+      const current = (await beats.findGrantById(grant.id))?.grant;
+      if (current?.revokedAt !== null || current.generation !== generation + 1) {
+        throw refused('the refresh token was used before');
+      }
+      return this.#use(tenantId, current, generation, caller, now);
+    }
+    // The wallet did not get the answer; it gets the same token again.
+    if (caller.used.length > 0 && !(await beats.remember(caller.used))) throw replayed('dpop_jti');
+    return grant.generation;
+  }
+}
+
+/** @throws Failure `invalid_grant` unless the grant brings tokens of this server. */
+function live(
+  grant: Grant | undefined,
+  server: AuthorizationServer,
+  now: Date,
+): { grant: Grant; holder: Redeemer } {
+  const holder = grant?.holder ?? null;
+  if (grant === undefined || holder === null || grant.server !== server || grant.revokedAt !== null) {
+    throw refused('the refresh token is unknown or revoked');
+  }
+  if (grant.expiresAt <= now) throw refused('the refresh token has expired');
+  return { grant, holder };
+}
+
+function assertSameHolder(holder: Redeemer, { client, proof }: OAuthCaller): void {
+  if (holder.clientId !== client.clientId) throw refused('the refresh token belongs to another client');
+  // Attestation-based client authentication (draft 10) section 9.3
+  if (holder.instance !== client.instance) {
+    throw refused('the refresh token belongs to another installation of the wallet');
+  }
+  // RFC 9449 section 5: a wallet that proves who it is may change its key, any other may not
+  if (holder.authenticated !== true && holder.keyThumbprint !== proof?.thumbprint) {
+    throw refused('the refresh token is bound to another key');
+  }
+}
+
+/** @throws Failure `invalid_scope` when the wallet asks for more than it was granted (RFC 6749 section 6). */
+async function withinScope(
+  view: TenantView,
+  granted: readonly string[],
+  scope: string | undefined,
+): Promise<readonly string[]> {
+  if (scope === undefined) return granted;
+  const scopes = new Map(
+    (await view.credentialConfigurations()).map((configuration) => [
+      configuration.id,
+      scopeOf(configuration),
+    ]),
+  );
+  const wanted = scope.split(' ').filter((value) => value !== '');
+  const names = new Set(granted.map((id) => scopes.get(id)));
+  if (wanted.length === 0 || !wanted.every((value) => names.has(value))) {
+    throw new Failure('invalid_scope', 'the refresh token does not cover this scope');
+  }
+  return granted.filter((id) => wanted.includes(scopes.get(id) ?? ''));
+}

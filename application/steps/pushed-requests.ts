@@ -1,0 +1,54 @@
+import {
+  type Authorization,
+  handleOfRequestUri,
+  isCurrent,
+  REQUEST_URI_LIFETIME_SECONDS,
+} from '../../domain/oauth/authorization.ts';
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { readHandle } from '../../domain/oauth/handle.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Store } from '../ports/store.ts';
+import { assertServed } from './oauth-callers.ts';
+import type { TenantView, TenantViews } from './tenant-views.ts';
+
+/** What a browser brings to an authorization endpoint. */
+export type BrowserRequest = {
+  readonly clientId: string | undefined;
+  readonly requestUri: string | undefined;
+};
+
+const unknown = () => new Failure('invalid_request', 'the request_uri is unknown, expired or used');
+
+/**
+ * Finds the pushed request that a browser comes with. Whatever is wrong ends on a page: where the browser could be
+ * sent is not known to be safe before the request is found (RFC 9126 section 4).
+ * @param options `opening`: only as long as `expires_in` said (RFC 9126 section 2.2), for the first look at it.
+ * @throws Failure `invalid_request`.
+ */
+export async function findPushedRequest(
+  ports: { readonly store: Store; readonly tenantViews: TenantViews },
+  tenantId: TenantId,
+  server: AuthorizationServer,
+  { clientId, requestUri }: BrowserRequest,
+  now: Date,
+  options: { readonly opening: boolean },
+): Promise<{ view: TenantView; authorization: Authorization }> {
+  const { store, tenantViews } = ports;
+  const beats = store.beats(tenantId);
+  if (requestUri === undefined) {
+    tenantViews.ofWallet(await beats.head());
+    throw new Failure('invalid_request', 'push the authorization request first (RFC 9126)');
+  }
+  const handle = handleOfRequestUri(requestUri);
+  const id = readHandle(handle)?.id;
+  const found = await beats.findAuthorization(id ?? '');
+  const view = tenantViews.ofWallet(found?.head);
+  await assertServed(view, server);
+  const authorization = found?.authorization;
+  if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
+  const age = (now.getTime() - authorization.createdAt.getTime()) / 1000;
+  if (options.opening && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
+  if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
+  return { view, authorization };
+}
