@@ -3,6 +3,7 @@ import { createHash, createPublicKey, X509Certificate as NodeCertificate, type w
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
+  ExtendedKeyUsageExtension,
   type Extension,
   type JsonNameParams,
   KeyUsageFlags,
@@ -124,6 +125,9 @@ function extensions(request: CertificateRequest, issuer: X509Certificate | undef
     new SubjectKeyIdentifierExtension(own),
     new AuthorityKeyIdentifierExtension(issuer === undefined ? own : issuerKeyIdentifier(issuer)),
     ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+    ...(request.extendedKeyUsages === undefined
+      ? []
+      : [new ExtendedKeyUsageExtension([...request.extendedKeyUsages], true)]),
   ];
 }
 

@@ -1,6 +1,5 @@
-import { commonNames, leafValidity } from '../../domain/keys/certificate-profile.ts';
+import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
-import { signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
@@ -8,6 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { certifyLeaf } from '../steps/create-key-chain.ts';
 import type { CertificateCreation } from './key-chain-input.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';
@@ -45,7 +45,7 @@ export class CreateCertificate {
     const { crt } = wanted;
     const active =
       crt === undefined
-        ? await this.#certify(caller, holder, wanted.subjectName)
+        ? await this.#certify(caller, holder, wanted)
         : { key: holder.active.key, ...readCertificates(crt, holder.active.key.publicJwk, clock.now()) };
     const now = clock.now();
     const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
@@ -68,23 +68,24 @@ export class CreateCertificate {
     return { chain, all: [...all, chain] };
   }
 
-  async #certify(caller: TenantCaller, holder: KeyChain, subjectName?: string): Promise<KeyLeaf> {
+  async #certify(
+    caller: TenantCaller,
+    holder: KeyChain,
+    { subjectName, certUsageTypes: usages }: CertificateCreation,
+  ): Promise<KeyLeaf> {
     const { certificateAuthority, clock, settings } = this.#ports;
     const { root, certValidityDays } = holder;
     const { key } = holder.active;
     if (root === undefined)
       throw invalidInput('crt', 'this key has no internal authority; give its certificates');
-    const validity = leafValidity(clock.now(), certValidityDays, root.notAfter);
-    const certificate = await certificateAuthority.issue(
-      {
-        kind: 'leaf',
-        subject: { commonName: commonNames(subjectName ?? (await caller.view.tenant()).name).leaf },
-        publicJwk: key.publicJwk,
-        dnsNames: [new URL(settings.publicUrl).hostname],
-        ...validity,
-      },
-      { key: signingKey(caller.tenantId, root.key), certificate: root.certificate },
-    );
-    return { key, certificates: [certificate], notAfter: validity.notAfter };
+    return certifyLeaf(certificateAuthority, {
+      tenantId: caller.tenantId,
+      usages,
+      subjectName: subjectName ?? (await caller.view.tenant()).name,
+      dnsName: new URL(settings.publicUrl).hostname,
+      key,
+      root,
+      ...leafValidity(clock.now(), certValidityDays, root.notAfter),
+    });
   }
 }

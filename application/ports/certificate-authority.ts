@@ -15,6 +15,8 @@ export type CertificateRequest = {
   /** Subject alternative names. */
   readonly dnsNames?: readonly string[];
   readonly uris?: readonly string[];
+  /** Dotted object identifiers: the certificate is good for these purposes alone (RFC 5280 section 4.2.1.12). */
+  readonly extendedKeyUsages?: readonly string[];
 };
 
 /** Makes X.509 certificates, signed by a key that lives in the KMS. */

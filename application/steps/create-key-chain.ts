@@ -1,11 +1,13 @@
+import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import {
   caValidity,
   commonNames,
   DEFAULT_CERT_VALIDITY_DAYS,
   leafValidity,
+  type Validity,
 } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
-import { signingKey } from '../../domain/keys/signing-key.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -88,18 +90,42 @@ async function makeLeaf(
   now: Date,
   days: number,
 ): Promise<KeyLeaf> {
-  const { tenantId, algorithm = 'ES256', provider, subjectName, dnsName } = wanted;
+  const { tenantId, algorithm = 'ES256', provider } = wanted;
   const key = await ports.kms.generate(tenantId, algorithm, provider);
-  const validity = leafValidity(now, days, root.notAfter);
-  const certificate = await ports.certificateAuthority.issue(
-    {
-      kind: 'leaf',
-      subject: { commonName: commonNames(subjectName).leaf },
-      publicJwk: key.publicJwk,
-      dnsNames: [dnsName],
-      ...validity,
-    },
-    { key: signingKey(tenantId, root.key), certificate: root.certificate },
-  );
-  return { key, certificates: [certificate], notAfter: validity.notAfter };
+  return certifyLeaf(ports.certificateAuthority, {
+    ...wanted,
+    key,
+    root,
+    ...leafValidity(now, days, root.notAfter),
+  });
+}
+
+export type LeafToCertify = Pick<NewKeyChain, 'tenantId' | 'usages' | 'subjectName' | 'dnsName'> &
+  Validity & { readonly key: StoredKey; readonly root: KeyRoot };
+
+/**
+ * A leaf of the internal CA. A key that signs credentials gets a second certificate for mdocs: wallets and readers
+ * of driving licences want one that is good for nothing else, so it cannot serve SD-JWT VCs and tokens, too.
+ */
+export async function certifyLeaf(authority: CertificateAuthority, leaf: LeafToCertify): Promise<KeyLeaf> {
+  const { tenantId, usages, subjectName, dnsName, notBefore, notAfter, key, root } = leaf;
+  const issue = (extendedKeyUsages?: readonly string[]) =>
+    authority.issue(
+      {
+        kind: 'leaf',
+        subject: { commonName: commonNames(subjectName).leaf },
+        publicJwk: key.publicJwk,
+        dnsNames: [dnsName],
+        notBefore,
+        notAfter,
+        ...(extendedKeyUsages !== undefined && { extendedKeyUsages }),
+      },
+      { key: signingKey(tenantId, root.key), certificate: root.certificate },
+    );
+  return {
+    key,
+    certificates: [await issue()],
+    ...(usages.includes('signing') && { documentSigner: [await issue([MDL_DOCUMENT_SIGNER])] }),
+    notAfter,
+  };
 }

@@ -46,8 +46,12 @@ function cut(text: string, max: number): string {
   return [...text].slice(0, max).join('');
 }
 
-/** X.509 times count whole seconds. */
+/**
+ * Begins with the day, because the times of credentials are rounded down to it, and an mdoc is signed within the
+ * validity of its certificate (ISO/IEC 18013-5 section 9.3.1). X.509 times count whole seconds.
+ */
 function validity(now: Date, days: number): Validity {
-  const start = Math.floor((now.getTime() - BACKDATED_MS) / 1000) * 1000;
-  return { notBefore: new Date(start), notAfter: new Date(start + days * DAY_MS) };
+  const backdated = now.getTime() - BACKDATED_MS;
+  const end = Math.floor(backdated / 1000) * 1000 + days * DAY_MS;
+  return { notBefore: new Date(Math.floor(backdated / DAY_MS) * DAY_MS), notAfter: new Date(end) };
 }

@@ -18,6 +18,11 @@ export type KeyLeaf = {
   readonly key: StoredKey;
   /** DER in standard base64, leaf first, each certified by the next, without the root. */
   readonly certificates: readonly string[];
+  /**
+   * The same for a document signer, which ISO/IEC 18013-5 section B.1.4 wants certified for mdocs and nothing else.
+   * Absent for a key that signs no credentials, and when the certificates came from outside.
+   */
+  readonly documentSigner?: readonly string[];
   /** End of the leaf certificate's validity. */
   readonly notAfter: Date;
 };
@@ -46,9 +51,14 @@ export type KeyChain = {
  * The `x5c` of what the chain signs (RFC 7515 section 4.1.6): leaf and intermediates. HAIP 1.0 section 6.1.1 keeps
  * the trust anchor out of it.
  */
-export function signingChain(chain: KeyChain): readonly string[] {
-  const anchor = chain.root?.certificate;
-  return chain.active.certificates.filter((certificate) => certificate !== anchor);
+export function signingChain({ root, active }: KeyChain): readonly string[] {
+  return active.certificates.filter((certificate) => certificate !== root?.certificate);
+}
+
+/** The `x5chain` of mdocs (ISO/IEC 18013-5 section 9.1.2.4), without the anchor as well. */
+export function documentSignerChain({ root, active }: KeyChain): readonly string[] {
+  const certificates = active.documentSigner ?? active.certificates;
+  return certificates.filter((certificate) => certificate !== root?.certificate);
 }
 
 /**

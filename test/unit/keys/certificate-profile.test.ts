@@ -5,9 +5,11 @@ import { Failure } from '../../../domain/shared/failure.ts';
 const NOW = new Date('2026-06-01T12:00:00.789Z');
 
 describe('the certificate profile', () => {
-  it('makes a CA valid for ten years, beginning five minutes ago on a whole second', () => {
+  it('makes a CA valid for ten years, beginning with the day of five minutes ago', () => {
     const { notBefore, notAfter } = caValidity(NOW);
-    expect(notBefore.toISOString()).to.equal('2026-06-01T11:55:00.000Z');
+    expect(notBefore.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
+    const afterMidnight = caValidity(new Date('2026-06-01T00:04:00Z')).notBefore;
+    expect(afterMidnight.toISOString()).to.equal('2026-05-31T00:00:00.000Z');
     expect(notAfter.toISOString()).to.equal('2036-06-01T11:55:00.000Z');
   });
 

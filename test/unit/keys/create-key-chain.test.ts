@@ -7,7 +7,12 @@ import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
-import { signingChain } from '../../../domain/keys/key-chain.ts';
+import {
+  checkDocumentSigner,
+  MDL_DOCUMENT_SIGNER,
+  readDocumentSigner,
+} from '../../../domain/formats/mdoc/document-signer.ts';
+import { documentSignerChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 
@@ -61,6 +66,17 @@ describe('createKeyChain', () => {
       expect(chain.active.key.handle.keyId).to.not.equal(chain.root?.key.handle.keyId);
     });
   }
+
+  it('certifies a key that signs credentials as a document signer of mdocs, too, in a certificate of its own', async () => {
+    const chain = await createKeyChain(ports, wanted);
+    const [plain = '', signer = ''] = [signingChain(chain)[0], documentSignerChain(chain)[0]];
+    expect(read(signer).checkIssued(read(chain.root?.certificate))).to.equal(true);
+    expect(read(signer).publicKey.equals(read(plain).publicKey)).to.equal(true);
+    expect(() => checkDocumentSigner(readDocumentSigner(signer), MDL_DOCUMENT_SIGNER)).to.not.throw();
+    expect(readDocumentSigner(plain).usages).to.equal(undefined);
+    const access = await createKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
+    expect(access.active).to.not.have.property('documentSigner');
+  });
 
   it('fills in what was not said', async () => {
     const chain = await createKeyChain(ports, wanted);

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { type KeyChain, type KeyUsage, pickKeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import {
+  documentSignerChain,
+  type KeyChain,
+  type KeyUsage,
+  pickKeyChain,
+  signingChain,
+} from '../../../domain/keys/key-chain.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
@@ -53,6 +59,18 @@ describe('signingChain', () => {
     const { root, ...imported } = aKeyChain();
     expect(root).to.not.equal(undefined);
     expect(signingChain(imported)).to.deep.equal(['LEAF']);
+  });
+});
+
+describe('documentSignerChain', () => {
+  it('is that of mdocs where there is one, without the root', () => {
+    const active = { ...aKeyChain().active, documentSigner: ['SIGNER', 'ROOT'] };
+    expect(documentSignerChain(aKeyChain({ active }))).to.deep.equal(['SIGNER']);
+    expect(signingChain(aKeyChain({ active }))).to.deep.equal(['LEAF']);
+  });
+
+  it('is the chain of everything else where there is none', () => {
+    expect(documentSignerChain(aKeyChain())).to.deep.equal(['LEAF']);
   });
 });
 
