@@ -1,10 +1,15 @@
+import { keepClientSecret } from '../../domain/issuance/chained-as.ts';
 import {
   defaultIssuance,
   type IssuanceConfiguration,
   type IssuanceConfigurationBody,
+  isPreferenceKnown,
+  withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { requireKeyChain } from '../steps/require-key-chain.ts';
 
@@ -20,7 +25,7 @@ export class ReadIssuanceConfiguration {
 
   async execute({ tenantId, view }: TenantCaller): Promise<IssuanceConfiguration> {
     const known = await view.issuanceConfiguration();
-    if (known !== undefined) return known;
+    if (known !== undefined) return withDefaults(known);
     const now = this.#ports.clock.now();
     return this.#ports.store.forTenant(tenantId, async ({ tenant, issuanceConfiguration }) => {
       const existing = await issuanceConfiguration.find('default');
@@ -40,22 +45,35 @@ export class ReadIssuanceConfiguration {
 
 /** Replaces the tenant's issuance configuration. */
 export class WriteIssuanceConfiguration {
-  readonly #ports: Ports;
+  readonly #ports: Ports & { readonly settings: ServiceSettings };
 
-  constructor(ports: Ports) {
+  constructor(ports: Ports & { readonly settings: ServiceSettings }) {
     this.#ports = ports;
   }
 
-  /** @throws Failure `invalid_input` when `signingKeyId` names no usable key chain. */
+  /**
+   * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
+   *   tenant's, or the placeholder of a secret that nobody stored.
+   */
   async execute({ tenantId }: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
-    const now = this.#ports.clock.now();
-    return this.#ports.store.forTenant(
+    const { store, clock, settings } = this.#ports;
+    const now = clock.now();
+    if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
+      const message = 'name one of authServers, the chained server when it is enabled, or built-in';
+      throw invalidInput('preferredAuthServer', message);
+    }
+    return store.forTenant(
       tenantId,
       async ({ issuanceConfiguration, keyChains }) => {
-        requireKeyChain(await keyChains.list(), 'signing', body.signingKeyId, 'signingKeyId', now);
+        const chains = await keyChains.list();
+        requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
+        const chainedKey = body.chainedAs?.token.signingKeyId;
+        requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
         const before = await issuanceConfiguration.find('default');
+        const chainedAs = keepClientSecret(body.chainedAs, before?.chainedAs);
         const configuration: IssuanceConfiguration = {
           ...body,
+          ...(chainedAs === undefined ? {} : { chainedAs }),
           id: 'default',
           createdAt: before?.createdAt ?? now,
           updatedAt: now,

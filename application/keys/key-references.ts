@@ -21,7 +21,9 @@ async function referencesTo(repositories: TenantRepositories, id: string): Promi
     if (anchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id)) found.push({ place });
   }
   const issuance = await issuanceConfiguration.find('default');
-  if (issuance?.signingKeyId === id) found.push({ place: 'issuance configuration', usage: 'signing' });
+  if ([issuance?.signingKeyId, issuance?.chainedAs?.token.signingKeyId].includes(id)) {
+    found.push({ place: 'issuance configuration', usage: 'signing' });
+  }
   for (const list of await statusLists.list()) {
     if (list.keyChainId === id) found.push({ place: `status list ${list.id}`, usage: 'statusList' });
   }

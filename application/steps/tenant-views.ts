@@ -5,6 +5,7 @@ import {
   defaultIssuance,
   type IssuanceConfiguration,
   type IssuanceConfigurationBody,
+  withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -54,7 +55,7 @@ export class TenantView {
   issuance(): Promise<IssuanceConfigurationBody> {
     return this.derive('issuance/effective', async () => {
       const known = await this.issuanceConfiguration();
-      return known ?? defaultIssuance((await this.tenant()).name);
+      return known === undefined ? defaultIssuance((await this.tenant()).name) : withDefaults(known);
     });
   }
 

@@ -1,58 +1,24 @@
 import { z } from 'zod';
-import type { JsonObject } from '../shared/json.ts';
+import { readCertificate } from '../formats/der/certificate.ts';
+import { readPemCertificates } from '../formats/der/pem.ts';
+import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
+import { WalletClient } from './wallet-client.ts';
+import { WebAddress } from './web-address.ts';
 
-const Address = z
-  .string()
-  .max(2048)
-  .refine((text) => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    return url !== undefined && ['https:', 'http:'].includes(url.protocol) && url.username === '';
-  }, 'an http or https address without credentials');
+export { ChainedAsConfig, WalletClient };
+
 const KeyChainId = z.string().min(1).max(128);
 const Seconds = z.number().int();
 /** `off`: not offered. `optional`: the wallet decides. `required`: refused without. */
 const Use = z.enum(['off', 'optional', 'required']);
 /** PEM; a CA certificate, or a signer's own certificate as a pin. */
-const Certificate = z.string().min(1).max(20_000);
+const Certificate = z.string().min(1).max(20_000).refine(isCertificate, 'one certificate as PEM');
 
-/** A wallet that authenticates with a key of its own (RFC 7523 section 2.2) in place of an attestation. */
-const WalletClient = z
-  .strictObject({
-    client_id: z.string().min(1).max(500),
-    jwks: z
-      .object({ keys: z.array(z.record(z.string(), z.json())).min(1).max(20) })
-      .transform((value) => value as unknown as { keys: JsonObject[] })
-      .optional(),
-    jwks_uri: Address.optional(),
-    redirect_uris: z.array(z.string().min(1).max(2048)).min(1).max(50).optional(),
-  })
-  .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), {
-    message: 'give either jwks or jwks_uri',
-  })
-  .meta({ id: 'WalletClient' });
-export type WalletClient = z.infer<typeof WalletClient>;
-
-/** An authorization server of ours that has users log in at another one. */
-export const ChainedAsConfig = z
-  .strictObject({
-    enabled: z.boolean().default(true),
-    upstream: z.strictObject({
-      issuer: Address,
-      clientId: z.string().min(1).max(500),
-      clientSecret: z.string().min(1).max(4096).optional(),
-      scopes: z.array(z.string().min(1).max(200)).min(1).max(50).default(['openid', 'profile']),
-    }),
-    token: z
-      .strictObject({
-        lifetimeSeconds: Seconds.min(60).max(86_400).default(3600),
-        signingKeyId: KeyChainId.nullable().optional(),
-      })
-      .default({ lifetimeSeconds: 3600 }),
-    requireDPoP: z.boolean().default(true),
-  })
-  .meta({ id: 'ChainedAsConfig' });
-export type ChainedAsConfig = z.infer<typeof ChainedAsConfig>;
+function isCertificate(pem: string): boolean {
+  const [der] = readPemCertificates(pem, 1) ?? [];
+  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
+}
 
 export const IssuanceConfigurationBody = z
   .object({
@@ -62,7 +28,7 @@ export const IssuanceConfigurationBody = z
     dPopRequired: z.boolean().default(true),
     dPopNonce: Use.default('optional').describe('server nonces in DPoP proofs (RFC 9449 section 8)'),
     walletAttestationRequired: z.boolean().default(false),
-    walletProviderTrustLists: z.array(Address).max(20).default([]),
+    walletProviderTrustLists: z.array(WebAddress).max(20).default([]),
     walletProviderTrustListCertificates: z
       .array(Certificate)
       .max(20)
@@ -74,7 +40,7 @@ export const IssuanceConfigurationBody = z
       .strictObject({ walletInitiated: z.boolean().default(false) })
       .nullable()
       .optional(),
-    authServers: z.array(Address).max(20).default([]),
+    authServers: z.array(WebAddress).max(20).default([]),
     chainedAs: ChainedAsConfig.nullable().optional(),
     preferredAuthServer: z.string().min(1).max(2048).nullable().optional(),
     refreshTokenSeconds: Seconds.min(0)
@@ -116,4 +82,33 @@ export type IssuanceConfiguration = IssuanceConfigurationBody & {
 /** For a tenant that configured nothing. */
 export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {
   return IssuanceConfigurationBody.parse({ display: [{ name: tenantName, locale: 'en' }] });
+}
+
+/** A stored configuration with the defaults of members that came later than it. */
+export function withDefaults(stored: IssuanceConfiguration): IssuanceConfiguration {
+  return { ...IssuanceConfigurationBody.parse({ display: stored.display }), ...stored };
+}
+
+/** What `preferredAuthServer` calls the server that is part of the issuer. */
+const BUILT_IN = 'built-in';
+
+type Servers = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'preferredAuthServer'>;
+
+/**
+ * Issuers of the authorization servers that wallets may use, the preferred one first.
+ * @param issuer Credential Issuer Identifier, which is the built-in server's issuer, too.
+ */
+export function authorizationServers(issuer: string, issuance: Servers): readonly string[] {
+  const { authServers, chainedAs, preferredAuthServer } = issuance;
+  const chained = chainedAs?.enabled === true ? [`${issuer}/chained-as`] : [];
+  const all = [...new Set([...authServers, ...chained, issuer])];
+  const preferred = preferredAuthServer === BUILT_IN ? issuer : preferredAuthServer;
+  return all.sort((one, other) => Number(other === preferred) - Number(one === preferred));
+}
+
+/** Whether the preferred server, if any is named, is one of the tenant's. */
+export function isPreferenceKnown(issuer: string, issuance: Servers): boolean {
+  const { preferredAuthServer: preferred } = issuance;
+  if (preferred === null || preferred === undefined || preferred === BUILT_IN) return true;
+  return authorizationServers(issuer, issuance).includes(preferred);
 }

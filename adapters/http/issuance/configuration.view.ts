@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hideClientSecret } from '../../../domain/issuance/chained-as.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
@@ -18,9 +19,10 @@ export const IssuanceConfigurationView = z
   .meta({ id: 'IssuanceConfiguration' });
 
 export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
-  const { id: _id, createdAt, updatedAt, ...body } = configuration;
+  const { id: _id, createdAt, updatedAt, chainedAs, ...body } = configuration;
   return {
     ...body,
+    ...(chainedAs === undefined ? {} : { chainedAs: hideClientSecret(chainedAs) }),
     tenant: { id: tenantId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),

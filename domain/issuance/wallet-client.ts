@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { JsonObject } from '../shared/json.ts';
+import { algorithmOf, readPublicJwk } from '../shared/jwk.ts';
+import { WebAddress } from './web-address.ts';
+
+/** A public key that signatures can be checked with, for the algorithm that it names, if any. */
+function isVerificationKey(jwk: unknown): boolean {
+  const key = readPublicJwk(jwk);
+  const { alg, use } = jwk as Record<string, unknown>;
+  if (key === undefined || (use !== undefined && use !== 'sig')) return false;
+  const algorithm = algorithmOf(key);
+  return alg === undefined || alg === algorithm || (alg === 'Ed25519' && algorithm === 'EdDSA');
+}
+
+const VerificationKey = z
+  .record(z.string(), z.json())
+  .refine(isVerificationKey, 'a public key for ES256, ES384, ES512 or EdDSA, without private members');
+
+/** A wallet that authenticates with a key of its own (RFC 7523 section 2.2) in place of an attestation. */
+export const WalletClient = z
+  .strictObject({
+    client_id: z.string().min(1).max(500),
+    jwks: z
+      .object({ keys: z.array(VerificationKey).min(1).max(20) })
+      .transform((value) => value as unknown as { keys: JsonObject[] })
+      .optional(),
+    jwks_uri: WebAddress.optional(),
+    redirect_uris: z.array(z.string().min(1).max(2048)).min(1).max(50).optional(),
+  })
+  .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), {
+    message: 'give either jwks or jwks_uri',
+  })
+  .meta({ id: 'WalletClient' });
+export type WalletClient = z.infer<typeof WalletClient>;
