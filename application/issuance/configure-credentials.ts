@@ -1,16 +1,15 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
-import { readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
-import { assertFreeClaims } from '../../domain/issuance/offer.ts';
+import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store, TenantRepositories } from '../ports/store.ts';
 import { requireKeyChain } from '../steps/require-key-chain.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock; readonly schemaValidator: SchemaValidator };
@@ -111,25 +110,60 @@ async function store(
   const now = clock.now();
   return store.forTenant(
     tenantId,
-    async ({ credentialConfigurations, keyChains }) => {
+    async (repositories) => {
+      const { credentialConfigurations, keyChains } = repositories;
       const before = await credentialConfigurations.find(id);
       const body = next(before);
       requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
-      if (body.disclosureFrame !== null && body.disclosureFrame !== undefined) {
-        readDisclosureFrame(body.disclosureFrame);
-      }
-      if (body.claims !== null && body.claims !== undefined) assertFreeClaims(body.claims, 'claims');
       if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+      await requirePresentations(repositories, body);
       const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
+      const notificationWebhook = keepSecrets(
+        body.notificationWebhook,
+        before?.notificationWebhook,
+        'notificationWebhook',
+      );
       const configuration: CredentialConfiguration = {
         ...body,
         ...(claimsWebhook === undefined ? {} : { claimsWebhook }),
+        ...(notificationWebhook === undefined ? {} : { notificationWebhook }),
         createdAt: before?.createdAt ?? now,
         updatedAt: now,
       };
+      assertScopeOfOneType(configuration, await credentialConfigurations.list());
       await credentialConfigurations.put(configuration);
       return configuration;
     },
     { alone: true },
   );
+}
+
+/** What the user has to present before the issuance must be something that can be asked for. */
+async function requirePresentations(
+  { presentationConfigurations }: TenantRepositories,
+  { iaeActions }: CredentialConfigurationBody,
+): Promise<void> {
+  for (const [index, action] of (iaeActions ?? []).entries()) {
+    if (action.type !== 'openid4vp_presentation') continue;
+    if ((await presentationConfigurations.find(action.presentationConfigId)) !== undefined) continue;
+    const path = `iaeActions.${index}.presentationConfigId`;
+    throw invalidInput(path, 'there is no such presentation configuration');
+  }
+}
+
+/** HAIP 1.0 section 4.3: a scope means one type of credential, in however many configurations. */
+function assertScopeOfOneType(
+  configuration: CredentialConfiguration,
+  others: readonly CredentialConfiguration[],
+): void {
+  // The addresses of hosted types differ by what follows the issuer, so it need not be known here.
+  const type = typeOf(configuration, '');
+  const clash = others.find(
+    (other) =>
+      other.id !== configuration.id &&
+      scopeOf(other) === scopeOf(configuration) &&
+      typeOf(other, '') !== type,
+  );
+  if (clash === undefined) return;
+  throw invalidInput('config.scope', `${clash.id} has this scope, but is another type of credential`);
 }

@@ -1,11 +1,19 @@
-import { authorizationServerMetadata, issuerMetadata, typeMetadata } from '../../domain/issuance/metadata.ts';
-import { pickKeyChain } from '../../domain/keys/key-chain.ts';
+import {
+  authorizationServerMetadata,
+  chainedAsMetadata,
+} from '../../domain/issuance/authorization-server-metadata.ts';
+import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
+import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { hostedType } from '../steps/hosted-type.ts';
+import { signedMetadata } from '../steps/signed-metadata.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 import { publicKeys } from '../steps/wallet-tokens.ts';
 
@@ -13,10 +21,18 @@ type Ports = {
   readonly store: Store;
   readonly tenantViews: TenantViews;
   readonly clock: Clock;
+  readonly kms: Kms;
   readonly settings: ServiceSettings;
 };
 
-export type MetadataKind = 'issuer' | 'authorization-server' | 'jwks';
+export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
+
+export type IssuerDocument = {
+  readonly text: string;
+  readonly signed: boolean;
+  /** The one language of its displays; absent when they are in all of theirs. */
+  readonly language?: string;
+};
 
 /** Public documents of a tenant's issuer; built once per change of the configuration. */
 export class ReadIssuerMetadata {
@@ -26,20 +42,59 @@ export class ReadIssuerMetadata {
     this.#ports = ports;
   }
 
-  /** @returns JSON text. @throws Failure `not_found` for an unknown or suspended tenant. */
+  /**
+   * @returns JSON text.
+   * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
+   */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
     const view = await this.#view(tenantId);
-    return view.derive(`metadata/${kind}`, () => this.#build(view, kind));
+    return view.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(view, kind)));
+  }
+
+  /**
+   * Credential issuer metadata (OpenID4VCI 1.0 section 12.2.2).
+   * @param wanted `signed` is granted while there is a key for it; `languages` are ranges, best first.
+   * @throws Failure `not_found` for an unknown or suspended tenant.
+   */
+  async issuer(
+    tenantId: TenantId,
+    wanted: { readonly signed: boolean; readonly languages: readonly string[] },
+  ): Promise<IssuerDocument> {
+    const view = await this.#view(tenantId);
+    const whole = await view.derive('metadata/issuer', () => this.#issuerMetadata(view));
+    const locales = view.derive('metadata/locales', () => localesOf(whole));
+    const language = pickLocale(locales, wanted.languages);
+    const variant = language ?? '*';
+    const metadata = view.derive(`metadata/issuer/${variant}`, () => {
+      const document = language === undefined ? whole : narrowTo(whole, language);
+      return { document, text: JSON.stringify(document) };
+    });
+    const jwt = wanted.signed
+      ? await signedMetadata(this.#ports, view, variant, metadata.document)
+      : undefined;
+    return {
+      text: jwt ?? metadata.text,
+      signed: jwt !== undefined,
+      ...(language !== undefined && { language }),
+    };
   }
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
   async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
     const view = await this.#view(tenantId);
     const configuration = await view.credentialConfiguration(configurationId);
-    if (configuration === undefined || typeof configuration.vct === 'string') {
-      throw new Failure('not_found', 'unknown credential type');
-    }
-    return JSON.stringify(typeMetadata(configuration, issuerIdentifier(this.#ports.settings, tenantId)));
+    const issuer = issuerIdentifier(this.#ports.settings, tenantId);
+    const hosted = configuration && hostedType(view, configuration, issuer);
+    if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
+    return hosted.text;
+  }
+
+  /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
+  async schema(tenantId: TenantId, configurationId: string): Promise<string> {
+    const view = await this.#view(tenantId);
+    const { schema } = (await view.credentialConfiguration(configurationId)) ?? {};
+    if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
+    return JSON.stringify(schema);
   }
 
   async #view(tenantId: TenantId): Promise<TenantView> {
@@ -47,33 +102,45 @@ export class ReadIssuerMetadata {
     return tenantViews.ofWallet(await store.beats(tenantId).head());
   }
 
-  async #build(view: TenantView, kind: MetadataKind): Promise<string> {
-    const issuer = issuerIdentifier(this.#ports.settings, view.tenantId);
-    const chains = await view.keyChains();
-    if (kind === 'jwks') {
-      const keys = publicKeys(chains).map(({ publicJwk }) => ({
-        ...publicJwk,
-        kid: thumbprint(publicJwk),
-        use: 'sig',
-        alg: algorithmOf(publicJwk),
-      }));
-      return JSON.stringify({ keys });
+  async #build(view: TenantView, kind: MetadataKind): Promise<JsonObject> {
+    if (kind === 'jwks') return keySet(view);
+    const issuance = await view.issuance();
+    const parts = {
+      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      issuance,
+      configurations: await view.credentialConfigurations(),
+    };
+    if (kind === 'chained-as') {
+      if (issuance.chainedAs?.enabled !== true)
+        throw new Failure('not_found', 'unknown authorization server');
+      return chainedAsMetadata(parts);
     }
-    const configurations = await view.credentialConfigurations();
-    if (kind === 'authorization-server') {
-      const aggregation = (await view.tenant()).statusListConfig?.enableAggregation ?? true;
-      return JSON.stringify(authorizationServerMetadata(issuer, configurations, aggregation));
-    }
-    const issuance = await view.issuanceConfiguration();
-    const display = issuance?.display ?? [{ name: (await view.tenant()).name, locale: 'en' }];
-    const now = this.#ports.clock.now();
-    const metadata = issuerMetadata(
-      issuer,
-      { display, batchSize: issuance?.batchSize ?? 1 },
-      configurations,
-      ({ keyChainId }) =>
-        pickKeyChain(chains, 'signing', now, keyChainId ?? undefined).active.key.handle.algorithm,
-    );
-    return JSON.stringify(metadata);
+    const aggregation = (await view.tenant()).statusListConfig?.enableAggregation ?? true;
+    return authorizationServerMetadata({ ...parts, aggregation });
   }
+
+  async #issuerMetadata(view: TenantView): Promise<JsonObject> {
+    const chains = await view.keyChains();
+    return issuerMetadata({
+      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      issuance: await view.issuance(),
+      configurations: await view.credentialConfigurations(),
+      signingAlgorithm: ({ keyChainId }) =>
+        chains.find(({ id, usages }) =>
+          keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
+        )?.active.key.handle.algorithm,
+      encryptionKeys: [],
+    });
+  }
+}
+
+/** Keys that sign access tokens (RFC 7517). */
+async function keySet(view: TenantView): Promise<JsonObject> {
+  const keys = publicKeys(await view.keyChains()).map(({ publicJwk }) => ({
+    ...publicJwk,
+    kid: thumbprint(publicJwk),
+    use: 'sig',
+    alg: algorithmOf(publicJwk),
+  }));
+  return { keys } as unknown as JsonObject;
 }

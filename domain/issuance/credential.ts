@@ -21,18 +21,55 @@ export function credentialTimes(
   return { iat, exp: Math.ceil((seconds + lifeTimeSeconds) / unit) * unit };
 }
 
+/** The lifetime of an mdoc for which none was configured, since its end is mandatory (ISO/IEC 18013-5 section 9.1.2.4). */
+const MDOC_LIFETIME_SECONDS = 90 * DAY;
+
+/**
+ * Times of an mdoc, rounded likewise and within the validity of the certificate that vouches for it (ISO/IEC 18013-5
+ * section 9.3.1). Where the certificate sets a bound the bound is the same for all copies, so they still look alike.
+ * @param signer validity of the certificate; `now` lies within.
+ */
+export function mdocValidity(
+  now: Date,
+  lifeTimeSeconds: number | null | undefined,
+  signer: { readonly notBefore: Date; readonly notAfter: Date },
+): { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date } {
+  const { iat, exp = iat } = credentialTimes(now, lifeTimeSeconds ?? MDOC_LIFETIME_SECONDS);
+  const signed = iat * 1000 >= signer.notBefore.getTime() ? new Date(iat * 1000) : firstTime(signer, now);
+  const validUntil = exp * 1000 <= signer.notAfter.getTime() ? new Date(exp * 1000) : lastTime(signer, now);
+  return { signed, validFrom: signed, validUntil };
+}
+
+const HOUR_MS = HOUR * 1000;
+
+/** The first full hour of a certificate, or its very beginning during the hour before. */
+function firstTime({ notBefore }: { readonly notBefore: Date }, now: Date): Date {
+  const full = Math.ceil(notBefore.getTime() / HOUR_MS) * HOUR_MS;
+  return full <= now.getTime() ? new Date(full) : notBefore;
+}
+
+/** The last full hour of a certificate, or its very end during the hour after. */
+function lastTime({ notAfter }: { readonly notAfter: Date }, now: Date): Date {
+  const full = Math.floor(notAfter.getTime() / HOUR_MS) * HOUR_MS;
+  return full > now.getTime() ? new Date(full) : notAfter;
+}
+
 /** Claims of the protocol in an SD-JWT VC (SD-JWT VC section 2.2.2, Token Status List section 6.2). */
 export function protocolClaims(parts: {
   readonly issuer: string;
   readonly vct: string;
+  /** Of the type metadata that the service hosts under `vct`. */
+  readonly vctIntegrity?: string;
   readonly times: { readonly iat: number; readonly exp?: number };
   readonly holderKey?: PublicJwk;
   readonly status?: { readonly idx: number; readonly uri: string };
 }): JsonObject {
-  const { issuer, vct, times, holderKey, status } = parts;
+  const { issuer, vct, vctIntegrity, times, holderKey, status } = parts;
   return {
     iss: issuer,
     vct,
+    // SD-JWT VC section 6
+    ...(vctIntegrity === undefined ? {} : { 'vct#integrity': vctIntegrity }),
     ...times,
     // RFC 7800 section 3.2: the public key alone, without anything that names its holder
     ...(holderKey === undefined ? {} : { cnf: { jwk: holderKey as unknown as JsonObject } }),

@@ -1,43 +1,67 @@
-import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
-import type { CredentialConfiguration } from './configuration.ts';
-import type { IssuanceConfiguration } from './issuance-configuration.ts';
+import { coseNumbersOf } from '../formats/cose/algorithms.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
+import { compact } from './compact.ts';
+import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
+import { authorizationServers, type IssuanceConfigurationBody } from './issuance-configuration.ts';
 import { PROOF_ALGORITHMS } from './proof.ts';
 
-/** Drops absent, null and empty members: the documents carry only what says something. */
-function compact(members: Record<string, unknown>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(members).filter(
-      ([, value]) => value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0),
-    ),
-  ) as JsonObject;
+/** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
+export function scopeOf({ config, id }: CredentialConfiguration): string {
+  return config.scope ?? id;
 }
 
-/** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
-export function scopeOf(configuration: CredentialConfiguration): string {
-  return configuration.config.scope ?? configuration.id;
+/** Where the service describes the type of what a configuration issues. */
+export function typeAddress({ id }: Pick<CredentialConfiguration, 'id'>, issuer: string): string {
+  return `${issuer}/vct/${encodeURIComponent(id)}`;
 }
 
 /** The `vct` of what a configuration issues: its own, or the address where we host its type metadata. */
 export function vctOf(configuration: CredentialConfiguration, issuer: string): string {
   const { vct } = configuration;
   if (typeof vct === 'string') return vct;
-  return vct?.vct ?? `${issuer}/vct/${encodeURIComponent(configuration.id)}`;
+  return vct?.vct ?? typeAddress(configuration, issuer);
 }
 
+/** The one name of a credential's type: `vct`, or the document type of an mdoc. */
+export function typeOf(configuration: CredentialConfiguration, issuer: string): string {
+  const { format, docType } = configuration.config;
+  return format === 'mso_mdoc' ? `${format} ${docType}` : `${format} ${vctOf(configuration, issuer)}`;
+}
+
+export type IssuerMetadataParts = {
+  readonly issuer: string;
+  readonly issuance: Pick<
+    IssuanceConfigurationBody,
+    | 'display'
+    | 'batchSize'
+    | 'authServers'
+    | 'chainedAs'
+    | 'preferredAuthServer'
+    | 'requestEncryption'
+    | 'responseEncryption'
+  >;
+  readonly configurations: readonly CredentialConfiguration[];
+  /** The algorithm of the key that signs; undefined when there is none at the moment. */
+  readonly signingAlgorithm: (configuration: CredentialConfiguration) => SigningAlgorithm | undefined;
+  /** Public keys that requests can be encrypted to. Without any, encryption is not offered. */
+  readonly encryptionKeys: readonly PublicJwk[];
+};
+
 /** Credential Issuer metadata (OpenID4VCI 1.0 section 12.2.4). */
-export function issuerMetadata(
-  issuer: string,
-  issuance: Pick<IssuanceConfiguration, 'display' | 'batchSize'>,
-  configurations: readonly CredentialConfiguration[],
-  signingAlgorithm: (configuration: CredentialConfiguration) => string,
-): JsonObject {
-  const bound = configurations.some((configuration) => configuration.keyBinding);
+export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
+  const { issuer, issuance, configurations, signingAlgorithm } = parts;
+  const servers = authorizationServers(issuer, issuance);
   return compact({
     credential_issuer: issuer,
+    // OpenID4VCI 1.0 section 12.2.4: absent when the issuer is its own authorization server
+    authorization_servers: servers.length === 1 ? undefined : servers,
     credential_endpoint: `${issuer}/credential`,
-    nonce_endpoint: bound ? `${issuer}/nonce` : undefined,
+    // HAIP 1.0 section 4.1
+    nonce_endpoint: configurations.some(({ keyBinding }) => keyBinding) ? `${issuer}/nonce` : undefined,
+    deferred_credential_endpoint: `${issuer}/deferred_credential`,
+    notification_endpoint: `${issuer}/notification`,
+    ...encryption(parts),
     // OpenID4VCI 1.0 section 12.2.4: at least 2, otherwise absent
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
     display: issuance.display,
@@ -50,57 +74,67 @@ export function issuerMetadata(
   });
 }
 
+/** RFC 7518 section 5.1 */
+const CONTENT_ENCRYPTION = ['A128GCM', 'A256GCM'];
+const COMPRESSION = ['DEF'];
+
+/** OpenID4VCI 1.0 section 12.2.4: a response is encrypted only for a request that was. */
+function encryption({ issuance, encryptionKeys }: IssuerMetadataParts): Record<string, unknown> {
+  const { requestEncryption, responseEncryption } = issuance;
+  if (requestEncryption === 'off' || encryptionKeys.length === 0) return {};
+  const shared = { enc_values_supported: CONTENT_ENCRYPTION, zip_values_supported: COMPRESSION };
+  return {
+    credential_request_encryption: {
+      jwks: { keys: encryptionKeys.map(encryptionKey) },
+      ...shared,
+      encryption_required: requestEncryption === 'required',
+    },
+    credential_response_encryption:
+      responseEncryption === 'off'
+        ? undefined
+        : {
+            alg_values_supported: ['ECDH-ES'],
+            ...shared,
+            encryption_required: responseEncryption === 'required',
+          },
+  };
+}
+
+/** Registered members of a public key (RFC 7517 section 4), whatever else the value may hold. */
+function encryptionKey({ kty, crv, x, y, kid, use, alg }: PublicJwk): Record<string, unknown> {
+  return { kty, kid, use, alg, crv, x, y };
+}
+
 function configurationMetadata(
   configuration: CredentialConfiguration,
   issuer: string,
-  algorithm: string,
+  algorithm: SigningAlgorithm | undefined,
 ): JsonObject {
-  const { config, keyBinding } = configuration;
+  const { config, keyBinding, embeddedDisclosurePolicy } = configuration;
+  const isMdoc = config.format === 'mso_mdoc';
   return compact({
     format: config.format,
     scope: scopeOf(configuration),
-    vct: vctOf(configuration, issuer),
-    credential_signing_alg_values_supported: [algorithm],
-    cryptographic_binding_methods_supported: keyBinding ? ['jwk'] : undefined,
-    proof_types_supported: keyBinding
-      ? { jwt: { proof_signing_alg_values_supported: PROOF_ALGORITHMS } }
-      : undefined,
-    credential_metadata: compact({ display: config.display, claims: config.claims }),
+    ...(isMdoc ? { doctype: config.docType } : { vct: vctOf(configuration, issuer) }),
+    credential_signing_alg_values_supported: algorithm && signingAlgorithms(isMdoc, algorithm),
+    cryptographic_binding_methods_supported: keyBinding ? [isMdoc ? 'cose_key' : 'jwk'] : undefined,
+    proof_types_supported: keyBinding ? proofTypes(configuration) : undefined,
+    credential_metadata: { display: config.display, claims: config.claims },
+    // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
+    disclosure_policy: embeddedDisclosurePolicy,
   });
 }
 
-/** Authorization server metadata (RFC 8414 section 2) of the built-in server. */
-export function authorizationServerMetadata(
-  issuer: string,
-  configurations: readonly CredentialConfiguration[],
-  aggregation: boolean,
-): JsonObject {
-  return compact({
-    issuer,
-    token_endpoint: `${issuer}/token`,
-    jwks_uri: `${issuer}/.well-known/jwks.json`,
-    grant_types_supported: [PRE_AUTHORIZED_CODE_GRANT],
-    // RFC 8414 section 2 demands the member; without an authorization endpoint there is no response type.
-    response_types_supported: undefined,
-    token_endpoint_auth_methods_supported: ['none'],
-    'pre-authorized_grant_anonymous_access_supported': true,
-    dpop_signing_alg_values_supported: SIGNING_ALGORITHMS,
-    authorization_details_types_supported: ['openid_credential'],
-    scopes_supported: [...new Set(configurations.map(scopeOf))],
-    status_list_aggregation_endpoint: aggregation ? `${issuer}/status-lists` : undefined,
-  });
+/** OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC. */
+function signingAlgorithms(isMdoc: boolean, algorithm: SigningAlgorithm): readonly Json[] {
+  return isMdoc ? coseNumbersOf(algorithm) : [algorithm];
 }
 
-/** Type metadata that the service hosts (SD-JWT VC section 5). */
-export function typeMetadata(configuration: CredentialConfiguration, issuer: string): JsonObject {
-  const { vct, config } = configuration;
-  const own = typeof vct === 'object' && vct !== null ? vct : {};
-  return compact({
-    name: config.display[0]?.name,
-    display: config.display
-      .filter((entry) => entry.locale !== undefined)
-      .map((entry) => compact({ locale: entry.locale, name: entry.name, description: entry.description })),
-    ...own,
-    vct: vctOf(configuration, issuer),
+function proofTypes(configuration: CredentialConfiguration): JsonObject {
+  const proof = compact({
+    proof_signing_alg_values_supported: PROOF_ALGORITHMS,
+    // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation
+    key_attestations_required: configuration.keyAttestationsRequired,
   });
+  return Object.fromEntries(proofTypesOf(configuration).map((type) => [type, proof]));
 }

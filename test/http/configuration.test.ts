@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { issue, QUERY } from '../support/present.ts';
+import { newKey } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const CARD = {
@@ -13,6 +14,17 @@ const CARD = {
   claims: { name: 'Ada' },
   disclosureFrame: { _sd: ['name'] },
 };
+const SHARED = { ...CARD.config, scope: 'shared' };
+const CHAINED = { upstream: { issuer: 'https://login.example', clientId: 'vidimus' } };
+const PEM_OF_NOTHING = '-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n';
+const BAD_KEYS: [string, object][] = [
+  ['is private', { ...newKey().jwk, d: 'AA' }],
+  ['is of a kind that signs nothing here', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
+  ['is of an unknown curve', { ...newKey().jwk, crv: 'secp256k1' }],
+  ['is for another algorithm', { ...newKey().jwk, alg: 'ES384' }],
+  ['is for encryption', { ...newKey().jwk, use: 'enc' }],
+  ['is symmetric', { kty: 'oct', k: 'AA' }],
+];
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 
 describe('configurations through HTTP', () => {
@@ -57,6 +69,63 @@ describe('configurations through HTTP', () => {
       expect(metadata.body.display[0].name).to.equal('New');
     });
 
+    it('take other servers, and put the preferred one first', async () => {
+      const display = [{ name: 'Acme', locale: 'en' }];
+      const chained = `${service.address}/acme/chained-as`;
+      const body = { display, authServers: ['https://as.example'], chainedAs: CHAINED };
+      for (const [preferred, first] of [
+        ['built-in', `${service.address}/acme`],
+        [chained, chained],
+        ['https://as.example', 'https://as.example'],
+      ]) {
+        const written = await call('POST', '/issuer/config', { ...body, preferredAuthServer: preferred });
+        expect(written.status, written.text).to.equal(201);
+        const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+        expect(metadata.body.authorization_servers).to.have.length(3).and.include(chained);
+        expect(metadata.body.authorization_servers[0]).to.equal(first);
+      }
+      await call('POST', '/issuer/config', { display });
+      const alone = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      expect(alone.body).to.not.have.property('authorization_servers');
+    });
+
+    it('take whom to trust: attested wallets, their providers, and wallets with keys of their own', async () => {
+      const certificate = (await call('GET', '/certs')).body[0].crt[0];
+      const body = {
+        display: [{ name: 'Acme', locale: 'en' }],
+        walletAttestationRequired: true,
+        walletProviderTrustLists: ['https://lists.example/wallets'],
+        walletProviderTrustListCertificates: [certificate],
+        walletClients: [
+          { client_id: 'w', jwks: { keys: [{ ...newKey().jwk, kid: 'k', alg: 'ES256', use: 'sig' }] } },
+        ],
+      };
+      const written = await call('POST', '/issuer/config', body);
+      expect(written.status, written.text).to.equal(201);
+      expect(written.body).to.deep.include(body);
+      await call('POST', '/issuer/config', { display: body.display });
+    });
+
+    it('never show the secret at the upstream, and keep it for the same client of the same server', async () => {
+      const display = [{ name: 'Acme', locale: 'en' }];
+      const upstream = { ...CHAINED.upstream, clientSecret: 'the-secret-at-the-upstream' };
+      const written = await call('POST', '/issuer/config', { display, chainedAs: { upstream } });
+      const shown = await call('GET', '/issuer/config');
+      for (const answer of [written, shown]) {
+        expect(answer.text).to.not.include(upstream.clientSecret);
+        expect(answer.body.chainedAs.upstream.clientSecret).to.equal('***');
+      }
+      const { tenant: _tenant, createdAt: _created, updatedAt: _updated, ...body } = shown.body;
+      const again = await call('POST', '/issuer/config', { ...body, batchSize: 2 });
+      expect([again.status, again.body.chainedAs], again.text).to.deep.equal([201, shown.body.chainedAs]);
+      for (const moved of [{ issuer: 'https://evil.example' }, { clientId: 'other' }]) {
+        const chainedAs = { upstream: { ...body.chainedAs.upstream, ...moved } };
+        const path = 'chainedAs.upstream.clientSecret';
+        expectInvalid(await call('POST', '/issuer/config', { ...body, chainedAs }), path);
+      }
+      await call('POST', '/issuer/config', { display });
+    });
+
     const invalid: [string, object, string][] = [
       ['without display', { display: undefined }, 'display'],
       ['with an empty display', { display: [] }, 'display'],
@@ -67,13 +136,42 @@ describe('configurations through HTTP', () => {
         { preferredAuthServer: 'https://x.example' },
         'preferredAuthServer',
       ],
-      ['with what is not there yet', { chainedAs: { enabled: true } }, 'chainedAs'],
-      ['with another server', { authServers: ['https://as.example'] }, 'authServers'],
-      ['with attestation', { walletAttestationRequired: true }, 'walletAttestationRequired'],
+      [
+        'with a chained server preferred that is switched off',
+        { preferredAuthServer: 'CHAINED', chainedAs: { ...CHAINED, enabled: false } },
+        'preferredAuthServer',
+      ],
+      ['with a chained server without upstream', { chainedAs: { enabled: true } }, 'chainedAs.upstream'],
+      [
+        'with a chained server that signs with nothing',
+        { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } },
+        'chainedAs.token.signingKeyId',
+      ],
+      [
+        'with the mask of a secret that nobody knows',
+        { chainedAs: { upstream: { ...CHAINED.upstream, clientSecret: '***' } } },
+        'chainedAs.upstream.clientSecret',
+      ],
+      ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
+      ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
+      [
+        'with a certificate that is none',
+        { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
+        'walletProviderTrustListCertificates.0',
+      ],
+      ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
+      ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
+        `with a wallet whose key ${what}`,
+        { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk, jwk] } }] },
+        'walletClients.0.jwks.keys.1',
+      ]),
+      ['with encrypted responses alone', { requestEncryption: 'off' }, 'responseEncryption'],
     ];
     for (const [what, change, path] of invalid) {
       it(`are refused ${what}`, async () => {
-        const body = { display: [{ name: 'Bad', locale: 'en' }], ...change };
+        const chained = `${service.address}/acme/chained-as`;
+        const text = JSON.stringify({ display: [{ name: 'Bad', locale: 'en' }], ...change });
+        const body = JSON.parse(text.replace('"CHAINED"', JSON.stringify(chained)));
         expectInvalid(await call('POST', '/issuer/config', body), path);
         expect((await call('GET', '/issuer/config')).text).to.not.include('Bad');
       });
@@ -118,10 +216,14 @@ describe('configurations through HTTP', () => {
       ['without id', { id: undefined }, 'id'],
       ['with an id that needs escaping', { id: 'a b' }, 'id'],
       ['without config', { config: undefined }, 'config'],
+      ['of an unknown format', { config: { ...CARD.config, format: 'vc+sd-jwt' } }, 'config.format'],
+      ['of an mdoc without type', { config: { ...CARD.config, format: 'mso_mdoc' } }, 'config.docType'],
+      ['with a frame that hides its type', { disclosureFrame: { _sd: ['vct'] } }, 'disclosureFrame._sd'],
+      ['with proofs, but without a key', { keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
       [
-        'of a format that is not there yet',
-        { config: { ...CARD.config, format: 'mso_mdoc' } },
-        'config.format',
+        'with a frame that its schema rules out',
+        { schema: { type: 'object', properties: {}, additionalProperties: false } },
+        'disclosureFrame._sd',
       ],
       [
         'with a colour that is none',
@@ -153,7 +255,22 @@ describe('configurations through HTTP', () => {
         },
         'claimsWebhook.auth.config.value',
       ],
-      ['with actions, which are not there yet', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
+      [
+        'with a mask for another key that nobody knows',
+        {
+          notificationWebhook: {
+            url: 'https://x.example',
+            auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
+          },
+        },
+        'notificationWebhook.auth.config.value',
+      ],
+      ['with an action that leads nowhere', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
+      [
+        'with a presentation that nobody configured',
+        { iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'nothing' }] },
+        'iaeActions.0.presentationConfigId',
+      ],
     ];
     for (const [what, change, path] of invalid) {
       it(`are refused ${what}, when written and when changed`, async () => {
@@ -166,9 +283,52 @@ describe('configurations through HTTP', () => {
       });
     }
 
+    it('share a scope while they are of one type', async () => {
+      await call('POST', '/issuer/credentials', { ...CARD, id: 'one', config: SHARED });
+      const two = await call('POST', '/issuer/credentials', { ...CARD, id: 'two', config: SHARED });
+      expect(two.status, two.text).to.equal(201);
+      expectInvalid(await call('PATCH', '/issuer/credentials/two', { vct: 'urn:card:2' }), 'config.scope');
+      const named = {
+        ...CARD,
+        id: 'shared',
+        vct: 'urn:card:3',
+        config: { ...CARD.config, scope: undefined },
+      };
+      expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
+    });
+
+    it('may ask for a presentation and tell of notifications, whose key is never shown', async () => {
+      await call('POST', '/verifier/config', { id: 'asked', dcql_query: QUERY });
+      const webhook = { url: 'https://backend.example/notify', auth: AUTH };
+      const body = {
+        ...CARD,
+        id: 'asking',
+        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'asked' }],
+        notificationWebhook: webhook,
+      };
+      const written = await call('POST', '/issuer/credentials', body);
+      expect([written.status, written.body.iaeActions], written.text).to.deep.equal([201, body.iaeActions]);
+      expect(written.text).to.not.include('a-key');
+      expect(written.body.notificationWebhook.auth.config).to.deep.equal({
+        headerName: 'X-Key',
+        value: '***',
+      });
+      const { notificationWebhook } = written.body;
+      const kept = await call('PATCH', '/issuer/credentials/asking', { notificationWebhook });
+      expect([kept.status, kept.body.notificationWebhook]).to.deep.equal([200, notificationWebhook]);
+      const moved = { notificationWebhook: { ...notificationWebhook, url: 'https://evil.example' } };
+      const refused = await call('PATCH', '/issuer/credentials/asking', moved);
+      expectInvalid(refused, 'notificationWebhook.auth.config.value');
+      const server = await service.call('GET', '/acme/.well-known/oauth-authorization-server');
+      expect(server.body).to.have.property('authorization_challenge_endpoint');
+      expect((await call('DELETE', '/issuer/credentials/asking')).status).to.equal(200);
+      await call('DELETE', '/verifier/config/asked');
+    });
+
     it('take effect for what is offered afterwards', async () => {
       await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-      await call('POST', '/issuer/credentials', { ...CARD, id: 'live' });
+      const config = { ...CARD.config, scope: 'live' };
+      await call('POST', '/issuer/credentials', { ...CARD, id: 'live', config });
       const vctOf = async () => {
         const { text } = await issue(service, tenant, 'live');
         return JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).vct;

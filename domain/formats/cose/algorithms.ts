@@ -28,3 +28,9 @@ export function algorithmOfCose(number: unknown): SigningAlgorithm | undefined {
 export function coseAlgorithm(algorithm: SigningAlgorithm): number {
   return NUMBERS[algorithm];
 }
+
+/** Every number that means this algorithm, the one that stands in headers first. */
+export function coseNumbersOf(algorithm: SigningAlgorithm): readonly number[] {
+  const others = [...NAMES].flatMap(([number, name]) => (name === algorithm ? [Number(number)] : []));
+  return [...new Set([coseAlgorithm(algorithm), ...others])];
+}

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encodeBase64url } from '../../shared/base64url.ts';
-import { invalidInput } from '../../shared/failure.ts';
+import { Failure, type FieldError, invalidInput } from '../../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { buildSigningInput, joinCompact } from '../jose/compact.ts';
 import { PROTOCOL_CLAIMS, RESERVED_NAMES } from './claim-names.ts';
@@ -32,19 +32,15 @@ const MAX_CLAIM_DEPTH = 24;
 export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   const { header, alwaysVisible, claims, frame, randomBytes } = contents;
   for (const name of Object.keys(claims)) {
-    // What the issuer's protocol says is not for the subject's data to override.
-    if (PROTOCOL_CLAIMS.has(name) || Object.hasOwn(alwaysVisible, name)) {
-      throw invalidInput(`claims.${name}`, `"${name}" is set by the issuer and cannot be a claim.`);
-    }
+    if (Object.hasOwn(alwaysVisible, name)) throw setByIssuer(name);
   }
-  checkNames(claims, 'claims', 1);
+  // One call for all salts: asking the generator once per claim costs more than hashing it.
+  const count = checkClaims(claims, frame);
   if (frame === undefined) {
     return { signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }), disclosures: [] };
   }
 
   const work = { salts: '', at: 0, disclosures: [] as string[] };
-  // One call for all salts: asking the generator once per claim costs more than hashing it.
-  const count = countSalts(claims, frame, 'claims');
   if (count > 0) work.salts = encodeBase64url(randomBytes(count * SALT_BYTES));
 
   const visible = hideMembers(claims, frame, work);
@@ -52,6 +48,35 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   // RFC 9901 section 4.1.1: only at the top level.
   if (count > 0) payload['_sd_alg'] = 'sha-256';
   return { signingInput: buildSigningInput(header, payload), disclosures: work.disclosures };
+}
+
+/**
+ * What keeps claims from being issued under a frame: reserved names, another shape. Paths begin with a dot, or are
+ * empty for all of the claims.
+ */
+export function sdJwtFaults(claims: JsonObject, frame: Frame | undefined): readonly FieldError[] {
+  try {
+    checkClaims(claims, frame);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const errors = error.details.errors ?? [];
+    return errors.map(({ path, message }) => ({ path: path.replace(/^claims/, ''), message }));
+  }
+}
+
+/** @returns how many salts it takes. @throws Failure `invalid_input` */
+function checkClaims(claims: JsonObject, frame: Frame | undefined): number {
+  for (const name of Object.keys(claims)) {
+    // What the issuer's protocol says is not for the subject's data to override.
+    if (PROTOCOL_CLAIMS.has(name)) throw setByIssuer(name);
+  }
+  checkNames(claims, 'claims', 1);
+  return frame === undefined ? 0 : countSalts(claims, frame, 'claims');
+}
+
+function setByIssuer(name: string): Error {
+  return invalidInput(`claims.${name}`, `"${name}" is set by the issuer and cannot be a claim.`);
 }
 
 /** The SD-JWT as the wallet receives it: no key binding, so it ends with `~` (RFC 9901 section 4). */

@@ -1,0 +1,44 @@
+type Preference = { readonly value: string; readonly quality: number };
+
+/** Longer lists than this are nobody's preferences. */
+const MAX_LENGTH = 2_000;
+const MAX_ENTRIES = 50;
+/** RFC 9110 section 12.4.2 */
+const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
+
+/**
+ * Whether a reader would rather have `application/jwt` than JSON (RFC 9110 section 12.5.1). Only one that names it
+ * knows what to do with it; where both are welcome alike, the one that stands first.
+ */
+export function prefersJwt(accept: string | undefined): boolean {
+  const preferences = readPreferences(accept);
+  const jwt = preferences.find(({ value }) => value === 'application/jwt');
+  if (jwt === undefined || jwt.quality === 0) return false;
+  const json = ['application/json', 'application/*', '*/*']
+    .map((range) => preferences.find(({ value }) => value === range))
+    .find((preference) => preference !== undefined);
+  if (json === undefined || jwt.quality > json.quality) return true;
+  return jwt.quality === json.quality && preferences.indexOf(jwt) < preferences.indexOf(json);
+}
+
+/** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */
+export function languageRanges(acceptLanguage: string | undefined): readonly string[] {
+  return readPreferences(acceptLanguage)
+    .filter(({ quality }) => quality > 0)
+    .sort((one, other) => other.quality - one.quality)
+    .map(({ value }) => value);
+}
+
+/** In the order in which they stand, in lower case; parameters besides the weight are left away. */
+function readPreferences(header: string | undefined): Preference[] {
+  if (header === undefined || header.length > MAX_LENGTH) return [];
+  return header
+    .split(',', MAX_ENTRIES)
+    .map((entry) => {
+      const [value = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+      const quality = weight === undefined ? 1 : QUALITY.test(weight) ? Number(weight) : 0;
+      return { value, quality };
+    })
+    .filter(({ value }) => value !== '');
+}

@@ -1,0 +1,85 @@
+import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { compact } from './compact.ts';
+import type { CredentialConfiguration } from './configuration.ts';
+import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
+import { scopeOf } from './metadata.ts';
+
+export type AuthorizationServerParts = {
+  /** Credential Issuer Identifier. */
+  readonly issuer: string;
+  readonly issuance: Pick<
+    IssuanceConfigurationBody,
+    'walletAttestationRequired' | 'walletClients' | 'refreshTokenSeconds'
+  >;
+  readonly configurations: readonly CredentialConfiguration[];
+};
+
+/**
+ * Authorization server metadata (RFC 8414 section 2) of the built-in server.
+ * @param aggregation whether the tenant's status lists are listed.
+ */
+export function authorizationServerMetadata(
+  parts: AuthorizationServerParts & { readonly aggregation: boolean },
+): JsonObject {
+  const { issuer, issuance, configurations, aggregation } = parts;
+  const interactive = configurations.some(({ iaeActions }) => (iaeActions ?? []).length > 0)
+    ? `${issuer}/interactive-authorization`
+    : undefined;
+  return compact({
+    ...serverMetadata(issuer, parts, [PRE_AUTHORIZED_CODE_GRANT]),
+    'pre-authorized_grant_anonymous_access_supported': !issuance.walletAttestationRequired,
+    // The draft has renamed the member; wallets know either.
+    authorization_challenge_endpoint: interactive,
+    interactive_authorization_endpoint: interactive,
+    status_list_aggregation_endpoint: aggregation ? `${issuer}/status-lists` : undefined,
+  });
+}
+
+/** The same of the server that has users log in elsewhere. It knows no pre-authorized codes. */
+export function chainedAsMetadata(parts: AuthorizationServerParts): JsonObject {
+  return compact(serverMetadata(`${parts.issuer}/chained-as`, parts, []));
+}
+
+function serverMetadata(
+  server: string,
+  { issuance, configurations }: AuthorizationServerParts,
+  grantTypes: readonly string[],
+): Record<string, unknown> {
+  const { walletAttestationRequired, walletClients, refreshTokenSeconds } = issuance;
+  const hasClients = walletClients.length > 0;
+  return {
+    issuer: server,
+    authorization_endpoint: `${server}/authorize`,
+    // RFC 9126 section 5
+    pushed_authorization_request_endpoint: `${server}/par`,
+    require_pushed_authorization_requests: true,
+    token_endpoint: `${server}/token`,
+    challenge_endpoint: `${server}/challenge`,
+    jwks_uri: `${server}/.well-known/jwks.json`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    // RFC 8414 section 2: left out, it would mean the implicit grant, too
+    grant_types_supported: [
+      'authorization_code',
+      ...grantTypes,
+      ...(refreshTokenSeconds > 0 ? ['refresh_token'] : []),
+    ],
+    code_challenge_methods_supported: ['S256'],
+    // RFC 9207 section 3
+    authorization_response_iss_parameter_supported: true,
+    token_endpoint_auth_methods_supported: [
+      'attest_jwt_client_auth',
+      ...(hasClients ? ['private_key_jwt'] : []),
+      ...(walletAttestationRequired ? [] : ['none']),
+    ],
+    // RFC 8414 section 2: needed with private_key_jwt
+    token_endpoint_auth_signing_alg_values_supported: hasClients ? SIGNING_ALGORITHMS : undefined,
+    client_attestation_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    client_attestation_pop_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    dpop_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    scopes_supported: [...new Set(configurations.map(scopeOf))],
+    authorization_details_types_supported: ['openid_credential'],
+  };
+}

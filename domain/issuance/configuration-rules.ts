@@ -1,0 +1,69 @@
+import { readDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
+import { sdJwtFaults } from '../formats/sd-jwt/issue.ts';
+import { Failure, type FieldError } from '../shared/failure.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { CredentialConfig } from './credential-config.ts';
+import { frameFaults } from './frame-schema.ts';
+import { mdocFaults, staticElements } from './mdoc-claims.ts';
+
+/** The members of a credential configuration that have to fit each other. */
+type Judged = {
+  readonly config: CredentialConfig;
+  readonly vct?: unknown;
+  readonly claims?: JsonObject | null | undefined;
+  readonly disclosureFrame?: JsonObject | null | undefined;
+  readonly keyBinding: boolean;
+  readonly proofTypes?: unknown;
+  readonly keyAttestationsRequired?: unknown;
+  readonly schema?: JsonObject | null | undefined;
+};
+
+/** What is wrong with a configuration although each member by itself is fine. */
+export function configurationFaults(body: Judged): readonly FieldError[] {
+  const isMdoc = body.config.format === 'mso_mdoc';
+  return [...bindingFaults(body), ...(isMdoc ? faultsOfMdoc(body) : faultsOfSdJwt(body))];
+}
+
+function bindingFaults({ config, keyBinding, ...body }: Judged): FieldError[] {
+  if (keyBinding) return [];
+  // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
+  if (config.format === 'mso_mdoc') {
+    return [{ path: 'keyBinding', message: 'an mdoc is always bound to a key of the device' }];
+  }
+  return (['proofTypes', 'keyAttestationsRequired'] as const)
+    .filter((name) => isGiven(body[name]))
+    .map((path) => ({ path, message: 'needs keyBinding: nothing is proved for a credential without a key' }));
+}
+
+function faultsOfMdoc(body: Judged): readonly FieldError[] {
+  const foreign = (['vct', 'disclosureFrame'] as const)
+    .filter((name) => isGiven(body[name]))
+    .map((path) => ({ path, message: 'belongs to dc+sd-jwt' }));
+  const { config, claims } = body;
+  const held = staticElements(config);
+  if (isGiven(claims) && held !== undefined) {
+    return [...foreign, { path: 'claims', message: 'give either claims or config.claimsByNamespace' }];
+  }
+  const place = isGiven(claims) ? 'claims' : 'config.claimsByNamespace';
+  const elements = claims ?? held;
+  const faults = elements === undefined ? [] : mdocFaults(config, elements);
+  return [...foreign, ...faults.map(({ path, message }) => ({ path: place + path, message }))];
+}
+
+function faultsOfSdJwt({ disclosureFrame, schema, claims }: Judged): readonly FieldError[] {
+  try {
+    const frame = isGiven(disclosureFrame) ? readDisclosureFrame(disclosureFrame) : undefined;
+    const faults = isGiven(claims) ? sdJwtFaults(claims, frame) : [];
+    return [
+      ...faults.map(({ path, message }) => ({ path: `claims${path}`, message })),
+      ...(frame !== undefined && isGiven(schema) ? frameFaults(frame, schema, 'disclosureFrame') : []),
+    ];
+  } catch (error) {
+    if (error instanceof Failure) return error.details.errors ?? [];
+    throw error;
+  }
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}

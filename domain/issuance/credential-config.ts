@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { Locale, Logo, DisplayText as Text } from './display.ts';
+
+const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
+/** Claims path pointer (OpenID4VCI 1.0 appendix C). */
+const ClaimPath = z
+  .array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()]))
+  .min(1)
+  .max(32);
+export type ClaimPath = z.infer<typeof ClaimPath>;
+
+/** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
+const ClaimDescription = z.object({
+  path: ClaimPath,
+  mandatory: z.boolean().optional(),
+  display: z
+    .array(z.object({ name: Text, locale: Locale.optional() }))
+    .max(50)
+    .optional(),
+});
+
+const CredentialDisplay = z.object({
+  name: Text.min(1),
+  locale: Locale.optional(),
+  description: Text.optional(),
+  background_color: Color.optional(),
+  text_color: Color.optional(),
+  background_image: z.object({ uri: z.string().min(1).max(100_000) }).optional(),
+  logo: Logo.optional(),
+});
+
+/** OAuth scope-token (RFC 6749 section 3.3). */
+const Scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
+
+const ElementName = z.string().min(1).max(200);
+const Namespace = z.string().min(1).max(500);
+
+export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
+
+export const CredentialConfig = z
+  .object({
+    format: z.enum(CREDENTIAL_FORMATS),
+    display: z.array(CredentialDisplay).min(1).max(50),
+    scope: Scope.optional(),
+    claims: z
+      .array(ClaimDescription)
+      .max(500)
+      .optional()
+      .describe('what wallets are told of the claims; mso_mdoc: paths begin with namespace and element'),
+    docType: Namespace.optional().describe('mso_mdoc: the document type'),
+    namespace: Namespace.optional().describe('mso_mdoc: where claims without a namespace belong'),
+    claimsByNamespace: z
+      .record(Namespace, z.record(ElementName, z.json()))
+      .optional()
+      .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
+  })
+  .superRefine((config, context) => {
+    const isMdoc = config.format === 'mso_mdoc';
+    const refuse = (path: (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path, message });
+    if (isMdoc && config.docType === undefined) refuse(['docType'], 'mso_mdoc needs a document type');
+    for (const name of ['docType', 'namespace', 'claimsByNamespace'] as const) {
+      if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
+    }
+    const claims = config.claims ?? [];
+    claims.forEach(({ path: [first, second] }, index) => {
+      // OpenID4VCI 1.0 appendix C.2
+      const isElement = typeof first === 'string' && typeof second === 'string';
+      if (isMdoc && !isElement) refuse(['claims', index, 'path'], 'begins with a namespace and an element');
+      // OpenID4VCI 1.0 appendix C.1: a credential is an object
+      if (!isMdoc && typeof first !== 'string') refuse(['claims', index, 'path'], 'begins with a name');
+    });
+    for (const { index, text } of contradictions(claims)) refuse(['claims', index, 'path'], text);
+  })
+  .meta({ id: 'CredentialConfig' });
+export type CredentialConfig = z.infer<typeof CredentialConfig>;
+
+/** OpenID4VCI 1.0 appendix B.3: a claim described twice, or one array by `null` and by index, is invalid. */
+function contradictions(claims: readonly { path: ClaimPath }[]) {
+  const seen = new Map<string, string>();
+  const faults: { index: number; text: string }[] = [];
+  claims.forEach(({ path }, index) => {
+    const key = JSON.stringify(path);
+    if (seen.has(key)) faults.push({ index, text: 'this claim is described twice' });
+    seen.set(key, key);
+    path.forEach((component, depth) => {
+      const kind = component === null ? 'all' : typeof component === 'number' ? 'index' : 'member';
+      const place = `at ${JSON.stringify(path.slice(0, depth).map((part) => (typeof part === 'number' ? null : part)))}`;
+      const before = seen.get(place);
+      if (before !== undefined && before !== kind) {
+        faults.push({ index, text: 'two paths treat the same place as different kinds of value' });
+      }
+      seen.set(place, kind);
+    });
+  });
+  return faults;
+}

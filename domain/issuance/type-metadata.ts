@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import type { Frame } from '../formats/sd-jwt/disclosure-frame.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { compact } from './compact.ts';
+import type { CredentialConfiguration } from './configuration.ts';
+import { vctOf } from './metadata.ts';
+
+type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
+type CredentialDisplay = CredentialConfiguration['config']['display'][number];
+
+/**
+ * Type metadata that the service hosts (SD-JWT VC section 5): what the configuration's `vct` object says, and for
+ * the rest what its display, claims and frame say.
+ * @param frame what is selectively disclosable; absent when nothing is.
+ */
+export function typeMetadata(
+  configuration: CredentialConfiguration,
+  issuer: string,
+  frame: Frame | undefined,
+): JsonObject {
+  const { vct, config, description } = configuration;
+  const own = typeof vct === 'object' && vct !== null ? vct : {};
+  return compact({
+    name: config.display[0]?.name,
+    description,
+    display: config.display.flatMap(typeDisplay),
+    claims: config.claims?.map((claim) => claimMetadata(claim, frame)),
+    ...own,
+    vct: vctOf(configuration, issuer),
+  });
+}
+
+/** SD-JWT VC section 6: over the exact bytes that are served (W3C Subresource Integrity). */
+export function integrityOf(document: string): string {
+  return `sha256-${createHash('sha256').update(document).digest('base64')}`;
+}
+
+/** SD-JWT VC section 5.5.1: a display belongs to a language. */
+function typeDisplay(display: CredentialDisplay): JsonObject[] {
+  const { name, locale, description, ...rendering } = display;
+  if (locale === undefined) return [];
+  const { logo, background_image, background_color, text_color } = rendering;
+  const simple = compact({ logo, background_image, background_color, text_color });
+  const hasLook = Object.keys(simple).length > 0;
+  return [compact({ locale, name, description, rendering: hasLook ? { simple } : undefined })];
+}
+
+/** SD-JWT VC section 5.6 */
+function claimMetadata({ path, display, mandatory }: ClaimDescription, frame: Frame | undefined): JsonObject {
+  return compact({
+    path,
+    display: display?.flatMap(({ name, locale }) => (locale === undefined ? [] : [{ locale, label: name }])),
+    mandatory: mandatory === true ? true : undefined,
+    sd: disclosability(path, frame),
+  });
+}
+
+/**
+ * Whether the claim itself, whatever contains it, can be withheld (SD-JWT VC section 5.6.3). A frame hides positions
+ * of an array one by one, so of all elements it can only be said that some may be.
+ */
+function disclosability(
+  path: ClaimDescription['path'],
+  frame: Frame | undefined,
+): 'always' | 'allowed' | 'never' {
+  let level = frame;
+  for (const component of path.slice(0, -1)) {
+    if (level === undefined) return 'never';
+    if (component === null) return [...level.children.values()].some(hidesSomething) ? 'allowed' : 'never';
+    level = level.children.get(String(component));
+  }
+  const last = path.at(-1);
+  if (level === undefined || last === undefined) return 'never';
+  if (last === null) return level.hidden.size > 0 ? 'allowed' : 'never';
+  return level.hidden.has(last) ? 'always' : 'never';
+}
+
+function hidesSomething({ hidden, children }: Frame): boolean {
+  return hidden.size > 0 || [...children.values()].some(hidesSomething);
+}

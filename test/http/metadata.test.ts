@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { decode, issue, verifiedByLeaf } from '../support/present.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const ADDRESS = '/.well-known/openid-credential-issuer/acme';
+const CARD = {
+  id: 'card',
+  config: {
+    format: 'dc+sd-jwt',
+    display: [
+      { name: 'Card', locale: 'en', background_color: '#12355b' },
+      { name: 'Karte', locale: 'de' },
+    ],
+    claims: [{ path: ['name'], mandatory: true, display: [{ name: 'Name', locale: 'en' }] }],
+  },
+  claims: { name: 'Ada' },
+  disclosureFrame: { _sd: ['name'] },
+  schema: { type: 'object', properties: { name: { type: 'string' } } },
+};
+
+describe('the documents of an issuer', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    await write('/issuer/credentials', CARD);
+    await write('/issuer/credentials', { ...CARD, id: 'named', vct: 'urn:card:1', schema: null });
+    const display = [
+      { name: 'Acme', locale: 'en' },
+      { name: 'Acme GmbH', locale: 'de' },
+    ];
+    await write('/issuer/config', { display });
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+  async function write(path: string, json: object) {
+    const answer = await call('POST', path, json);
+    expect(answer.status, answer.text).to.equal(201);
+  }
+  const read = (headers: Record<string, string> = {}) => service.call('GET', ADDRESS, { headers });
+
+  describe('signed', () => {
+    const signed = () => read({ Accept: 'application/jwt' });
+
+    it('are the same ones, by a certificate of the tenant', async () => {
+      const answer = await signed();
+      expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
+      expect(answer.headers.get('vary')).to.equal('Accept, Accept-Language');
+      const leaf = verifiedByLeaf(answer.text);
+      const { header, payload } = decode(answer.text);
+      expect(header).to.include({ typ: 'openidvci-issuer-metadata+jwt', alg: 'ES256' });
+      expect(header['x5c'], 'the anchor stays out').to.have.length(1);
+      expect(leaf.checkIssued(leaf), 'no certificate that signs itself').to.equal(false);
+      const { sub, iat, exp, ...members } = payload;
+      expect(sub).to.equal(`${service.address}/acme`);
+      expect(exp - iat).to.equal(86_400);
+      expect(members).to.deep.equal((await read()).body);
+    });
+
+    it('are kept, and made anew long before they end', async () => {
+      const first = (await signed()).text;
+      expect((await signed()).text).to.equal(first);
+      const clock = sinon.useFakeTimers({ now: Date.now() + 13 * 3_600_000, toFake: ['Date'] });
+      try {
+        const second = (await signed()).text;
+        expect(second).to.not.equal(first);
+        expect(decode(second).payload['iat']).to.be.greaterThan(decode(first).payload['iat']);
+      } finally {
+        clock.restore();
+      }
+    });
+
+    it('change with the configuration at once', async () => {
+      await write('/issuer/credentials', { ...CARD, id: 'fresh' });
+      const { payload } = decode((await signed()).text);
+      expect(payload['credential_configurations_supported']).to.have.property('fresh');
+      await call('DELETE', '/issuer/credentials/fresh');
+    });
+
+    it('are sent only to whom they are welcome', async () => {
+      const type = async (Accept: string) => (await read({ Accept })).headers.get('content-type');
+      expect(await type('application/jwt;q=0.9, application/json;q=0.8')).to.equal('application/jwt');
+      for (const accept of [
+        '*/*',
+        'application/xml',
+        'application/json, application/jwt;q=0.5',
+        'application/jwt;q=0',
+      ]) {
+        // biome-ignore format: one list
+        expect(await type(accept), accept).to.equal('application/json');
+      }
+    });
+
+    it('stand at the other address as well', async () => {
+      const headers = { Accept: 'application/jwt' };
+      const other = await service.call('GET', '/acme/.well-known/openid-credential-issuer', { headers });
+      expect(other.text).to.equal((await signed()).text);
+    });
+  });
+
+  describe('in one language', () => {
+    it('show what is written in it, and say so', async () => {
+      const answer = await read({ 'Accept-Language': 'de-CH, en;q=0.5' });
+      expect(answer.headers.get('content-language')).to.equal('de');
+      expect(answer.body.display).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
+      const { card } = answer.body.credential_configurations_supported;
+      expect(card.credential_metadata.display).to.deep.equal([{ name: 'Karte', locale: 'de' }]);
+      expect(card.credential_metadata.claims).to.deep.equal(CARD.config.claims);
+    });
+
+    it('are signed as well', async () => {
+      const answer = await read({ 'Accept-Language': 'de', Accept: 'application/jwt' });
+      expect(answer.headers.get('content-language')).to.equal('de');
+      verifiedByLeaf(answer.text);
+      expect(decode(answer.text).payload['display']).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
+    });
+
+    it('are whole for whoever wants none of theirs', async () => {
+      for (const wanted of ['fr', '*', 'xx-invented, *;q=0.1']) {
+        const answer = await read({ 'Accept-Language': wanted });
+        expect(answer.headers.get('content-language')).to.equal(null);
+        expect(answer.body.display).to.have.length(2);
+      }
+    });
+  });
+
+  describe('about types', () => {
+    it('are the bytes that a credential vouches for, and say what it obeys', async () => {
+      const credential = (await issue(service, tenant, 'card')).text;
+      const { payload } = decode(credential);
+      const answer = await service.call('GET', payload['vct']);
+      expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
+      expect(answer.headers.get('cache-control')).to.match(/max-age=\d+/);
+      expect(answer.headers.get('x-content-type-options')).to.equal('nosniff');
+      const digest = createHash('sha256').update(answer.text).digest('base64');
+      expect(payload['vct#integrity']).to.equal(`sha256-${digest}`);
+      expect(answer.body).to.deep.equal({
+        name: 'Card',
+        display: [
+          { locale: 'en', name: 'Card', rendering: { simple: { background_color: '#12355b' } } },
+          { locale: 'de', name: 'Karte' },
+        ],
+        claims: [
+          { path: ['name'], display: [{ locale: 'en', label: 'Name' }], mandatory: true, sd: 'always' },
+        ],
+        vct: `${service.address}/acme/vct/card`,
+      });
+      expect(payload).to.not.have.property('name');
+    });
+
+    it('are not there for types that are described elsewhere', async () => {
+      expect((await service.call('GET', '/acme/vct/named')).status).to.equal(404);
+      const { payload } = decode((await issue(service, tenant, 'named')).text);
+      expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('vct#integrity');
+    });
+
+    it('come with the schema of their claims, where there is one', async () => {
+      const answer = await service.call('GET', '/acme/schema/card');
+      expect([answer.status, answer.body]).to.deep.equal([200, CARD.schema]);
+      for (const path of ['/acme/schema/named', '/acme/schema/nothing', '/nobody/schema/card']) {
+        expect((await service.call('GET', path)).status, path).to.equal(404);
+      }
+    });
+  });
+
+  it('of an offer refuse claims without what is promised', async () => {
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+      credentialClaims: { card: { type: 'inline', claims: { other: 'x' } } },
+    };
+    const answer = await call('POST', '/issuer/offer', json);
+    expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([
+      400,
+      'credentialClaims.card.claims.name',
+    ]);
+  });
+
+  it('about the authorization server name what it serves', async () => {
+    const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
+    expect(server.headers.get('content-type')).to.equal('application/json');
+    const base = `${service.address}/acme`;
+    expect(server.body).to.deep.include({
+      issuer: base,
+      pushed_authorization_request_endpoint: `${base}/par`,
+      authorization_endpoint: `${base}/authorize`,
+      token_endpoint: `${base}/token`,
+      challenge_endpoint: `${base}/challenge`,
+      scopes_supported: ['card', 'named'],
+    });
+  });
+});

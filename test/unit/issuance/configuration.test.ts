@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { missingClaims } from '../../../domain/issuance/mandatory-claims.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
+
+const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
+const MDOC = { config: { format: 'mso_mdoc', display: DISPLAY, docType: MDL } };
+const mdoc = (config: object, more: object = {}) => ({ config: { ...MDOC.config, ...config }, ...more });
+const paths = (format: object, ...all: unknown[]) => ({
+  config: { ...format, claims: all.map((path) => ({ path })) },
+});
+const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
+const OPEN = { type: 'object', properties: { name: { type: 'string' } } };
+const CLOSED = { ...OPEN, additionalProperties: false };
+const LIST = { type: 'object', properties: { list: { type: 'array', maxItems: 2, items: OPEN } } };
+
+describe('A credential configuration', () => {
+  const good: [string, object][] = [
+    ['an SD-JWT VC', SD_JWT],
+    ['an SD-JWT VC without a key', { ...SD_JWT, keyBinding: false }],
+    ['an mdoc', MDOC],
+    ['an mdoc with elements', mdoc({ claimsByNamespace: { [MDL_NAMESPACE]: { birth_date: '1984-01-26' } } })],
+    [
+      'an mdoc that only names a namespace',
+      mdoc({ claimsByNamespace: { other: {} } }, { claims: { name: 'Ada' } }),
+    ],
+    ['an mdoc with nothing for the other format', { ...MDOC, vct: null, disclosureFrame: null }],
+    ['proofs that are chosen', { ...SD_JWT, proofTypes: ['attestation'], keyAttestationsRequired: {} }],
+    ['a frame within its schema', framed({ _sd: ['name'] }, CLOSED)],
+    ['a frame beyond what an open schema names', framed({ _sd: ['more'] }, OPEN)],
+    ['a frame of array elements', framed({ list: { _sd: [1], '0': { _sd: ['name'] } } }, LIST)],
+    [
+      'a frame over a union',
+      framed({ a: { _sd: ['b'] } }, { properties: { a: { type: ['object', 'null'] } } }),
+    ],
+    ['a frame over a reference', framed({ a: { _sd: ['b'] } }, { properties: { a: { $ref: '#/$defs/a' } } })],
+    ['a frame over names by pattern', framed({ _sd: ['x'] }, { ...CLOSED, patternProperties: { x: {} } })],
+    ['type metadata that extends another', { ...SD_JWT, vct: { extends: 'urn:x', 'extends#integrity': `sha256-${'A'.repeat(43)}=` } }], // biome-ignore format: one case
+  ];
+  for (const [what, body] of good) {
+    it(`may be that of ${what}`, () => expect(faultyPaths(body)).to.deep.equal([]));
+  }
+
+  const refused: [string, object, string][] = [
+    ['an mdoc without document type', { config: { ...MDOC.config, docType: undefined } }, 'config.docType'],
+    ['an mdoc without key binding', { ...MDOC, keyBinding: false }, 'keyBinding'],
+    ['an mdoc with a vct', { ...MDOC, vct: 'urn:card:1' }, 'vct'],
+    ['an mdoc with a frame', { ...MDOC, disclosureFrame: { _sd: ['name'] } }, 'disclosureFrame'],
+    [
+      'an mdoc with two static sources',
+      mdoc({ claimsByNamespace: { a: { b: 1 } } }, { claims: { c: 1 } }),
+      'claims',
+    ],
+    ['an mdoc with a bad date', mdoc({ claimsByNamespace: { a: { birth_date: 'x' } } }), 'config.claimsByNamespace.a.birth_date'], // biome-ignore format: one case
+    ['an mdoc with a bad flat date', { ...MDOC, claims: { birth_date: 'x' } }, 'claims.birth_date'],
+    ['an mdoc claim without element', paths(MDOC.config, [MDL_NAMESPACE]), 'config.claims.0.path'],
+    ['an mdoc claim at a position', paths(MDOC.config, [MDL_NAMESPACE, 0]), 'config.claims.0.path'],
+    ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
+    ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
+    ['proofs without a key', { ...SD_JWT, keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
+    ['attestations without a key', { ...SD_JWT, keyBinding: false, keyAttestationsRequired: {} }, 'keyAttestationsRequired'], // biome-ignore format: one case
+    // SD-JWT VC section 2.2.2.3
+    ...['exp', 'cnf', 'vct', 'status', 'iss', 'nbf'].flatMap((name): [string, object, string][] => [
+      [`a frame that hides ${name}`, framed({ _sd: [name] }), 'disclosureFrame._sd'],
+      [`a frame that hides parts of ${name}`, framed({ [name]: { _sd: ['x'] } }), `disclosureFrame.${name}`],
+    ]),
+    ['a frame that names what the schema excludes', framed({ _sd: ['nmae'] }, CLOSED), 'disclosureFrame._sd'],
+    ['a frame below what the schema excludes', framed({ nmae: { _sd: ['a'] } }, CLOSED), 'disclosureFrame'],
+    ['a frame for members of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
+    ['a frame for elements of an object', framed({ _sd: [0] }, OPEN), 'disclosureFrame._sd'],
+    [
+      'a frame for a position beyond the end',
+      framed({ list: { _sd: [2] } }, LIST),
+      'disclosureFrame.list._sd',
+    ],
+    ['claims of another shape than the frame', { ...framed({ name: { _sd: ['a'] } }), claims: { name: 'Ada' } }, 'claims.name'], // biome-ignore format: one case
+    ['claims with a name of the format', { ...SD_JWT, claims: { a: { '...': 1 } } }, 'claims.a....'],
+    [
+      'claims that the protocol sets',
+      { ...SD_JWT, claims: { 'vct#integrity': 'x' } },
+      'claims.vct#integrity',
+    ],
+    ['a hash that is none', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
+  ];
+  for (const [what, body, path] of refused) {
+    it(`is refused for ${what}`, () => expect(faultyPaths(body)).to.deep.equal([path]));
+  }
+
+  it('is bound to a key and proves it with a JWT unless it says otherwise', () => {
+    expect(aConfiguration()).to.include({ keyBinding: true, statusManagement: false });
+  });
+});
+
+describe('Mandatory claims', () => {
+  const mandatory = (...all: (string | number | null)[][]) => ({
+    format: 'dc+sd-jwt' as const,
+    display: DISPLAY,
+    claims: all.map((path) => ({ path, mandatory: true })),
+  });
+  const CLAIMS: JsonObject = {
+    name: 'Ada',
+    address: { town: 'London' },
+    list: [{ a: 1 }, { b: 2 }],
+    none: [],
+  };
+
+  it('are found at any depth', () => {
+    const config = mandatory(['name'], ['address', 'town'], ['list', null, 'b'], ['list', 0, 'a'], ['vct']);
+    expect(missingClaims(config, CLAIMS)).to.deep.equal([]);
+  });
+
+  for (const path of [
+    ['age'],
+    ['name', 'first'],
+    ['address', 'street'],
+    ['list', null, 'c'],
+    ['list', 2],
+    ['none', null],
+    ['toString'],
+  ]) {
+    // biome-ignore format: one list
+    it(`are missed at ${JSON.stringify(path)}`, () => {
+      expect(missingClaims(mandatory(path), CLAIMS).map((fault) => fault.path)).to.deep.equal([`.${path.join('.')}`]);
+    });
+  }
+
+  it('are looked for in the namespaces of an mdoc, and only where they are promised', () => {
+    const { config } = anMdoc({
+      claims: [{ path: [MDL_NAMESPACE, 'sex'], mandatory: true }, { path: [MDL_NAMESPACE, 'portrait'] }],
+    });
+    expect(missingClaims(config, { [MDL_NAMESPACE]: { sex: 1 } })).to.deep.equal([]);
+    expect(missingClaims(config, { [MDL_NAMESPACE]: {} })).to.have.length(1);
+  });
+});

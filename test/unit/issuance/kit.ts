@@ -1,0 +1,100 @@
+import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
+import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
+import { CredentialFactory } from '../../../application/steps/credential-factory.ts';
+import type { TenantView } from '../../../application/steps/tenant-views.ts';
+import {
+  type CredentialConfiguration,
+  CredentialConfigurationBody,
+} from '../../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+
+export const ISSUER = 'https://issuer.example/acme';
+export const DISPLAY = [{ name: 'Card', locale: 'en' }];
+
+class SetClock extends Clock {
+  time = new Date('2026-06-01T12:34:56.789Z');
+
+  override now(): Date {
+    return this.time;
+  }
+}
+
+/** A configuration as it is written, `changes` included; what the schema refuses fails here. */
+export function aConfiguration(changes: Readonly<Record<string, unknown>> = {}): CredentialConfiguration {
+  const body = CredentialConfigurationBody.parse({
+    id: 'card',
+    config: { format: 'dc+sd-jwt', display: DISPLAY },
+    ...changes,
+  });
+  const time = new Date('2026-01-01T00:00:00Z');
+  return { ...body, createdAt: time, updatedAt: time };
+}
+
+export const MDL = 'org.iso.18013.5.1.mDL';
+export const MDL_NAMESPACE = 'org.iso.18013.5.1';
+
+export function anMdoc(
+  config: Readonly<Record<string, unknown>> = {},
+  changes: Readonly<Record<string, unknown>> = {},
+): CredentialConfiguration {
+  const whole = { format: 'mso_mdoc', display: DISPLAY, docType: MDL, ...config };
+  return aConfiguration({ id: 'mdl', config: whole, ...changes });
+}
+
+export function anIssuance(changes: Readonly<Record<string, unknown>> = {}): IssuanceConfigurationBody {
+  return IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', locale: 'en' }], ...changes });
+}
+
+/** Paths of what is wrong with a configuration; empty for a good one. */
+export function faultyPaths(body: object): readonly string[] {
+  const read = CredentialConfigurationBody.safeParse({ id: 'card', ...body });
+  return read.error?.issues.map(({ path }) => path.map(String).join('.')) ?? [];
+}
+
+/** A factory with real keys and certificates, without a database. */
+export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
+  const random = new NodeRandom();
+  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const provider = new LocalKms({ name: 'local', cipher, random });
+  const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const clock = new SetClock();
+  const ports = { kms, random, clock, certificateAuthority: new X509Authority({ kms, random }) };
+  const chain = await createKeyChain(ports, {
+    tenantId: 'acme',
+    usages: ['signing'],
+    subjectName: 'Acme',
+    dnsName: 'issuer.example',
+    algorithm,
+  });
+  const settings = { publicUrl: 'https://issuer.example' } as ServiceSettings;
+  const factory = new CredentialFactory({ kms, random, clock, settings });
+  const make = (
+    configuration: CredentialConfiguration,
+    claims: Parameters<CredentialFactory['make']>[2],
+    more: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
+  ) =>
+    factory.make(aView(more.chain ?? chain), configuration, claims, {
+      holderKey: newKey().jwk,
+      ...more,
+    } as never);
+  return { factory, clock, chain, kms, make };
+}
+
+/** What the factory asks of a tenant's view: its keys, and a memory. */
+export function aView(...chains: readonly KeyChain[]): TenantView {
+  const derived = new Map<string, unknown>();
+  const derive = <T>(key: string, compute: () => T): T => {
+    if (!derived.has(key)) derived.set(key, compute());
+    return derived.get(key) as T;
+  };
+  return { tenantId: 'acme', keyChains: async () => chains, derive } as unknown as TenantView;
+}

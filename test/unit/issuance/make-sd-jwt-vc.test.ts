@@ -1,0 +1,83 @@
+import { verify, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { isUndisclosed, processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import { aConfiguration, aFactory, DISPLAY, ISSUER } from './kit.ts';
+import { aFrameFor, someClaims } from './random-claims.ts';
+
+describe('Making an SD-JWT VC', () => {
+  let world: Awaited<ReturnType<typeof aFactory>>;
+  before(async () => {
+    world = await aFactory();
+  });
+
+  const open = (text: string) => {
+    const { issuer, disclosures } = openSdJwt(text);
+    return { ...issuer, disclosures, claims: processDisclosures(issuer.payload, disclosures).claims };
+  };
+  const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+  it('keeps whatever was claimed, disclosed in nests and arrays or not at all', async () => {
+    await fc.assert(
+      fc.asyncProperty(someClaims, fc.infiniteStream(fc.boolean()), async (claims, choices) => {
+        const frame = aFrameFor(claims, () => choices.next().value);
+        const text = await world.make(aConfiguration({ vct: 'urn:card:1', disclosureFrame: frame }), claims);
+        const { iss, vct, iat, cnf, _sd_alg, ...rest } = plain(withoutDecoys(open(text).claims)) as Record<
+          string,
+          unknown
+        >;
+        expect([iss, vct, typeof iat, typeof cnf]).to.deep.equal([ISSUER, 'urn:card:1', 'number', 'object']);
+        expect([undefined, 'sha-256']).to.include(_sd_alg);
+        expect(rest).to.deep.equal(plain(claims));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  /** Decoys in arrays read like elements that were withheld. */
+  function withoutDecoys(value: unknown): unknown {
+    if (Array.isArray(value)) return value.filter((member) => !isUndisclosed(member)).map(withoutDecoys);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutDecoys(member)]));
+  }
+
+  it('is signed under a chain without its anchor, and dated in whole days', async () => {
+    const { header, payload, signature, signingInput } = open(
+      await world.make(aConfiguration({ vct: 'urn:card:1', lifeTime: 30 * 86_400 }), { name: 'Ada' }),
+    );
+    expect(header).to.include({ typ: 'dc+sd-jwt', alg: 'ES256' });
+    const [leaf = ''] = header['x5c'] as string[];
+    expect(header['x5c']).to.have.length(1);
+    const certificate = new X509Certificate(Buffer.from(leaf, 'base64'));
+    expect(readDocumentSigner(leaf).usages, 'a certificate for mdocs alone').to.equal(undefined);
+    const key = { key: certificate.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+    expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
+    expect([Number(payload['iat']) % 86_400, Number(payload['exp']) % 86_400]).to.deep.equal([0, 0]);
+    expect(payload).to.not.have.property('vct#integrity');
+  });
+
+  it('binds no key when none is asked for', async () => {
+    const configuration = aConfiguration({ vct: 'urn:card:1', keyBinding: false });
+    const { payload } = open(await world.make(configuration, { name: 'Ada' }, { holderKey: undefined }));
+    expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('cnf');
+  });
+
+  it('vouches for the type metadata that the service hosts, and for none of others', async () => {
+    const vct = `${ISSUER}/vct/card`;
+    const integrityOf = async (changes: Record<string, unknown>) =>
+      open(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
+    const hosted = await integrityOf({});
+    expect(hosted).to.match(/^sha256-[A-Za-z0-9+/]{43}=$/);
+    expect(await integrityOf({ vct }), 'named outright').to.equal(hosted);
+    expect(await integrityOf({ vct: { name: 'Other' } }))
+      .to.match(/^sha256-/)
+      .and.not.equal(hosted);
+    for (const foreign of ['urn:card:1', 'https://types.example/card', { vct: 'urn:card:1' }]) {
+      expect(await integrityOf({ vct: foreign })).to.equal(undefined);
+    }
+    const named = { config: { format: 'dc+sd-jwt', display: DISPLAY, scope: 'other' } };
+    expect(await integrityOf(named), 'the scope is not part of it').to.equal(hosted);
+  });
+});

@@ -1,0 +1,304 @@
+import { expect } from 'chai';
+import {
+  authorizationServerMetadata,
+  chainedAsMetadata,
+} from '../../../domain/issuance/authorization-server-metadata.ts';
+import { type IssuerMetadataParts, issuerMetadata } from '../../../domain/issuance/metadata.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { aConfiguration, anIssuance, anMdoc, DISPLAY, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
+
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'];
+const KEY = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'BB', kid: 'one', use: 'enc', alg: 'ECDH-ES' } as const;
+const UPSTREAM = { issuer: 'https://login.example', clientId: 'us' };
+
+// biome-ignore lint/suspicious/noExplicitAny: documents of every shape
+type Members = Record<string, any>;
+
+function metadataWith(changes: Partial<IssuerMetadataParts> = {}): Members {
+  return issuerMetadata({
+    issuer: ISSUER,
+    issuance: anIssuance(),
+    configurations: [aConfiguration({ vct: 'urn:card:1' })],
+    signingAlgorithm: () => 'ES256',
+    encryptionKeys: [],
+    ...changes,
+  });
+}
+
+const metadataOf = (issuance: object, keys: IssuerMetadataParts['encryptionKeys'] = []) =>
+  metadataWith({ issuance: anIssuance({ ...issuance }), encryptionKeys: keys });
+const only = (changes: Record<string, unknown>): Members =>
+  metadataWith({ configurations: [aConfiguration({ vct: 'urn:card:1', ...changes })] })[
+    'credential_configurations_supported'
+  ].card;
+
+/** Every member that says nothing: undefined, null or an empty array; items of arrays are no members. */
+function idleMembers(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const here = `${path}.${name}`;
+    const idle = member === undefined || member === null || (Array.isArray(member) && member.length === 0);
+    return [...(idle && !Array.isArray(value) ? [here] : []), ...idleMembers(member, here)];
+  });
+}
+
+describe('Credential issuer metadata', () => {
+  it('are complete without a word too many', () => {
+    expect(metadataWith()).to.deep.equal({
+      credential_issuer: ISSUER,
+      credential_endpoint: `${ISSUER}/credential`,
+      nonce_endpoint: `${ISSUER}/nonce`,
+      deferred_credential_endpoint: `${ISSUER}/deferred_credential`,
+      notification_endpoint: `${ISSUER}/notification`,
+      display: [{ name: 'Acme', locale: 'en' }],
+      credential_configurations_supported: {
+        card: {
+          format: 'dc+sd-jwt',
+          scope: 'card',
+          vct: 'urn:card:1',
+          credential_signing_alg_values_supported: ['ES256'],
+          cryptographic_binding_methods_supported: ['jwk'],
+          proof_types_supported: { jwt: { proof_signing_alg_values_supported: ALGORITHMS } },
+          credential_metadata: { display: DISPLAY },
+        },
+      },
+    });
+  });
+
+  it('have no member that says nothing, however deep', () => {
+    const claims = [
+      { path: ['list', null], display: [] },
+      { path: ['name'], display: [{ name: 'N' }] },
+    ];
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims };
+    const configurations = [
+      aConfiguration({ config, keyAttestationsRequired: {}, embeddedDisclosurePolicy: null }),
+      aConfiguration({ id: 'unbound', keyBinding: false, config: { ...config, claims: [] } }),
+    ];
+    const issuance = anIssuance({ batchSize: 3, chainedAs: null, preferredAuthServer: null });
+    const metadata = metadataWith({ issuance, configurations, encryptionKeys: [KEY] });
+    expect(idleMembers(metadata)).to.deep.equal([]);
+    const { card, unbound } = metadata['credential_configurations_supported'];
+    expect(card.credential_metadata.claims[0]).to.deep.equal({ path: ['list', null] });
+    expect(card.proof_types_supported.jwt.key_attestations_required).to.deep.equal({});
+    expect(unbound).to.have.keys(['format', 'scope', 'vct', 'credential_signing_alg_values_supported', 'credential_metadata']); // biome-ignore format: one list
+    expect(unbound.credential_metadata).to.have.keys(['display']);
+  });
+
+  it('describe an mdoc in its own terms', () => {
+    const claims = [{ path: [MDL_NAMESPACE, 'family_name'], mandatory: true }];
+    const metadata = metadataWith({ configurations: [anMdoc({ claims, scope: 'licence' })] });
+    expect(metadata['credential_configurations_supported'].mdl).to.deep.equal({
+      format: 'mso_mdoc',
+      scope: 'licence',
+      doctype: MDL,
+      credential_signing_alg_values_supported: [-7, -9],
+      cryptographic_binding_methods_supported: ['cose_key'],
+      proof_types_supported: { jwt: { proof_signing_alg_values_supported: ALGORITHMS } },
+      credential_metadata: { display: DISPLAY, claims },
+    });
+  });
+
+  const numbers: [SigningAlgorithm | undefined, unknown][] = [
+    ['ES384', [-35, -51]],
+    ['ES512', [-36, -52]],
+    ['EdDSA', [-8, -19]],
+    [undefined, undefined],
+  ];
+  for (const [algorithm, expected] of numbers) {
+    it(`name the algorithm of the key that signs: ${algorithm ?? 'none without one'}`, () => {
+      const configurations = [anMdoc(), aConfiguration()];
+      const parts = metadataWith({ configurations, signingAlgorithm: () => algorithm });
+      const { mdl, card } = parts['credential_configurations_supported'];
+      expect(mdl.credential_signing_alg_values_supported).to.deep.equal(expected);
+      expect(card.credential_signing_alg_values_supported).to.deep.equal(algorithm && [algorithm]);
+    });
+  }
+
+  it('offer a nonce only for what is bound to a key', () => {
+    const configurations = [aConfiguration({ keyBinding: false })];
+    expect(metadataWith({ configurations })).to.not.have.property('nonce_endpoint');
+    expect(metadataWith({ configurations: [...configurations, anMdoc()] })).to.have.property(
+      'nonce_endpoint',
+    );
+  });
+
+  for (const [batchSize, expected] of [
+    [0],
+    [1],
+    [2, { batch_size: 2 }],
+    [100, { batch_size: 100 }],
+  ] as const) {
+    it(`offer batches from two on: ${batchSize}`, () => {
+      expect(metadataOf({ batchSize })['batch_credential_issuance']).to.deep.equal(expected);
+    });
+  }
+
+  it('ask for proofs as they are configured', () => {
+    const required = { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_moderate'] };
+    const proof = { proof_signing_alg_values_supported: ALGORITHMS, key_attestations_required: required };
+    expect(only({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({
+      jwt: proof,
+      attestation: proof,
+    });
+    const chosen = only({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
+    expect(chosen.proof_types_supported).to.deep.equal({ attestation: proof });
+    expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys([
+      'jwt',
+      'attestation',
+    ]);
+  });
+
+  it('carry the disclosure policy where there is one', () => {
+    const embeddedDisclosurePolicy = { policy: 'allowList', values: ['CN=Shop'] };
+    expect(only({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);
+    expect(only({})).to.not.have.property('disclosure_policy');
+  });
+
+  describe('name authorization servers', () => {
+    const [own, chained] = [ISSUER, `${ISSUER}/chained-as`];
+    const [one, two] = ['https://one.example', 'https://two.example'];
+    const cases: [string, object, readonly string[] | undefined][] = [
+      ['none when the issuer is the only one', {}, undefined],
+      [
+        'none for a chained one that is switched off',
+        { chainedAs: { enabled: false, upstream: UPSTREAM } },
+        undefined,
+      ],
+      ['all others, then the built-in one', { authServers: [one, two], chainedAs: { upstream: UPSTREAM } }, [one, two, chained, own]], // biome-ignore format: one case
+      ['the preferred one first', { authServers: [one, two], preferredAuthServer: two }, [two, one, own]],
+      [
+        'the built-in one first by its name',
+        { authServers: [one], preferredAuthServer: 'built-in' },
+        [own, one],
+      ],
+      ['the built-in one first by its address', { authServers: [one], preferredAuthServer: own }, [own, one]],
+      ['the chained one first', { authServers: [one], chainedAs: { upstream: UPSTREAM }, preferredAuthServer: chained }, [chained, one, own]], // biome-ignore format: one case
+    ];
+    for (const [what, issuance, expected] of cases) {
+      it(what, () => expect(metadataOf(issuance)['authorization_servers']).to.deep.equal(expected));
+    }
+  });
+
+  describe('offer encryption', () => {
+    const names = ['credential_request_encryption', 'credential_response_encryption'] as const;
+    const offered = (issuance: object, keys = [KEY]) => names.map((name) => metadataOf(issuance, keys)[name]);
+    const algorithms = { enc_values_supported: ['A128GCM', 'A256GCM'], zip_values_supported: ['DEF'] };
+
+    it('to their keys, and to those of wallets', () => {
+      const secret = { ...KEY, d: 'never' };
+      expect(offered({}, [secret])).to.deep.equal([
+        { jwks: { keys: [KEY] }, ...algorithms, encryption_required: false },
+        { alg_values_supported: ['ECDH-ES'], ...algorithms, encryption_required: false },
+      ]);
+    });
+
+    it('not without a key, and not when it is off', () => {
+      for (const [issuance, keys] of [
+        [{}, []],
+        [{ requestEncryption: 'off', responseEncryption: 'off' }, [KEY]],
+      ] as const) {
+        // biome-ignore format: one list
+        expect(offered(issuance, [...keys])).to.deep.equal([undefined, undefined]);
+      }
+      expect(offered({ responseEncryption: 'off' })[1]).to.equal(undefined);
+    });
+
+    it('and say when it has to be', () => {
+      const [request, response] = offered({ requestEncryption: 'required', responseEncryption: 'required' });
+      expect([request.encryption_required, response.encryption_required]).to.deep.equal([true, true]);
+      expect(offered({ requestEncryption: 'required' })[1].encryption_required).to.equal(false);
+    });
+  });
+});
+
+describe('Authorization server metadata', () => {
+  const REDIRECT = [{ type: 'redirect_to_web', url: 'https://web.example/{auth_session}' }];
+  const CLIENT = { client_id: 'wallet', jwks_uri: 'https://wallet.example/keys' };
+  const builtIn = (
+    issuance: Record<string, unknown> = {},
+    configuration: Record<string, unknown> = {},
+  ): Members =>
+    authorizationServerMetadata({
+      issuer: ISSUER,
+      issuance: anIssuance(issuance),
+      configurations: [aConfiguration(configuration), aConfiguration({ ...configuration, id: 'other' })],
+      aggregation: true,
+    });
+
+  const common = (server: string): JsonObject => ({
+    issuer: server,
+    authorization_endpoint: `${server}/authorize`,
+    pushed_authorization_request_endpoint: `${server}/par`,
+    require_pushed_authorization_requests: true,
+    token_endpoint: `${server}/token`,
+    challenge_endpoint: `${server}/challenge`,
+    jwks_uri: `${server}/.well-known/jwks.json`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    token_endpoint_auth_methods_supported: ['attest_jwt_client_auth', 'none'],
+    client_attestation_signing_alg_values_supported: ALGORITHMS,
+    client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
+    dpop_signing_alg_values_supported: ALGORITHMS,
+    scopes_supported: ['card', 'other'],
+    authorization_details_types_supported: ['openid_credential'],
+  });
+
+  it('are complete without a word too many', () => {
+    expect(builtIn()).to.deep.equal({
+      ...common(ISSUER),
+      grant_types_supported: [
+        'authorization_code',
+        'urn:ietf:params:oauth:grant-type:pre-authorized_code',
+        'refresh_token',
+      ],
+      'pre-authorized_grant_anonymous_access_supported': true,
+      status_list_aggregation_endpoint: `${ISSUER}/status-lists`,
+    });
+    const parts = { issuer: ISSUER, issuance: anIssuance(), configurations: [] };
+    const bare = authorizationServerMetadata({ ...parts, aggregation: false });
+    expect(bare).to.not.have.any.keys('status_list_aggregation_endpoint', 'scopes_supported');
+    expect(idleMembers(bare)).to.deep.equal([]);
+  });
+
+  it('of the chained server are alike under its own address, without pre-authorized codes', () => {
+    const configurations = [aConfiguration(), aConfiguration({ id: 'other', iaeActions: REDIRECT })];
+    expect(chainedAsMetadata({ issuer: ISSUER, issuance: anIssuance(), configurations })).to.deep.equal({
+      ...common(`${ISSUER}/chained-as`),
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+    });
+  });
+
+  it('name refresh tokens only when there are any', () => {
+    expect(builtIn({ refreshTokenSeconds: 0 })['grant_types_supported']).to.not.include('refresh_token');
+  });
+
+  it('name the ways in which a wallet may say who it is', () => {
+    const required = builtIn({ walletAttestationRequired: true });
+    expect(required['token_endpoint_auth_methods_supported']).to.deep.equal(['attest_jwt_client_auth']);
+    expect(required['pre-authorized_grant_anonymous_access_supported']).to.equal(false);
+    expect(required).to.not.have.property('token_endpoint_auth_signing_alg_values_supported');
+    const registered = builtIn({ walletClients: [CLIENT], walletAttestationRequired: true });
+    expect(registered['token_endpoint_auth_methods_supported']).to.deep.equal([
+      'attest_jwt_client_auth',
+      'private_key_jwt',
+    ]);
+    expect(registered['token_endpoint_auth_signing_alg_values_supported']).to.deep.equal(ALGORITHMS);
+  });
+
+  it('name interactive authorization only where a credential needs it', () => {
+    const names = ['authorization_challenge_endpoint', 'interactive_authorization_endpoint'];
+    expect(builtIn()).to.not.have.any.keys(names);
+    expect(builtIn({}, { iaeActions: [] })).to.not.have.any.keys(names);
+    const interactive = builtIn({}, { iaeActions: REDIRECT });
+    for (const name of names) expect(interactive[name]).to.equal(`${ISSUER}/interactive-authorization`);
+  });
+
+  it('name a scope once, however many credentials share it', () => {
+    const config = { format: 'dc+sd-jwt', display: DISPLAY, scope: 'shared' };
+    expect(builtIn({}, { config, vct: 'urn:card:1' })['scopes_supported']).to.deep.equal(['shared']);
+  });
+});
