@@ -64,8 +64,11 @@ export const CredentialConfig = z
     for (const name of ['docType', 'namespace', 'claimsByNamespace'] as const) {
       if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
     }
+    // OpenID4VCI 1.0 section 12.2.4: one entry per language
+    if (repeatsLocale(config.display)) refuse(['display'], 'each locale stands at most once');
     const claims = config.claims ?? [];
-    claims.forEach(({ path: [first, second] }, index) => {
+    claims.forEach(({ path: [first, second], display = [] }, index) => {
+      if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale stands at most once');
       // OpenID4VCI 1.0 appendix C.2
       const isElement = typeof first === 'string' && typeof second === 'string';
       if (isMdoc && !isElement) refuse(['claims', index, 'path'], 'begins with a namespace and an element');
@@ -76,6 +79,10 @@ export const CredentialConfig = z
   })
   .meta({ id: 'CredentialConfig' });
 export type CredentialConfig = z.infer<typeof CredentialConfig>;
+
+function repeatsLocale(display: readonly { locale?: string | undefined }[]): boolean {
+  return new Set(display.map(({ locale }) => locale?.toLowerCase() ?? '')).size !== display.length;
+}
 
 /** OpenID4VCI 1.0 appendix B.3: a claim described twice, or one array by `null` and by index, is invalid. */
 function contradictions(claims: readonly { path: ClaimPath }[]) {

@@ -6,6 +6,7 @@ import type { CredentialConfiguration } from './configuration.ts';
 import { vctOf } from './metadata.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
+type TypeObject = Exclude<CredentialConfiguration['vct'], string | null | undefined>;
 type CredentialDisplay = CredentialConfiguration['config']['display'][number];
 
 /**
@@ -25,9 +26,30 @@ export function typeMetadata(
     description,
     display: config.display.flatMap(typeDisplay),
     claims: config.claims?.map((claim) => claimMetadata(claim, frame)),
-    ...own,
+    ...withLocales(own),
     vct: vctOf(configuration, issuer),
   });
+}
+
+/** Displays of a type as older drafts wrote them, `lang` instead of `locale`: readers of today refuse those. */
+function withLocales(own: TypeObject): TypeObject {
+  const { display, claims } = own;
+  return {
+    ...own,
+    ...(display !== undefined && { display: display.map(withLocale) }),
+    ...(claims !== undefined && {
+      claims: claims.map((claim) => {
+        const { display: shown } = claim;
+        return Array.isArray(shown) ? { ...claim, display: shown.map(withLocale) } : claim;
+      }),
+    }),
+  };
+}
+
+function withLocale<T>(display: T): T {
+  if (typeof display !== 'object' || display === null || !('lang' in display)) return display;
+  const { lang, ...rest } = display;
+  return { locale: lang, ...rest } as T;
 }
 
 /** SD-JWT VC section 6: over the exact bytes that are served (W3C Subresource Integrity). */

@@ -57,6 +57,16 @@ describe('A credential configuration', () => {
     ['an mdoc claim at a position', paths(MDOC.config, [MDL_NAMESPACE, 0]), 'config.claims.0.path'],
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
+    [
+      'a language twice',
+      { config: { ...SD_JWT.config, display: [DISPLAY[0], { name: 'Other', locale: 'EN' }] } },
+      'config.display',
+    ],
+    [
+      'a claim that is shown twice in a language',
+      { config: { ...SD_JWT.config, claims: [{ path: ['a'], display: [DISPLAY[0], DISPLAY[0]] }] } },
+      'config.claims.0.display',
+    ],
     ['proofs without a key', { ...SD_JWT, keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
     ['attestations without a key', { ...SD_JWT, keyBinding: false, keyAttestationsRequired: {} }, 'keyAttestationsRequired'], // biome-ignore format: one case
     // SD-JWT VC section 2.2.2.3

@@ -69,6 +69,23 @@ describe('Type metadata', () => {
     });
   });
 
+  it('name languages as readers of today want it, whatever the type calls them', () => {
+    const display = [
+      { lang: 'fr', name: 'Carte' },
+      { locale: 'en', name: 'Card', lang: 'ignored' },
+    ];
+    const claims = [{ path: ['name'], display: [{ lang: 'fr', label: 'Nom' }] }, { path: ['age'] }];
+    const said = typeOf({ vct: { display, claims } });
+    expect(said['display']).to.deep.equal([
+      { locale: 'fr', name: 'Carte' },
+      { locale: 'en', name: 'Card' },
+    ]);
+    expect(said['claims']).to.deep.equal([
+      { path: ['name'], display: [{ locale: 'fr', label: 'Nom' }] },
+      { path: ['age'] },
+    ]);
+  });
+
   const FRAME = {
     _sd: ['name', 'whole'],
     whole: { _sd: ['part'] },
