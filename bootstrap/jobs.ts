@@ -58,6 +58,17 @@ export function startJobs(container: Container): () => Promise<void> {
       },
     },
     {
+      name: 'expire-deferred',
+      everySeconds: 600,
+      async run(now) {
+        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+          const count = await store.chores.expireDeferred(now, PORTION);
+          if (count > 0) log.info('deferred transactions expired', { count });
+          if (count < PORTION) return;
+        }
+      },
+    },
+    {
       name: 'clean-up-sessions',
       everySeconds: 60,
       async run(now) {

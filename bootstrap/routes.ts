@@ -1,6 +1,7 @@
 import type { Container } from 'inversify';
 import { ClientRoutes } from '../adapters/http/clients/client.routes.ts';
 import { IssuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
+import { DeferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
 import { IssuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
@@ -30,6 +31,7 @@ const FAMILIES = [
   StatusListRoutes,
   SessionRoutes,
   IssuanceRoutes,
+  DeferredRoutes,
   PresentationOfferRoutes,
   PresentationConfigurationRoutes,
   TokenRoutes,

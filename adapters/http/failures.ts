@@ -73,6 +73,7 @@ const RENDERINGS = {
   invalid_nonce: { status: 400, title: 'Invalid nonce' },
   invalid_encryption_parameters: { status: 400, title: 'Invalid encryption parameters' },
   credential_request_denied: { status: 400, title: 'Credential request denied' },
+  issuance_pending: { status: 400, title: 'Not ready yet' },
   invalid_transaction_id: { status: 400, title: 'Invalid transaction' },
   invalid_notification_id: { status: 400, title: 'Invalid notification' },
   invalid_notification_request: { status: 400, title: 'Invalid notification request' },
@@ -115,7 +116,12 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
   }
   const error = rendering[surface] ?? protocolCode(failure.code);
   const description = failure.details.message;
-  const body = description === undefined ? { error } : { error, error_description: printable(description) };
+  const { intervalSeconds } = failure.details;
+  const body = {
+    error,
+    ...(description === undefined ? {} : { error_description: printable(description) }),
+    ...(intervalSeconds === undefined ? {} : { interval: intervalSeconds }),
+  };
   return { status, headers, contentType: 'application/json', body };
 }
 

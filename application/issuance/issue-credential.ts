@@ -199,7 +199,8 @@ export class IssueCredential {
       updatedAt: now,
       expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),
     };
-    if (!(await store.beats(view.tenantId).openDeferred(transaction))) {
+    const { bit } = bitsOf(session, configuration.id);
+    if (!(await store.beats(view.tenantId).openDeferred(transaction, bit))) {
       throw new Failure('credential_request_denied', 'the offer is over');
     }
     return { status: 202, answer: { transaction_id: transaction.id, interval: intervalSeconds } };

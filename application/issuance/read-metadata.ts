@@ -9,6 +9,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
@@ -22,6 +23,7 @@ type Ports = {
   readonly tenantViews: TenantViews;
   readonly clock: Clock;
   readonly kms: Kms;
+  readonly encryption: Encryption;
   readonly settings: ServiceSettings;
 };
 
@@ -120,16 +122,20 @@ export class ReadIssuerMetadata {
   }
 
   async #issuerMetadata(view: TenantView): Promise<JsonObject> {
+    const { encryption, settings } = this.#ports;
     const chains = await view.keyChains();
     return issuerMetadata({
-      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      issuer: issuerIdentifier(settings, view.tenantId),
       issuance: await view.issuance(),
       configurations: await view.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
         chains.find(({ id, usages }) =>
           keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
         )?.active.key.handle.algorithm,
-      encryptionKeys: [],
+      encryptionKeys: encryption
+        .requestKeys(view.tenantId)
+        .slice(0, 1)
+        .map(({ publicJwk }) => publicJwk),
     });
   }
 }

@@ -75,9 +75,10 @@ export type DeferredQuery = {
 export type DeferredBeats = {
   /**
    * Writes a transaction; its session lives at least as long.
-   * @returns false, with nothing written, when the session is over.
+   * @param bit of the configuration; a session that may issue no more of it opens nothing.
+   * @returns false, with nothing written, when the session is over, barred, or has too many transactions.
    */
-  openDeferred(transaction: DeferredTransaction): Promise<boolean>;
+  openDeferred(transaction: DeferredTransaction, bit: number): Promise<boolean>;
   findDeferred(id: string): Promise<DeferredTransaction | undefined>;
   /** The newest first. */
   listDeferred(query: DeferredQuery): Promise<DeferredTransaction[]>;

@@ -339,7 +339,7 @@ export type SessionLogEntry = {
 export type Chores = {
   /** Marks sessions whose time is over. @returns those it changed, at most `limit`. */
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
-  /** Forgets used values and grants that could not be used any more. @returns how many rows went. */
+  /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
   /**
    * Parts with the data of sessions that their tenant keeps no longer: `ttlSeconds` of its configuration after they
@@ -355,8 +355,8 @@ export type Chores = {
     limit: number,
     defaults: { readonly ttlSeconds: number },
   ): Promise<{ readonly removed: number; readonly anonymized: number }>;
-  /** Forgets authorizations and deferred transactions that are over. @returns how many rows went. */
-  forgetTransactions(now: Date, limit: number): Promise<number>;
+  /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
+  expireDeferred(now: Date, limit: number): Promise<number>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */

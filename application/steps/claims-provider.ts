@@ -1,28 +1,24 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import {
-  type Delivery,
-  type Session,
-  type SessionOutcome,
-  transition,
-} from '../../domain/sessions/session.ts';
+import type { Delivery, Session, SessionOutcome } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
-import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import { assertIssuable, claimsFaults, claimsSource, denied, hasFreeNames } from './collect-claims.ts';
+import type { SessionNotes } from './session-notes.ts';
 import type { TenantView } from './tenant-views.ts';
+import type { UserIdentities } from './user-identities.ts';
 
 type Ports = {
-  readonly store: Store;
+  readonly sessionNotes: SessionNotes;
+  readonly userIdentities: UserIdentities;
   readonly webhooks: Webhooks;
   readonly schemaValidator: SchemaValidator;
-  readonly eventBus: EventBus;
   readonly clock: Clock;
   readonly random: Random;
 };
@@ -52,13 +48,12 @@ export class ClaimsProvider {
     view: TenantView,
     session: Session,
     configuration: CredentialConfiguration,
-    _token: WalletTokenClaims,
+    token: WalletTokenClaims,
   ): Promise<Provided> {
     if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
     const source = claimsSource(session.request, configuration);
     if (source.type === 'webhook') {
-      const claims = await this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig);
-      return { claims };
+      return this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig, token);
     }
     try {
       assertIssuable(this.#ports.schemaValidator, view, configuration, source.claims);
@@ -75,27 +70,29 @@ export class ClaimsProvider {
     session: Session,
     configuration: CredentialConfiguration,
     webhook: WebhookConfig,
-  ): Promise<JsonObject> {
-    const { webhooks, clock, random, schemaValidator } = this.#ports;
+    token: WalletTokenClaims,
+  ): Promise<Provided> {
+    const { webhooks, userIdentities, clock, random, schemaValidator } = this.#ports;
     const delivery: Delivery = {
       id: random.token(),
       webhook: 'claims',
       at: clock.now().toISOString(),
       result: 'pending',
     };
+    const user = await userIdentities.of(view.tenantId, token);
     const pending = await this.#record(session, undefined, delivery);
     const body = {
       session: session.id,
       credential_configuration_id: configuration.id,
-      identity: {},
-      credentials: [],
+      identity: user.identity ?? {},
+      credentials: user.presented,
     };
     try {
       const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
-      const claims = claimsOf(answer.body, configuration.id);
-      assertIssuable(schemaValidator, view, configuration, claims);
+      const provided = readAnswer(answer.body, configuration.id);
+      if ('claims' in provided) assertIssuable(schemaValidator, view, configuration, provided.claims);
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
-      return claims;
+      return provided;
     } catch (error) {
       const reason = reasonOf(error);
       await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason }, reason);
@@ -103,43 +100,31 @@ export class ClaimsProvider {
     }
   }
 
-  /**
-   * Writes one delivery and, with a failure, the end of the session. A completed session keeps its status. Requests
-   * for other credentials of the same session may write in between: then it is read again.
-   * @throws Failure `credential_request_denied` when the session ended meanwhile.
-   */
+  /** @throws Failure `credential_request_denied` when the session ended meanwhile. */
   async #record(
     session: Session,
     event: 'fail' | undefined,
     delivery?: Delivery,
     failure?: string,
   ): Promise<Session> {
-    const { store, clock, eventBus } = this.#ports;
-    const beats = store.beats(session.tenantId);
-    let current: Session | undefined = session;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {
-      const outcome = withDelivery(current.outcome, delivery, failure);
-      const possible =
-        event !== undefined && transition(event).from.includes(current.status) ? event : undefined;
-      const version = await beats.recordOutcome(current, possible, outcome, clock.now());
-      if (version !== undefined) {
-        if (possible !== undefined) {
-          eventBus.publish({ type: 'session', tenantId: session.tenantId, sessionId: session.id });
-        }
-        return { ...current, outcome, version };
-      }
-      current = await beats.findSession(session.id);
-      if (current?.status === 'failed' || current?.status === 'expired') break;
-    }
-    throw denied('the session ended while its claims were fetched');
+    const noted = await this.#ports.sessionNotes.note(
+      session,
+      (outcome) => withDelivery(outcome, delivery, failure),
+      event,
+    );
+    if (noted === undefined) throw denied('the session ended while its claims were fetched');
+    return noted;
   }
 }
 
-const MAX_ATTEMPTS = 20;
 /** Deliveries that a session remembers. */
 const MAX_DELIVERIES = 50;
 
-function withDelivery(outcome: SessionOutcome | null, delivery?: Delivery, failure?: string): SessionOutcome {
+export function withDelivery(
+  outcome: SessionOutcome | null,
+  delivery?: Delivery,
+  failure?: string,
+): SessionOutcome {
   const others = (outcome?.deliveries ?? []).filter((entry) => entry.id !== delivery?.id);
   return {
     ...outcome,
@@ -148,14 +133,23 @@ function withDelivery(outcome: SessionOutcome | null, delivery?: Delivery, failu
   };
 }
 
-/** The backend answers with an object keyed by configuration id. */
-function claimsOf(answer: Json | undefined, configurationId: string): JsonObject {
+const MAX_INTERVAL_SECONDS = 86_400;
+
+/** The backend answers with an object keyed by configuration id, or that it cannot say yet. */
+function readAnswer(answer: Json | undefined, configurationId: string): Provided {
   if (!isJsonObject(answer)) throw denied('the claims webhook did not answer with an object');
-  if (answer['deferred'] === true)
-    throw denied('the claims webhook deferred, which this release does not support');
+  if (answer['deferred'] === true) return { intervalSeconds: readInterval(answer['interval']) };
   const claims = Object.hasOwn(answer, configurationId) ? answer[configurationId] : undefined;
   if (!isJsonObject(claims)) throw denied(`the claims webhook has no object for ${configurationId}`);
-  return claims;
+  return { claims };
+}
+
+/** OpenID4VCI 1.0 section 8.3: a positive number of seconds. */
+function readInterval(interval: Json | undefined): number {
+  if (interval === undefined || interval === null) return DEFAULT_INTERVAL_SECONDS;
+  const isUsable = typeof interval === 'number' && interval >= 1 && interval <= MAX_INTERVAL_SECONDS;
+  if (!isUsable) throw denied(`the interval of a deferral is a number from 1 to ${MAX_INTERVAL_SECONDS}`);
+  return Math.ceil(interval);
 }
 
 function reasonOf(error: unknown): string {

@@ -21,6 +21,8 @@ export type WalletTokenClaims = {
   /** What is revoked when the code or a refresh token comes back; absent for a foreign token. */
   readonly grantId?: string;
   readonly scope?: string;
+  /** Set for the token of a foreign authorization server: all that it says. */
+  readonly foreignClaims?: JsonObject;
   /** Absent for an anonymous wallet. */
   readonly clientId?: string;
   readonly tokenId: string;

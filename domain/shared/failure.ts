@@ -44,6 +44,7 @@ export type FailureCode =
   | 'invalid_encryption_parameters'
   | 'credential_request_denied'
   | 'invalid_transaction_id'
+  | 'issuance_pending'
   | 'invalid_notification_id'
   | 'invalid_notification_request';
 
@@ -56,6 +57,8 @@ export type FailureDetails = {
   readonly message?: string;
   readonly errors?: readonly FieldError[];
   readonly retryAfterSeconds?: number;
+  /** When a wallet shall ask again. */
+  readonly intervalSeconds?: number;
   /** Value for a `DPoP-Nonce` header (RFC 9449 section 8). */
   readonly dpopNonce?: string;
   /** Value for an `OAuth-Client-Attestation-Challenge` header (attestation-based client authentication section 6.2). */

@@ -20,7 +20,14 @@ const PUBLISHED = [
   ...['get /session-config', 'put /session-config', 'delete /session-config'],
   ...['get /issuer/config', 'post /issuer/config', 'get /issuer/credentials', 'post /issuer/credentials'],
   ...['get /issuer/credentials/{id}', 'patch /issuer/credentials/{id}', 'delete /issuer/credentials/{id}'],
-  'post /{tenant}/challenge',
+  ...[
+    'post /{tenant}/challenge',
+    'post /{tenant}/par',
+    'get /{tenant}/authorize',
+    'post /{tenant}/authorize',
+  ],
+  ...['post /{tenant}/deferred_credential', 'get /deferred_credential', 'post /{tenant}/notification'],
+  ...['post /issuer/deferred/{transactionId}/complete', 'post /issuer/deferred/{transactionId}/fail'],
   ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
   ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
 ];

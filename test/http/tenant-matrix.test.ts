@@ -15,6 +15,7 @@ const NOWHERE: Ids = {
   presentation: 'nowhere',
   issuance: 'nowhere',
   verification: 'nowhere',
+  deferred: 'nowhere',
 };
 
 const random = (length: number) => randomBytes(length).toString('base64url');
@@ -140,6 +141,8 @@ describe('The things of one tenant', () => {
       accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
       listId: random(16),
       vctId: 'nowhere',
+      transactionId: random(16),
+      notificationId: random(16),
     };
     for (const route of walletRoutes) {
       const answer = await callWallet(route, other, acme.artefacts);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
 import type { Route, Surface } from '../../adapters/http/route.ts';
 import type { RawAnswer } from './raw-request.ts';
 
@@ -29,7 +30,7 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean): void {
   if (!Object.hasOwn(route.responses, status)) expect(status).to.be.lessThan(500);
   expect(headers['x-request-id']).to.be.a('string');
   expect(headers['x-powered-by']).to.equal(undefined);
-  if (!route.path.startsWith('/docs')) {
+  if (!route.path.startsWith('/docs') && route.surface !== 'page') {
     expect(String(headers['content-type'] ?? '')).not.to.include('html');
     expect(text).not.to.match(/<html|<!doctype|<pre>/i);
   }
@@ -40,6 +41,13 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean): void {
 
 function expectError({ status, headers, text }: RawAnswer, surface: Surface | undefined): void {
   const type = headers['content-type'];
+  if (surface === 'page' || (surface === undefined && type === PAGE_TYPE)) {
+    // A page names no cause but a sentence for the user, and runs nothing.
+    expect(type).to.equal(PAGE_TYPE);
+    expect(headers['content-security-policy']).to.include("default-src 'none'");
+    expect(text).not.to.match(/<script|javascript:/i);
+    return;
+  }
   const body = JSON.parse(text);
   if (surface === 'admin') expect(type).to.equal('application/problem+json');
   if (surface === 'oauth' || surface === 'vci' || surface === 'vp') expect(type).to.equal('application/json');

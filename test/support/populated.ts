@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { Store } from '../../application/ports/store.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { createTenant, type TestService } from './test-service.ts';
 
@@ -11,6 +15,8 @@ export type Ids = {
   /** Both are over, so their event streams end at once. */
   readonly issuance: string;
   readonly verification: string;
+  /** A deferred transaction that waits for the backend. */
+  readonly deferred: string;
 };
 
 /** What a wallet of the tenant holds. */
@@ -25,6 +31,9 @@ export type Artefacts = {
   readonly accessToken: string;
   readonly listId: string;
   readonly vctId: string;
+  /** Of the deferred transaction. */
+  readonly transactionId: string;
+  readonly notificationId: string;
 };
 
 export type Populated = {
@@ -104,13 +113,14 @@ export async function populate(service: TestService, id: string): Promise<Popula
   const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   await refuse(wallet, refused.uri);
   const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  const deferred = await defer(service, id, issued.session, ids.credential);
   const unused = await offer();
   const coded = await post('/issuer/offer', { ...offerBody(ids.credential), flow: 'authorization_code' });
   return {
     service,
     token,
     wallet,
-    ids: { ...ids, issuance: issued.session, verification: refused.session },
+    ids: { ...ids, issuance: issued.session, verification: refused.session, deferred },
     artefacts: {
       code: await wallet.code(unused.uri),
       nonce: await wallet.nonce(),
@@ -120,8 +130,44 @@ export async function populate(service: TestService, id: string): Promise<Popula
       accessToken,
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,
+      transactionId: deferred,
+      notificationId: answer.body.notification_id,
     },
   };
+}
+
+/** A deferred transaction as the claims webhook of a backend brings it about. */
+export async function defer(
+  { service }: TestService,
+  tenantId: string,
+  sessionId: string,
+  credentialConfigurationId: string,
+): Promise<string> {
+  const beats = service.container.get(Store).beats(tenantId as TenantId);
+  const session = await beats.findSession(sessionId as SessionId);
+  if (session === undefined) throw new Error(`no session ${sessionId}`);
+  const now = new Date();
+  const id = `${tenantId}-${randomUUID()}`;
+  await beats.openDeferred(
+    {
+      id,
+      sessionId: session.id,
+      publicId: session.publicId,
+      grantId: 'none',
+      credentialConfigurationId,
+      holderKeys: [newKey().jwk as PublicJwk],
+      status: 'pending',
+      intervalSeconds: 5,
+      credentials: null,
+      batchId: null,
+      errorMessage: null,
+      createdAt: now,
+      updatedAt: now,
+      expiresAt: new Date(now.getTime() + 3_600_000),
+    },
+    1,
+  );
+  return id;
 }
 
 /** Ends a presentation the way a wallet does whose user says no. */

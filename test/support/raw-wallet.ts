@@ -203,9 +203,10 @@ export class RawWallet {
 
   authorization(
     token: string,
-    options: { key?: HolderKey; scheme?: string } & Bend = {},
+    options: { key?: HolderKey; scheme?: string; path?: string; method?: string; url?: string } & Bend = {},
   ): Record<string, string> {
-    const proof = dpopProof(options.key ?? this.dpopKey, `${this.issuer}/credential`, { token, ...options });
+    const url = options.url ?? `${this.issuer}/${options.path ?? 'credential'}`;
+    const proof = dpopProof(options.key ?? this.dpopKey, url, { token, ...options });
     return { Authorization: `${options.scheme ?? 'DPoP'} ${token}`, DPoP: proof };
   }
 }

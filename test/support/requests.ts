@@ -4,6 +4,7 @@ import {
   claimsWebhookOffer,
   created,
   credentialBody,
+  defer,
   type Ids,
   offerBody,
   type Populated,
@@ -43,6 +44,11 @@ const freshSession: Recipe['prepare'] = async ({ service, token, ids }, _fresh, 
   return role.startsWith('presentation')
     ? { verification: (await created(service, token, '/verifier/offer', verification)).session }
     : { issuance: (await created(service, token, '/issuer/offer', offerBody(ids.credential))).session };
+};
+
+const freshDeferred: Recipe['prepare'] = async ({ service, token, ids }) => {
+  const { session } = await created(service, token, '/issuer/offer', offerBody(ids.credential));
+  return { deferred: await defer(service, ids.tenant, session, ids.credential) };
 };
 
 const made =
@@ -113,6 +119,16 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     prepare: made('credential', '/issuer/credentials', (id, ids) => credentialBody(id, ids.keyChain)),
   },
   'POST /issuer/offer': { request: (ids) => ({ json: claimsWebhookOffer(ids.credential) }) },
+  'GET /issuer/deferred': nothing,
+  'GET /issuer/deferred/:transactionId': { request: (ids) => ({ params: { transactionId: ids.deferred } }) },
+  'POST /issuer/deferred/:transactionId/complete': {
+    request: (ids) => ({ params: { transactionId: ids.deferred }, json: { credential: 'ready.made.one~' } }),
+    prepare: freshDeferred,
+  },
+  'POST /issuer/deferred/:transactionId/fail': {
+    request: (ids) => ({ params: { transactionId: ids.deferred }, json: { errorMessage: 'no such person' } }),
+    prepare: freshDeferred,
+  },
   'GET /verifier/config': nothing,
   'GET /verifier/config/:id': { request: presentation },
   'POST /verifier/config': { request: (ids, fresh) => ({ json: presentationBody(fresh, ids.keyChain) }) },

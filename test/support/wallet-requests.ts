@@ -52,6 +52,16 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/authorize`,
     form: { client_id: CLIENT_ID, request_uri: requestUri, decision: 'approve', decision_token: 'none' },
   }),
+  'POST /:tenant/deferred_credential': (wallet, { accessToken, transactionId }) => ({
+    path: `/${wallet.tenant}/deferred_credential`,
+    headers: wallet.authorization(accessToken, { path: 'deferred_credential' }),
+    json: { transaction_id: transactionId },
+  }),
+  'POST /:tenant/notification': (wallet, { accessToken, notificationId }) => ({
+    path: `/${wallet.tenant}/notification`,
+    headers: wallet.authorization(accessToken, { path: 'notification' }),
+    json: { notification_id: notificationId, event: 'credential_accepted' },
+  }),
   'POST /:tenant/challenge': document('/:tenant/challenge'),
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,

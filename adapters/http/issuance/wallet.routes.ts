@@ -2,6 +2,10 @@ import { z } from 'zod';
 import type { CreateNonce } from '../../../application/issuance/create-nonce.ts';
 import type { FetchOffer } from '../../../application/issuance/fetch-offer.ts';
 import type { IssueCredential, WalletRequest } from '../../../application/issuance/issue-credential.ts';
+import type { ReceiveNotification } from '../../../application/issuance/receive-notification.ts';
+import type { RetrieveDeferred } from '../../../application/issuance/retrieve-deferred.ts';
+import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
 import { type RawRequest, type Route, Routes, reply, route } from '../route.ts';
@@ -10,6 +14,8 @@ type UseCases = {
   readonly fetchOffer: FetchOffer;
   readonly createNonce: CreateNonce;
   readonly issueCredential: IssueCredential;
+  readonly retrieveDeferred: RetrieveDeferred;
+  readonly receiveNotification: ReceiveNotification;
 };
 
 const Tenant = z.object({ tenant: z.string().max(63) });
@@ -61,6 +67,24 @@ export class IssuanceWalletRoutes extends Routes {
           return { status, text, contentType };
         },
       }),
+      ...deferredRoutes(useCases),
+      route({
+        method: 'post',
+        path: '/:tenant/notification',
+        summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
+        tag,
+        surface: 'vci',
+        access: 'wallet',
+        params: Tenant,
+        body: Document,
+        bodyKind: 'unread',
+        bodyLimit: 16 * 1024,
+        responses: { 204: 'Noted' },
+        async handle({ params, request }) {
+          await useCases.receiveNotification.execute(params.tenant as TenantId, walletRequest(request));
+          return { status: 204, empty: true };
+        },
+      }),
       route({
         method: 'post',
         path: '/:tenant/nonce',
@@ -89,4 +113,72 @@ export class IssuanceWalletRoutes extends Routes {
       }),
     ];
   }
+}
+
+/** The form of OpenID4VCI 1.0, and an older one at the root that tells the tenant by the access token. */
+function deferredRoutes({ retrieveDeferred }: UseCases): Route[] {
+  const responses = {
+    200: z.object({
+      credentials: z.array(z.object({ credential: z.string() })),
+      notification_id: z.string(),
+    }),
+  };
+  return [
+    route({
+      method: 'post',
+      path: '/:tenant/deferred_credential',
+      summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
+      description: 'Request and response may be encrypted (section 10).',
+      tag,
+      surface: 'vci',
+      access: 'wallet',
+      params: Tenant,
+      body: Document,
+      bodyKind: 'unread',
+      responses: { ...responses, 202: DeferralView },
+      async handle({ params, request }) {
+        const form = { form: 'post' } as const;
+        const { status, text, contentType } = await retrieveDeferred.execute(
+          params.tenant as TenantId,
+          walletRequest(request),
+          form,
+        );
+        return { status, text, contentType };
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/deferred_credential',
+      summary: 'Fetch a deferred credential, as wallets did before OpenID4VCI 1.0',
+      description: 'Answers 400 `issuance_pending` with an `interval` until the credential is ready.',
+      tag,
+      surface: 'vci',
+      access: 'wallet',
+      query: z.object({ transaction_id: z.string().max(100).optional() }),
+      responses: { 200: responses[200].extend({ credential: z.string() }) },
+      async handle({ query, request }) {
+        const wallet = walletRequest(request);
+        const form = { form: 'get', transactionId: query.transaction_id } as const;
+        const { status, text, contentType } = await retrieveDeferred.execute(
+          tenantOfToken(wallet.wallet.authorization),
+          wallet,
+          form,
+        );
+        return { status, text, contentType };
+      },
+    }),
+  ];
+}
+
+/**
+ * The last segment of the audience, unverified: it only says where to look, and there the token is checked.
+ * @throws Failure `missing_token`, `invalid_token`.
+ */
+function tenantOfToken(authorization: string | undefined): TenantId {
+  if (authorization === undefined) throw new Failure('missing_token');
+  const token = parseCompactJws(authorization.trim().split(/ +/)[1] ?? '');
+  const audience = [token?.payload['aud'] ?? []].flat()[0];
+  const tenant = typeof audience === 'string' ? audience.split('/').at(-1) : undefined;
+  if (tenant === undefined) throw new Failure('invalid_token', 'the access token is invalid or expired');
+  return tenant as TenantId;
 }

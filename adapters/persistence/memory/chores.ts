@@ -28,9 +28,22 @@ export function memoryChores(state: State, pass: Pass): Chores {
         return rows.map(({ tenantId, id }) => ({ tenantId, id }));
       }),
     forgetExpired: (now, limit) =>
-      pass(() => forget(state.usedValues, now, limit) + forget(state.grants, now, limit)),
-    forgetTransactions: (now, limit) =>
-      pass(() => forget(state.authorizations, now, limit) + forget(state.deferred, now, limit)),
+      pass(() =>
+        [state.usedValues, state.grants, state.authorizations].reduce(
+          (gone, table) => gone + forget(table as Table<{ expiresAt: Date }>, now, limit),
+          0,
+        ),
+      ),
+    expireDeferred: (now, limit) =>
+      pass(() => {
+        const due = state.deferred
+          .everywhere(({ status, expiresAt }) => ['pending', 'ready'].includes(status) && expiresAt <= now)
+          .slice(0, limit);
+        for (const { scope, id, row } of due) {
+          state.deferred.put(scope, id, { ...row, status: 'expired', credentials: null, updatedAt: now });
+        }
+        return due.length;
+      }),
     cleanUpSessions: (now, limit, defaults) => pass(() => cleanUp(state, now, limit, defaults.ttlSeconds)),
     forgetPickUps: (now, limit) =>
       pass(() => {

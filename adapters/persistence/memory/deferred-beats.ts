@@ -14,10 +14,11 @@ export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): Def
     batches.list(tenantId, ({ sessionId }) => sessionId === session.id).length < MAX_ISSUANCES;
 
   return {
-    openDeferred: (transaction) =>
+    openDeferred: (transaction, bit) =>
       pass(() => {
         const session = sessions.find(tenantId, transaction.sessionId);
-        if (session === undefined || !mayGoOn(session)) return false;
+        const others = deferred.list(tenantId, ({ sessionId }) => sessionId === transaction.sessionId);
+        if (session === undefined || !mayIssue(session, bit) || others.length >= MAX_ISSUANCES) return false;
         const until = Math.max(session.expiresAt.getTime(), transaction.expiresAt.getTime());
         state.saveSession({ ...session, expiresAt: new Date(until) });
         deferred.put(tenantId, transaction.id, transaction);

@@ -29,14 +29,19 @@ const FORGET_VALUES = `delete from used_values where (tenant_id, kind, hash) in
   (select tenant_id, kind, hash from used_values where expires_at <= $1 limit $2)`;
 const FORGET_GRANTS = `delete from grants where (tenant_id, id) in
   (select tenant_id, id from grants where expires_at <= $1 limit $2)`;
-const FORGET_TRANSACTIONS = ['authorizations', 'deferred_transactions'].map((table) =>
-  named(
-    `forget_${table}`,
-    `delete from ${table} where (tenant_id, id) in
-       (select tenant_id, id from ${table} where expires_at <= $1 limit $2)`,
-  ),
+const FORGET_AUTHORIZATIONS = `delete from authorizations where (tenant_id, id) in
+  (select tenant_id, id from authorizations where expires_at <= $1 limit $2)`;
+const EXPIRE_DEFERRED = named(
+  'expire_deferred',
+  `update deferred_transactions set status = 'expired', credentials = null, updated_at = $1
+   where (tenant_id, id) in (select tenant_id, id from deferred_transactions
+     where expires_at <= $1 and status in ('pending', 'ready') limit $2) returning id`,
 );
-const FORGET = [named('forget_values', FORGET_VALUES), named('forget_grants', FORGET_GRANTS)];
+const FORGET = [
+  named('forget_values', FORGET_VALUES),
+  named('forget_grants', FORGET_GRANTS),
+  named('forget_authorizations', FORGET_AUTHORIZATIONS),
+];
 
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
@@ -73,21 +78,22 @@ const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
   rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
 
 export function postgresChores(sql: PostgresSql): Chores {
-  const forget = async (statements: readonly Statement[], now: Date, limit: number) => {
-    let gone = 0;
-    for (const { name, text } of statements) {
-      const counted = named(name, `with d as (${text} returning 1) select count(*) as gone from d`);
-      gone += Number((await sql.query(counted, [now.getTime(), limit]))[0]?.['gone']);
-    }
-    return gone;
-  };
   return {
     ...postgresRetention(sql),
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
-    forgetExpired: (now, limit) => forget(FORGET, now, limit),
-    forgetTransactions: (now, limit) => forget(FORGET_TRANSACTIONS, now, limit),
+    async forgetExpired(now, limit) {
+      let gone = 0;
+      for (const { name, text } of FORGET) {
+        const counted = named(name, `with d as (${text} returning 1) select count(*) as gone from d`);
+        gone += Number((await sql.query(counted, [now.getTime(), limit]))[0]?.['gone']);
+      }
+      return gone;
+    },
+    async expireDeferred(now, limit) {
+      return (await sql.query(EXPIRE_DEFERRED, [now.getTime(), limit])).length;
+    },
     async refreshStatistics() {
       const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
       for (const table of grown) await sql.query({ name: `analyze_${table}`, text: `analyze ${table}` }, []);
@@ -101,10 +107,6 @@ export function postgresChores(sql: PostgresSql): Chores {
 }
 
 export function sqliteChores(sql: SqliteSql): Chores {
-  const forget = (statements: readonly Statement[], now: Date, limit: number) =>
-    sql.beat((run) =>
-      statements.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
-    );
   return {
     ...sqliteRetention(sql),
     expireSessions: (now, limit) =>
@@ -120,8 +122,11 @@ export function sqliteChores(sql: SqliteSql): Chores {
         }
         return pairs(rows);
       }),
-    forgetExpired: (now, limit) => forget(FORGET, now, limit),
-    forgetTransactions: (now, limit) => forget(FORGET_TRANSACTIONS, now, limit),
+    forgetExpired: (now, limit) =>
+      sql.beat((run) =>
+        FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
+      ),
+    expireDeferred: (now, limit) => sql.beat((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
     refreshStatistics: () =>
       sql.beat((run) => {
         run.all(OPTIMIZE);

@@ -10,16 +10,23 @@ import {
 import type { PostgresRun } from './postgres-run.ts';
 import { LOG_FROM } from './session-parts.postgres.ts';
 import type { Statement } from './sql.ts';
-import { BATCH_COLUMNS, FAIL_DEFERRED, FIND_DEFERRED, ISSUABLE, LIST_DEFERRED } from './statements.ts';
+import {
+  BATCH_COLUMNS,
+  DEFERRABLE,
+  FAIL_DEFERRED,
+  FIND_DEFERRED,
+  ISSUABLE,
+  LIST_DEFERRED,
+} from './statements.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
 const OPEN_DEFERRED = named(
   'open_deferred',
   `with s as (
-     update sessions set expires_at = greatest(expires_at, $12::bigint)
-     where tenant_id = $1 and id = $3::varchar and status in ('active', 'fetched', 'completed')
-     returning id)
+     update sessions s set expires_at = greatest(s.expires_at, $12::bigint)
+     where s.tenant_id = $1 and s.id = $3::varchar and ${DEFERRABLE('$13')}
+     returning s.id)
    insert into deferred_transactions (${DEFERRED_COLUMNS})
    select $1::varchar, $2::varchar, $3::varchar, $4::varchar, $5::varchar, $6::varchar, $7::text, $8::varchar, $9::int,
      $10::bigint, $11::bigint, $12::bigint from s
@@ -71,8 +78,8 @@ export function postgresDeferredBeats(
   tenantId: TenantId,
 ): DeferredBeats {
   return {
-    async openDeferred(transaction) {
-      return (await one(OPEN_DEFERRED, ...deferredParameters(transaction))) !== undefined;
+    async openDeferred(transaction, bit) {
+      return (await one(OPEN_DEFERRED, ...deferredParameters(transaction), bit)) !== undefined;
     },
     async findDeferred(id) {
       const row = await one(FIND_DEFERRED, id);

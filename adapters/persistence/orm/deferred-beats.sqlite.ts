@@ -10,14 +10,14 @@ import {
 import { batchParameters, INSERT_BATCH } from './session-parts.sqlite.ts';
 import type { SqliteSql, Statement } from './sql.ts';
 import type { SqliteSteps } from './sqlite-steps.ts';
-import { FAIL_DEFERRED, FIND_DEFERRED, ISSUABLE, LIST_DEFERRED } from './statements.ts';
+import { DEFERRABLE, FAIL_DEFERRED, FIND_DEFERRED, ISSUABLE, LIST_DEFERRED } from './statements.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
 const PROLONG = named(
   'prolong_session',
-  `update sessions set expires_at = max(expires_at, $3)
-   where tenant_id = $1 and id = $2 and status in ('active', 'fetched', 'completed')`,
+  `update sessions as s set expires_at = max(expires_at, $3)
+   where s.tenant_id = $1 and s.id = $2 and ${DEFERRABLE('$4')}`,
 );
 const INSERT_DEFERRED = named(
   'insert_deferred',
@@ -65,10 +65,10 @@ export function sqliteDeferredBeats(
   tenantId: TenantId,
 ): DeferredBeats {
   return {
-    openDeferred: (transaction) =>
+    openDeferred: (transaction, bit) =>
       sql.beat((run) => {
         const { sessionId, expiresAt } = transaction;
-        if (run.change(PROLONG, tenantId, sessionId, expiresAt.getTime()) === 0) return false;
+        if (run.change(PROLONG, tenantId, sessionId, expiresAt.getTime(), bit) === 0) return false;
         run.change(INSERT_DEFERRED, tenantId, ...deferredParameters(transaction));
         return true;
       }),

@@ -12,6 +12,11 @@ export const ISSUABLE = (bit: string) =>
   `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
      and (s.revoked_mask & ${bit}) = 0`;
 
+/** Whether the session `s` may still put something off: a wallet must not fill the table. */
+export const DEFERRABLE = (bit: string) =>
+  `${ISSUABLE(bit)} and (select count(*) from deferred_transactions d
+     where d.tenant_id = s.tenant_id and d.session_id = s.id) < ${MAX_ISSUANCES}`;
+
 function statement(name: string, text: string): Statement {
   return { name, text };
 }

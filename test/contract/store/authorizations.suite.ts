@@ -154,9 +154,9 @@ export function describeAuthorizations(open: () => Store): void {
       const authorization = anAuthorization({ expiresAt: seconds(10) });
       const beats = store.beats(tenantId);
       await beats.openAuthorization(authorization, []);
-      await store.chores.forgetTransactions(seconds(9), 100);
+      await store.chores.forgetExpired(seconds(9), 1000);
       expect((await beats.findAuthorization(authorization.id))?.authorization).to.not.equal(undefined);
-      expect(await store.chores.forgetTransactions(seconds(10), 100)).to.be.greaterThan(0);
+      expect(await store.chores.forgetExpired(seconds(10), 1000)).to.be.greaterThan(0);
       expect((await beats.findAuthorization(authorization.id))?.authorization).to.equal(undefined);
     });
   });

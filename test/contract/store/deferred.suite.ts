@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Store } from '../../../application/ports/store.ts';
+import { MAX_ISSUANCES, type Store } from '../../../application/ports/store.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -16,7 +16,7 @@ export function describeDeferred(open: () => Store): void {
       tenantId = await addTenant(store);
       ({ session } = await openOffer(store, tenantId));
       transaction = aDeferred(session);
-      expect(await store.beats(tenantId).openDeferred(transaction)).to.equal(true);
+      expect(await store.beats(tenantId).openDeferred(transaction, 1)).to.equal(true);
     });
     const complete = (id = transaction.id, at = seconds(1)) =>
       store.beats(tenantId).completeDeferred(id, ['one', 'two'], aBatch(session, { id: 'b' }), 1, at);
@@ -35,14 +35,25 @@ export function describeDeferred(open: () => Store): void {
       const beats = store.beats(tenantId);
       const over = (await openOffer(store, tenantId, { session: { status: 'failed' } })).session;
       const late = aDeferred(over);
-      expect(await beats.openDeferred(late)).to.equal(false);
+      expect(await beats.openDeferred(late, 1)).to.equal(false);
       expect(await beats.findDeferred(late.id)).to.equal(undefined);
+    });
+
+    it('is opened a bounded number of times, and not for what was barred', async () => {
+      const beats = store.beats(tenantId);
+      const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 0 };
+      await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
+      expect(await beats.openDeferred(aDeferred(session), 2), 'barred').to.equal(false);
+      for (let count = 1; count < MAX_ISSUANCES; count++) {
+        expect(await beats.openDeferred(aDeferred(session), 1)).to.equal(true);
+      }
+      expect(await beats.openDeferred(aDeferred(session), 1), 'one too many').to.equal(false);
     });
 
     it('is listed by session, the newest first', async () => {
       const beats = store.beats(tenantId);
       const newer = aDeferred(session, { createdAt: seconds(5) });
-      await beats.openDeferred(newer);
+      await beats.openDeferred(newer, 1);
       const ids = async (query: object) =>
         (await beats.listDeferred({ limit: 10, ...query })).map(({ id }) => id);
       expect(await ids({ sessionId: session.id })).to.deep.equal([newer.id, transaction.id]);
@@ -122,12 +133,19 @@ export function describeDeferred(open: () => Store): void {
       expect(await retrieve(transaction.expiresAt)).to.equal(undefined);
     });
 
-    it('is forgotten at its end, and goes with its session', async () => {
+    it('ends by the clock without its credentials, and goes with its session', async () => {
       const beats = store.beats(tenantId);
-      await store.chores.forgetTransactions(transaction.expiresAt, 1000);
-      expect(await beats.findDeferred(transaction.id)).to.equal(undefined);
+      await complete();
+      await store.chores.expireDeferred(seconds(86_399), 1000);
+      expect((await beats.findDeferred(transaction.id))?.status).to.equal('ready');
+      expect(await store.chores.expireDeferred(transaction.expiresAt, 1000)).to.be.greaterThan(0);
+      expect(await beats.findDeferred(transaction.id)).to.deep.include({
+        status: 'expired',
+        credentials: null,
+      });
+      expect(await complete()).to.equal(false);
       const other = aDeferred(session);
-      await beats.openDeferred(other);
+      await beats.openDeferred(other, 1);
       await beats.removeSession(session.id);
       expect(await beats.findDeferred(other.id)).to.equal(undefined);
     });

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
+import { assertFreeClaims } from '../../domain/issuance/offer.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { SchemaValidator } from '../ports/schema-validator.ts';
+import type { Store } from '../ports/store.ts';
+import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
+import { claimsFaults } from '../steps/collect-claims.ts';
+import type { SessionNotes } from '../steps/session-notes.ts';
+
+/** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
+const Credential = z
+  .string()
+  .max(400_000)
+  .regex(/^[A-Za-z0-9._~-]+$/, 'a compact SD-JWT or the base64url of an mdoc');
+
+export const DeferredCompletion = z
+  .strictObject({
+    credential: Credential.optional().describe('ready-made, for a request with one key'),
+    credentials: z.array(Credential).min(1).max(100).optional().describe('ready-made, at most one per key'),
+    claims: z
+      .record(z.string(), z.json())
+      .transform((claims) => claims as JsonObject)
+      .optional()
+      .describe('signed by the service, one credential per key'),
+  })
+  .refine(
+    ({ credential, credentials, claims }) =>
+      [credential, credentials, claims].filter((part) => part !== undefined).length === 1,
+    'give one of credential, credentials and claims',
+  )
+  .meta({ id: 'DeferredCompletion' });
+export type DeferredCompletion = z.infer<typeof DeferredCompletion>;
+
+export const DeferredFailure = z
+  .object({ errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it') })
+  .meta({ id: 'DeferredFailure' });
+
+type Ports = {
+  readonly store: Store;
+  readonly batchMaker: BatchMaker;
+  readonly schemaValidator: SchemaValidator;
+  readonly sessionNotes: SessionNotes;
+  readonly clock: Clock;
+};
+
+/** Transactions that a list holds at most. */
+const MAX_LISTED = 500;
+
+/** What a backend does with the credentials that it promised for later. */
+export class DecideDeferred {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** The newest first; a restricted client sees those of its configurations. */
+  async list(caller: TenantCaller, sessionId?: string): Promise<readonly DeferredTransaction[]> {
+    const all = await this.#ports.store.beats(caller.tenantId).listDeferred({
+      limit: MAX_LISTED,
+      ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
+    });
+    return all.filter((transaction) => mayUse(caller, transaction));
+  }
+
+  /** @throws Failure `not_found`. */
+  async get(caller: TenantCaller, id: string): Promise<DeferredTransaction> {
+    const transaction = await this.#ports.store.beats(caller.tenantId).findDeferred(id);
+    if (transaction === undefined || !mayUse(caller, transaction)) {
+      throw new Failure('not_found', 'there is no such deferred transaction');
+    }
+    return transaction;
+  }
+
+  /**
+   * @throws Failure `not_found`, `conflict` unless it is pending, `invalid_input` for claims that may not be issued and
+   *   for more credentials than keys.
+   */
+  async complete(
+    caller: TenantCaller,
+    id: string,
+    completion: DeferredCompletion,
+  ): Promise<DeferredTransaction> {
+    const { store, clock } = this.#ports;
+    const transaction = await this.get(caller, id);
+    assertPending(transaction, clock.now());
+    const configuration = await caller.view.credentialConfiguration(transaction.credentialConfigurationId);
+    if (configuration === undefined) {
+      throw new Failure('conflict', 'its credential configuration was deleted');
+    }
+    const session = await store.beats(caller.tenantId).findSession(transaction.sessionId);
+    const { credentials, batch } = await this.#make(caller, configuration, transaction, completion);
+    const bit = 2 ** (session?.configurationIds.indexOf(configuration.id) ?? 0);
+    const now = clock.now();
+    const completed = await store.beats(caller.tenantId).completeDeferred(id, credentials, batch, bit, now);
+    if (!completed) {
+      assertPending(await this.get(caller, id), now);
+      throw new Failure('conflict', 'its session may issue no more');
+    }
+    return this.get(caller, id);
+  }
+
+  /** @throws Failure `not_found`, `conflict` unless it is pending. */
+  async fail(caller: TenantCaller, id: string, errorMessage: string): Promise<DeferredTransaction> {
+    const { store, clock, sessionNotes } = this.#ports;
+    const beats = store.beats(caller.tenantId);
+    const transaction = await this.get(caller, id);
+    if (!(await beats.failDeferred(id, errorMessage, clock.now()))) {
+      assertPending(await this.get(caller, id), clock.now());
+      throw new Failure('conflict', 'the transaction was decided meanwhile');
+    }
+    const session = await beats.findSession(transaction.sessionId);
+    if (session !== undefined) {
+      const failure = { code: 'deferred_failed', message: errorMessage };
+      await sessionNotes.note(session, (outcome) => ({ ...outcome, failure }), 'fail');
+    }
+    return this.get(caller, id);
+  }
+
+  async #make(
+    { view }: TenantCaller,
+    configuration: CredentialConfiguration,
+    { sessionId, holderKeys }: DeferredTransaction,
+    { credential, credentials, claims }: DeferredCompletion,
+  ): Promise<MadeBatch> {
+    const { batchMaker, schemaValidator } = this.#ports;
+    if (claims === undefined) {
+      const given = credentials ?? (credential === undefined ? [] : [credential]);
+      if (given.length > Math.max(1, holderKeys.length)) {
+        throw invalidInput('credentials', `the wallet proved ${holderKeys.length} keys`);
+      }
+      return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
+    }
+    const [fault] = claimsFaults(schemaValidator, view, configuration, claims);
+    if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
+    assertFreeClaims(claims, 'claims');
+    const entries = await batchMaker.allocate(view, configuration, holderKeys.length);
+    return batchMaker.make(view, configuration, { session: { id: sessionId }, claims, holderKeys, entries });
+  }
+}
+
+function mayUse({ allowedIssuanceConfigs }: TenantCaller, transaction: DeferredTransaction): boolean {
+  if (allowedIssuanceConfigs === null || allowedIssuanceConfigs.length === 0) return true;
+  return allowedIssuanceConfigs.includes(transaction.credentialConfigurationId);
+}

@@ -1,0 +1,321 @@
+import { expect } from 'chai';
+import { Backend } from '../support/backend.ts';
+import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+/** What the wallet holds after its request was put off. */
+type Deferral = {
+  readonly session: string;
+  readonly token: string;
+  readonly transactionId: string;
+  readonly wallet: RawWallet;
+  readonly keys: readonly ReturnType<typeof newKey>[];
+};
+
+describe('deferred issuance', () => {
+  let service: TestService;
+  let backend: Backend;
+  let tenant: { id: string; token: string };
+
+  before(async () => {
+    backend = await Backend.start();
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: 5 });
+    const base = {
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+      vct: 'urn:card:1',
+      statusManagement: true,
+      schema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+      claimsWebhook: { url: `${backend.url}/claims` },
+    };
+    for (const id of ['card', 'pass']) {
+      const answer = await call('POST', '/issuer/credentials', { ...base, id });
+      expect(answer.status, answer.text).to.equal(201);
+    }
+  });
+  after(async () => {
+    await service.close();
+    await backend.close();
+  });
+  beforeEach(() => backend.on('/claims', { json: { deferred: true } }));
+
+  const call = (method: string, path: string, json?: unknown, token = tenant.token) =>
+    service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const offer = async (ids: readonly string[] = ['card']) =>
+    (
+      await call('POST', '/issuer/offer', {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ids,
+      })
+    ).body;
+  const request = async (wallet: RawWallet, token: string, id: string, count: number) => {
+    const nonce = await wallet.nonce();
+    const keys = Array.from({ length: count }, () => newKey());
+    const jwt = keys.map((key) => keyProof(key, wallet.issuer, nonce));
+    const body = { credential_configuration_id: id, proofs: { jwt } };
+    return { keys, answer: await wallet.request(token, id, { body }) };
+  };
+  const defer = async (count = 1): Promise<Deferral> => {
+    const { uri, session } = await offer();
+    const wallet = new RawWallet(service, 'acme');
+    const token = await wallet.accessToken(uri);
+    const { keys, answer } = await request(wallet, token, 'card', count);
+    expect(answer.status, answer.text).to.equal(202);
+    return { session, token, transactionId: answer.body.transaction_id, wallet, keys };
+  };
+  const poll = ({ wallet, token, transactionId }: Deferral, json?: unknown): Promise<Answer> =>
+    service.call('POST', '/acme/deferred_credential', {
+      headers: wallet.authorization(token, { path: 'deferred_credential' }),
+      json: json ?? { transaction_id: transactionId },
+    });
+  const legacyPoll = ({ wallet, token, transactionId }: Deferral): Promise<Answer> => {
+    const url = `${service.address}/deferred_credential`;
+    return service.call('GET', `/deferred_credential?transaction_id=${transactionId}`, {
+      headers: wallet.authorization(token, { url, method: 'GET' }),
+    });
+  };
+  const decide = (id: string, what: 'complete' | 'fail', json: unknown) =>
+    call('POST', `/issuer/deferred/${id}/${what}`, json);
+  const statusOf = async (session: string) => (await call('GET', `/session/${session}`)).body.status;
+  const errorOf = (answer: Answer) => [answer.status, answer.body.error];
+
+  it('hands out a transaction and the interval of the backend, and no more', async () => {
+    const { uri } = await offer();
+    const wallet = new RawWallet(service, 'acme');
+    const token = await wallet.accessToken(uri);
+    const first = await request(wallet, token, 'card', 1);
+    expect(first.answer.body).to.have.keys(['transaction_id', 'interval']);
+    expect(first.answer.body.interval, 'the published default').to.equal(5);
+    backend.on('/claims', { json: { deferred: true, interval: 17 } });
+    const second = await request(wallet, token, 'card', 1);
+    expect(second.answer.body.interval).to.equal(17);
+  });
+
+  it('keeps the wallet waiting in both published forms', async () => {
+    const deferral = await defer();
+    const pending = await poll(deferral);
+    expect(pending.status).to.equal(202);
+    expect(pending.body).to.deep.equal({ transaction_id: deferral.transactionId, interval: 5 });
+    const legacy = await legacyPoll(deferral);
+    expect(errorOf(legacy)).to.deep.equal([400, 'issuance_pending']);
+    expect(legacy.body.interval).to.equal(5);
+    expect(await statusOf(deferral.session)).to.equal('fetched');
+  });
+
+  it('signs the claims that the backend supplies for each key, once', async () => {
+    const deferral = await defer(3);
+    const done = await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
+    expect(done.status, done.text).to.equal(200);
+    expect(done.body).to.have.keys(['transactionId', 'status', 'message']);
+    expect(done.body).to.include({ transactionId: deferral.transactionId, status: 'ready' });
+    const fetched = await poll(deferral);
+    expect(fetched.status, fetched.text).to.equal(200);
+    expect(fetched.body).to.have.keys(['credentials', 'notification_id']);
+    const texts: string[] = fetched.body.credentials.map((entry: { credential: string }) => entry.credential);
+    const claims = texts.map((text) =>
+      JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()),
+    );
+    expect(claims.map(({ name }) => name)).to.deep.equal(['Ada', 'Ada', 'Ada']);
+    const bound = claims.map((entry) => (entry['cnf'] as { jwk: { x: string } }).jwk.x);
+    expect(bound).to.have.members(deferral.keys.map(({ jwk }) => jwk.x));
+    const places = claims.map((entry) => JSON.stringify(entry['status']));
+    expect(new Set(places).size, 'a status entry each').to.equal(3);
+    expect(await statusOf(deferral.session)).to.equal('completed');
+    expect(errorOf(await poll(deferral)), 'a second time').to.deep.equal([400, 'invalid_transaction_id']);
+    expect(errorOf(await legacyPoll(deferral))).to.deep.equal([400, 'invalid_transaction_id']);
+  });
+
+  it('hands on a credential that the backend made itself', async () => {
+    const deferral = await defer();
+    const done = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
+    expect(done.status, done.text).to.equal(200);
+    const fetched = await legacyPoll(deferral);
+    expect(fetched.status, fetched.text).to.equal(200);
+    expect(fetched.body.credential).to.equal('made.by.them~');
+    expect(fetched.body.credentials).to.deep.equal([{ credential: 'made.by.them~' }]);
+  });
+
+  it('can be revoked once it is handed out', async () => {
+    const deferral = await defer();
+    await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
+    await poll(deferral);
+    const revoked = await call('POST', '/session/revoke', { sessionId: deferral.session, status: 1 });
+    expect(revoked.status, revoked.text).to.equal(201);
+    const again = await request(deferral.wallet, deferral.token, 'card', 1);
+    expect(errorOf(again.answer)).to.deep.equal([400, 'credential_request_denied']);
+  });
+
+  it('completes the session when the last credential of the offer is fetched', async () => {
+    const { uri, session } = await offer(['card', 'pass']);
+    const wallet = new RawWallet(service, 'acme');
+    const token = await wallet.accessToken(uri);
+    const { answer } = await request(wallet, token, 'card', 1);
+    backend.on('/claims', { json: { pass: { name: 'Ada' } } });
+    expect((await request(wallet, token, 'pass', 1)).answer.status).to.equal(200);
+    expect(await statusOf(session)).to.equal('fetched');
+    const transactionId = answer.body.transaction_id;
+    await decide(transactionId, 'complete', { claims: { name: 'Ada' } });
+    expect(await statusOf(session), 'ready is not fetched').to.equal('fetched');
+    await poll({ session, token, transactionId, wallet, keys: [] });
+    expect(await statusOf(session)).to.equal('completed');
+  });
+
+  it('ends with a reason for the operator when the backend gives up', async () => {
+    const deferral = await defer();
+    const failed = await decide(deferral.transactionId, 'fail', { errorMessage: 'no such person' });
+    expect(failed.status, failed.text).to.equal(200);
+    expect(failed.body.status).to.equal('failed');
+    const answer = await poll(deferral);
+    expect(errorOf(answer)).to.deep.equal([400, 'credential_request_denied']);
+    expect(answer.text).not.to.include('no such person');
+    const seen = await call('GET', `/session/${deferral.session}`);
+    expect(seen.body).to.deep.include({ status: 'failed' });
+    expect(seen.body.failure).to.deep.equal({ code: 'deferred_failed', message: 'no such person' });
+    const record = await call('GET', `/issuer/deferred/${deferral.transactionId}`);
+    expect(record.body).to.include({ status: 'failed', errorMessage: 'no such person' });
+  });
+
+  it('is decided once, whatever comes first', async () => {
+    for (const [first, second] of [
+      ['complete', 'fail'],
+      ['fail', 'complete'],
+      ['complete', 'complete'],
+      ['fail', 'fail'],
+    ] as const) {
+      const { transactionId } = await defer();
+      const body = { complete: { credential: 'a.b.c~' }, fail: { errorMessage: 'no' } };
+      expect((await decide(transactionId, first, body[first])).status).to.equal(200);
+      const again = await decide(transactionId, second, body[second]);
+      expect([again.status, again.body.code], `${first}, ${second}`).to.deep.equal([409, 'conflict']);
+    }
+  });
+
+  it('is decided by one of many and fetched by one of many', async () => {
+    const deferral = await defer();
+    const decisions = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        decide(deferral.transactionId, 'complete', { credential: `number.${index}~` }),
+      ),
+    );
+    expect(decisions.filter(({ status }) => status === 200)).to.have.length(1);
+    expect(decisions.filter(({ status }) => status === 409)).to.have.length(19);
+    const winner = decisions.findIndex(({ status }) => status === 200);
+    const polls = await Promise.all(Array.from({ length: 20 }, () => poll(deferral)));
+    const won = polls.filter(({ status }) => status === 200);
+    expect(won).to.have.length(1);
+    expect(won[0]?.body.credentials).to.deep.equal([{ credential: `number.${winner}~` }]);
+  });
+
+  it('refuses what cannot be issued, and changes nothing by that', async () => {
+    const { transactionId } = await defer(2);
+    const cases: [string, unknown, RegExp][] = [
+      ['nothing', {}, /one of/],
+      ['two things', { credential: 'a~', claims: { name: 'Ada' } }, /one of/],
+      ['claims against the schema', { claims: { name: 7 } }, /claims.*name/],
+      ['a claim of the protocol', { claims: { name: 'Ada', cnf: {} } }, /cnf/],
+      ['more credentials than keys', { credentials: ['a~', 'b~', 'c~'] }, /2 keys/],
+      ['no credential', { credential: 'with spaces in it' }, /SD-JWT/],
+      ['an unknown member', { credential: 'a~', more: true }, /more/],
+    ];
+    for (const [what, json, detail] of cases) {
+      const answer = await decide(transactionId, 'complete', json);
+      expect(answer.status, what).to.equal(400);
+      expect(answer.text, what).to.match(detail);
+    }
+    expect((await decide(transactionId, 'fail', {})).status).to.equal(400);
+    expect((await call('GET', `/issuer/deferred/${transactionId}`)).body.status).to.equal('pending');
+  });
+
+  it('shows the backend what waits', async () => {
+    const one = await defer();
+    const list = await call('GET', `/issuer/deferred?session=${one.session}`);
+    expect(list.body).to.have.length(1);
+    expect(list.body[0]).to.include({
+      transactionId: one.transactionId,
+      tenantId: 'acme',
+      sessionId: one.session,
+      credentialConfigurationId: 'card',
+      status: 'pending',
+      interval: 5,
+    });
+    expect(list.body[0].holderKeys[0].x).to.equal(one.keys[0]?.jwk.x);
+    const lifetime = Date.parse(list.body[0].expiresAt) - Date.parse(list.body[0].createdAt);
+    expect(lifetime, '24 hours').to.equal(86_400_000);
+    expect((await call('GET', '/issuer/deferred')).body.length).to.be.greaterThan(1);
+  });
+
+  it('is nothing to a client of other configurations', async () => {
+    const { transactionId } = await defer();
+    const secret = 'secret-of-a-restricted-client-01234';
+    const rights = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['pass'] };
+    await call('POST', '/client', { clientId: 'restricted', secret, ...rights });
+    const token = await service.token('restricted', secret);
+    expect((await call('GET', '/issuer/deferred', undefined, token)).body).to.deep.equal([]);
+    const path = `/issuer/deferred/${transactionId}`;
+    expect((await call('GET', path, undefined, token)).status).to.equal(404);
+    expect((await call('POST', `${path}/complete`, { credential: 'a~' }, token)).status).to.equal(404);
+    expect((await call('POST', `${path}/fail`, { errorMessage: 'x' }, token)).status).to.equal(404);
+  });
+
+  describe('refuses a wallet', () => {
+    const refused = async (
+      what: string,
+      answer: Promise<Answer>,
+      status: number,
+      error: string | undefined,
+    ) => expect(errorOf(await answer), what).to.deep.equal([status, error]);
+
+    it('without a token, or with a proof that was made for something else', async () => {
+      const deferral = await defer();
+      const { wallet, token, transactionId } = deferral;
+      const json = { transaction_id: transactionId };
+      const path = '/acme/deferred_credential';
+      await refused('no token', service.call('POST', path, { json }), 401, 'invalid_token');
+      const elsewhere = wallet.authorization(token);
+      await refused(
+        'proof',
+        service.call('POST', path, { json, headers: elsewhere }),
+        401,
+        'invalid_dpop_proof',
+      );
+      const headers = wallet.authorization(token, { path: 'deferred_credential' });
+      expect((await service.call('POST', path, { json, headers })).status).to.equal(202);
+      await refused('replay', service.call('POST', path, { json, headers }), 401, 'invalid_dpop_proof');
+      const root = '/deferred_credential?transaction_id=x';
+      await refused('no token at the root', service.call('GET', root), 401, 'invalid_token');
+      const garbage = { Authorization: 'DPoP garbage' };
+      await refused(
+        'garbage at the root',
+        service.call('GET', root, { headers: garbage }),
+        401,
+        'invalid_token',
+      );
+    });
+
+    it('without a transaction id, or with one that is not its own', async () => {
+      const [one, other] = [await defer(), await defer()];
+      await refused('missing', poll(one, {}), 400, 'invalid_credential_request');
+      await refused('a number', poll(one, { transaction_id: 7 }), 400, 'invalid_credential_request');
+      await refused('unknown', poll(one, { transaction_id: 'unknown' }), 400, 'invalid_transaction_id');
+      const stolen = { transaction_id: other.transactionId };
+      await refused('foreign', poll(one, stolen), 400, 'invalid_transaction_id');
+      await decide(other.transactionId, 'complete', { credential: 'a~' });
+      await refused('foreign and ready', poll(one, stolen), 400, 'invalid_transaction_id');
+      expect((await poll(other)).status).to.equal(200);
+    });
+
+    it('whose token was revoked', async () => {
+      const { uri } = await offer();
+      const wallet = new RawWallet(service, 'acme');
+      const code = await wallet.code(uri);
+      const token = (await wallet.redeem(code)).body.access_token;
+      const { answer } = await request(wallet, token, 'card', 1);
+      expect(answer.status).to.equal(202);
+      await wallet.redeem(code);
+      const deferral = { wallet, token, transactionId: answer.body.transaction_id, session: '', keys: [] };
+      await refused('revoked', poll(deferral), 401, 'invalid_token');
+    });
+  });
+});
