@@ -99,7 +99,7 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
   if (dpopNonce !== undefined) headers['DPoP-Nonce'] = dpopNonce;
   if (attestationChallenge !== undefined)
     headers['OAuth-Client-Attestation-Challenge'] = attestationChallenge;
-  const challenge = challengeOf(failure.code, surface);
+  const challenge = challengeOf(failure, surface);
   if (challenge !== undefined) headers['WWW-Authenticate'] = challenge;
   const status = statusOf(failure.code, surface, rendering);
   if (surface === 'admin' || surface === 'document') {
@@ -169,13 +169,13 @@ function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): nu
   return rendering.status;
 }
 
-function challengeOf(code: FailureCode, surface: Surface): string | undefined {
+function challengeOf({ code, details }: Failure, surface: Surface): string | undefined {
   if (surface === 'admin') {
     if (code !== 'unauthenticated') return undefined;
     return 'Bearer realm="vidimus", error="invalid_token"';
   }
   // RFC 6749 section 5.2: a client that used the Authorization header is told the scheme.
-  if (surface === 'oauth' && code === 'invalid_client') return 'Basic realm="vidimus"';
+  if (surface === 'oauth' && details.basic === true) return 'Basic realm="vidimus"';
   if (surface !== 'vci') return undefined;
   // RFC 6750 section 3.1: without a token there is no error code to tell.
   if (code === 'missing_token') return 'DPoP algs="ES256 ES384 ES512 EdDSA"';

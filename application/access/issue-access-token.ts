@@ -26,7 +26,7 @@ export class IssueAccessToken {
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { accessTokens, secrets, store, settings } = this.#ports;
-    const refused = new Failure('invalid_client', 'unknown client or wrong secret');
+    const refused = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {
       if (!equal(secret, settings.rootClient.secret)) throw refused;
       return accessTokens.issue({ subject: clientId, clientId, roles: ['tenants:manage'], clientSince: 0 });

@@ -73,7 +73,7 @@ export class RedeemCode {
       await beats.revokeGrant(grant.id, now);
       throw refused('the code was used before, or its offer is over');
     }
-    if (claimed !== 'consumed') throw replayed(claimed);
+    if (claimed !== 'consumed') throw replayed(claimed, caller.client);
     const holder = { ...grant, holder: redeemed.holder };
     return tokenIssuer.respond(view, holder, caller, configurationIds, now);
   }

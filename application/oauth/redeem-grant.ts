@@ -69,7 +69,7 @@ export class RedeemGrant {
     const caller = await this.#identify(known, request, now);
     const redemption = await tokenIssuer.redemption(known, caller, { identifiers: false }, now);
     const redeemed = await store.beats(tenantId).redeemGrant(hashCode(code), redemption, caller.used, now);
-    if (typeof redeemed === 'string') throw replayed(redeemed);
+    if (typeof redeemed === 'string') throw replayed(redeemed, caller.client);
     if (redeemed === undefined) return undefined;
     const view = tenantViews.ofWallet(redeemed.head);
     // The tenant may have begun to demand more since this process looked; then the code is lost, not the demand.
@@ -102,7 +102,7 @@ export class RedeemGrant {
     const redemption = await tokenIssuer.redemption(view, caller, asked, now);
     const claimed = await beats.consumeGrant(grant.id, redemption, caller.used, now);
     if (claimed === 'spent') throw spent();
-    if (claimed !== 'consumed') throw replayed(claimed);
+    if (claimed !== 'consumed') throw replayed(claimed, caller.client);
     return { view, grant: { ...grant, holder: redemption.holder }, caller };
   }
 

@@ -80,7 +80,7 @@ export class RefreshAccess {
     if (step === 'advance') {
       const answer = await beats.refreshGrant(grant.id, generation, caller.used, now);
       if (answer === 'refreshed') return generation + 1;
-      if (answer !== 'stale') throw replayed(answer);
+      if (answer !== 'stale') throw replayed(answer, caller.client);
       // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
       const current = (await beats.findGrantById(grant.id))?.grant;
       if (current?.revokedAt !== null || current.generation !== generation + 1) {
@@ -89,7 +89,7 @@ export class RefreshAccess {
       return this.#use(tenantId, current, generation, caller, now);
     }
     // The wallet did not get the answer; it gets the same token again.
-    if (caller.used.length > 0 && !(await beats.remember(caller.used))) throw replayed('dpop_jti');
+    if (caller.used.length > 0 && !(await beats.remember(caller.used))) throw replayed('dpop_jti', caller.client);
     return grant.generation;
   }
 }

@@ -101,14 +101,16 @@ export async function assertServed(view: TenantView, server: AuthorizationServer
   if ((await view.issuance()).chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown address');
 }
 
-/** The failure for a value that was used before. */
-export function replayed(kind: UsedValue['kind']): Failure {
+/** The failure for a value that was used before. @param client who used it, at an authorization server. */
+export function replayed(kind: UsedValue['kind'], client?: AuthenticatedClient): Failure {
   switch (kind) {
     case 'c_nonce':
       return new Failure('invalid_nonce', 'this nonce was used before');
     case 'client_jti':
-      // Attestation-based client authentication (draft 10) section 11.1, RFC 7523 section 3
-      return new Failure('invalid_client_attestation', 'this proof of the client was used before');
+      // RFC 7523 section 3; attestation-based client authentication (draft 10) section 11.1
+      return client?.kind === 'registered'
+        ? new Failure('invalid_client', 'this client_assertion was used before')
+        : new Failure('invalid_client_attestation', 'this proof of possession was used before');
     case 'dpop_jti':
       // RFC 9449 section 11.1
       return new Failure('invalid_dpop_proof', 'this proof was used before');

@@ -65,6 +65,8 @@ export type FailureDetails = {
   readonly attestationChallenge?: string;
   /** Methods that the address does serve (RFC 9110 section 10.2.1). */
   readonly allow?: readonly string[];
+  /** The client could have used HTTP Basic (RFC 6749 section 5.2). */
+  readonly basic?: boolean;
 };
 
 export class Failure extends Error {
