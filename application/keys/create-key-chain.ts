@@ -40,6 +40,8 @@ export class CreateKeyChain {
       ...(id !== undefined && { id }),
       ...(description !== undefined && description !== null && { description }),
       ...(algorithm !== undefined && { algorithm }),
+      ...(wanted.country !== undefined && { country: wanted.country }),
+      ...(wanted.organization !== undefined && { organization: wanted.organization }),
       ...(kmsProvider !== undefined && { provider: kmsProvider }),
       ...(certValidityDays !== undefined && { certValidityDays }),
     });

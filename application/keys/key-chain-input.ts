@@ -26,6 +26,12 @@ export const KeyChainCreation = z
     subjectName: SubjectName.optional().describe(
       'Common name of the leaf; the name of the tenant unless stated',
     ),
+    country: z
+      .string()
+      .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
+      .optional()
+      .describe('Of the issuer, in its certificates; readers of driving licences demand it'),
+    organization: SubjectName.optional().describe('Of the issuer, in its certificates'),
     certValidityDays: z.number().int().min(1).max(3653).optional().describe('Days; 365 unless stated'),
     rotationEnabled: z.literal(false, 'rotation is not supported by this release').optional(),
   })

@@ -1,3 +1,4 @@
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import {
   caValidity,
@@ -32,6 +33,9 @@ export type NewKeyChain = {
   /** KMS provider of both keys. Absent: the tenant's, else the default one. */
   readonly provider?: string;
   readonly subjectName: string;
+  /** ISO 3166-1 alpha-2; it and the organization stand in the CA, and in each leaf of it. */
+  readonly country?: string;
+  readonly organization?: string;
   /** Host name that wallets see; it becomes the leaf's subject alternative name. */
   readonly dnsName: string;
   readonly certValidityDays?: number;
@@ -68,13 +72,17 @@ export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise
 }
 
 async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
-  const { tenantId, algorithm = 'ES256', provider, subjectName } = wanted;
+  const { tenantId, algorithm = 'ES256', provider, subjectName, country, organization } = wanted;
   const key = await ports.kms.generate(tenantId, algorithm, provider);
   const validity = caValidity(now);
   const certificate = await ports.certificateAuthority.issue(
     {
       kind: 'ca',
-      subject: { commonName: commonNames(subjectName).ca },
+      subject: {
+        commonName: commonNames(subjectName).ca,
+        ...(country !== undefined && { country }),
+        ...(organization !== undefined && { organization }),
+      },
       publicJwk: key.publicJwk,
       ...validity,
     },
@@ -100,6 +108,17 @@ async function makeLeaf(
   });
 }
 
+/** ISO/IEC 18013-5 table B.3: a document signer bears the country of its CA. */
+function issuerNames(certificate: string): { readonly country?: string; readonly organization?: string } {
+  const name = readCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
+  const [, country] = /(?:^|,)C=([A-Z]{2})(?:,|$)/.exec(name) ?? [];
+  const [, organization] = /(?:^|,)O=((?:[^,\\]|\\.)+)(?:,|$)/.exec(name) ?? [];
+  return {
+    ...(country !== undefined && { country }),
+    ...(organization !== undefined && { organization: organization.replaceAll(/\\(.)/g, '$1') }),
+  };
+}
+
 export type LeafToCertify = Pick<NewKeyChain, 'tenantId' | 'usages' | 'subjectName' | 'dnsName'> &
   Validity & { readonly key: StoredKey; readonly root: KeyRoot };
 
@@ -113,7 +132,7 @@ export async function certifyLeaf(authority: CertificateAuthority, leaf: LeafToC
     authority.issue(
       {
         kind: 'leaf',
-        subject: { commonName: commonNames(subjectName).leaf },
+        subject: { commonName: commonNames(subjectName).leaf, ...issuerNames(root.certificate) },
         publicJwk: key.publicJwk,
         dnsNames: [dnsName],
         notBefore,

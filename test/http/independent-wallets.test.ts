@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { loadOracles } from '../support/oracles.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { Openid4vcWallet, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
+
+const PORTRAIT = Buffer.from('not really a picture').toString('base64url');
+/** ISO/IEC 18013-5 section 7.2.1, the mandatory elements. */
+const LICENCE = {
+  family_name: 'Lovelace',
+  given_name: 'Ada',
+  birth_date: '1985-12-10',
+  issue_date: '2026-01-01',
+  expiry_date: '2036-01-01',
+  issuing_country: 'GB',
+  issuing_authority: 'DVLA',
+  document_number: '1234567',
+  portrait: PORTRAIT,
+  driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01', codes: [{ code: '01' }] }],
+  un_distinguishing_sign: 'UK',
+  age_over_18: true,
+  height: 170,
+};
+const PERSON = {
+  given_name: 'Ada',
+  family_name: 'Lovelace',
+  nationalities: ['GB', 'FR'],
+  address: { locality: 'London', street_address: 'Baker Street 1' },
+  age_equal_or_over: { 18: true, 21: true },
+};
+
+describe('wallets and readers of other people', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let anchor: string;
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    await post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB', organization: 'A, B "and" C' });
+    const status = { keyChainId: 'gb', statusManagement: true, lifeTime: 31_536_000 };
+    await post('/issuer/credentials', {
+      id: 'pid',
+      config: { format: 'dc+sd-jwt', scope: 'pid', display: [{ name: 'Person', locale: 'en' }] },
+      vct: 'urn:eudi:pid:1',
+      claims: PERSON,
+      disclosureFrame: {
+        _sd: ['given_name', 'family_name', 'nationalities', 'age_equal_or_over'],
+        _sd_decoy: 2,
+        nationalities: { _sd: [0, 1] },
+        address: { _sd: ['locality', 'street_address'] },
+      },
+      ...status,
+    });
+    await post('/issuer/credentials', {
+      id: 'mdl',
+      config: {
+        format: 'mso_mdoc',
+        scope: 'mdl',
+        docType: 'org.iso.18013.5.1.mDL',
+        namespace: 'org.iso.18013.5.1',
+        display: [{ name: 'Licence', locale: 'en' }],
+        claimsByNamespace: { 'org.iso.18013.5.1': LICENCE },
+      },
+      ...status,
+    });
+    const chains = await service.call('GET', '/key-chain', { token: tenant.token });
+    const chain = chains.body.find(({ id }: { id: string }) => id === 'gb');
+    anchor = String(chain.rootCertificate).replaceAll(/-----[^-]+-----|\s/g, '');
+  });
+  after(() => service.close());
+
+  const post = async (path: string, json: object) => {
+    const answer = await service.call('POST', path, { token: tenant.token, json });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const offer = (flow: string, ids: readonly string[]) =>
+    post('/issuer/offer', { response_type: 'uri', flow, credentialConfigurationIds: ids });
+  /** The user who looks at the page and approves. */
+  const approve = async (authorizationUrl: string): Promise<string> => {
+    const page = await service.call('GET', authorizationUrl);
+    expect(page.status, page.text).to.equal(200);
+    const fields = [...page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
+    const form = Object.fromEntries(fields.map(([, name = '', value = '']) => [name, plain(value)]));
+    const path = new URL(/action="([^"]+)"/.exec(page.text)?.[1] ?? '').pathname;
+    const answer = await service.call('POST', path, { form: { ...form, decision: 'approve' } });
+    expect(answer.status, answer.text).to.equal(303);
+    return answer.headers.get('location') ?? '';
+  };
+  const plain = (text: string) =>
+    text.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
+
+  const flows: readonly [
+    string,
+    (uri: string, wallet: Openid4vcWallet) => Promise<readonly StoredCredential[]>,
+  ][] = [
+    ['pre_authorized_code', (uri, wallet) => wallet.accept(uri)],
+    ['authorization_code', (uri, wallet) => wallet.acceptByCode(uri, approve)],
+  ];
+  for (const [flow, accept] of flows) {
+    it(`take both formats by ${flow}, and report that they did`, async () => {
+      const { uri, session } = await offer(flow, ['pid', 'mdl']);
+      const received = await accept(uri, new Openid4vcWallet());
+      expect(received.map(({ configurationId }) => configurationId)).to.deep.equal(['pid', 'mdl']);
+      const seen = await service.call('GET', `/session/${session}`, { token: tenant.token });
+      expect(seen.body.status).to.equal('completed');
+      expect(seen.body.notifications.map(({ event }: { event: string }) => event)).to.deep.equal([
+        'credential_accepted',
+        'credential_accepted',
+      ]);
+    });
+
+    it(`agree on what was issued by ${flow}`, async function () {
+      const oracles = loadOracles();
+      if (oracles === undefined) return this.skip();
+      const { uri } = await offer(flow, ['pid', 'mdl']);
+      const [pid, mdl] = await accept(uri, new Openid4vcWallet());
+      const payload = await oracles.readSdJwtVc(pid?.text ?? '', anchor);
+      expect(payload).to.deep.include({ vct: 'urn:eudi:pid:1', ...PERSON });
+      expect((payload['cnf'] as { jwk: object }).jwk).to.include({ x: pid?.holder.publicJwk['x'] });
+
+      const licence = await oracles.readMdoc(mdl?.text ?? '', [anchor]);
+      expect(licence.docType).to.equal('org.iso.18013.5.1.mDL');
+      expect(licence.checks).to.be.greaterThan(5);
+      expect(licence.deviceKey['x']).to.equal(mdl?.holder.publicJwk['x']);
+      const elements = licence.elements['org.iso.18013.5.1'] ?? {};
+      expect(Object.keys(elements)).to.have.members(Object.keys(LICENCE));
+      expect(elements['family_name']).to.equal('Lovelace');
+      expect(elements['height']).to.equal(170);
+      expect(elements['age_over_18']).to.equal(true);
+      expect(Buffer.from(String(elements['portrait']), 'base64url').toString()).to.equal(
+        'not really a picture',
+      );
+      expect(JSON.stringify(elements['birth_date'])).to.include('1985-12-10');
+    });
+  }
+
+  it('notice when a credential was changed', async function () {
+    const oracles = loadOracles();
+    if (oracles === undefined) return this.skip();
+    const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
+    const [pid, mdl] = await new Openid4vcWallet().accept(uri);
+    const bytes = Buffer.from(mdl?.text ?? '', 'base64url');
+    bytes[bytes.indexOf('Lovelace')] = 'D'.charCodeAt(0);
+    const changed = await oracles
+      .readMdoc(bytes.toString('base64url'), [anchor])
+      .catch((error: unknown) => error);
+    expect(changed).to.be.instanceOf(Error);
+    const [jwt = '', ...rest] = (pid?.text ?? '').split('~');
+    const [header, payload = '', signature] = jwt.split('.');
+    const bent = Buffer.from(payload, 'base64url').toString().replace('urn:eudi:pid:1', 'urn:eudi:pid:2');
+    const text = [[header, Buffer.from(bent).toString('base64url'), signature].join('.'), ...rest].join('~');
+    const refused = await oracles.readSdJwtVc(text, anchor).catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(Error);
+  });
+});

@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** An mdoc as somebody else reads it; bytes are base64url. */
+export type ReadMdoc = {
+  readonly docType: string;
+  readonly elements: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly deviceKey: Readonly<Record<string, string>>;
+  /** How many checks it passed. */
+  readonly checks: number;
+};
+
+/** Other people's readers of credentials. @throws Error for what they refuse. */
+export type Oracles = {
+  readMdoc(text: string, anchors: readonly string[]): Promise<ReadMdoc>;
+  readSdJwtVc(text: string, anchor: string): Promise<Readonly<Record<string, unknown>>>;
+};
+
+const folder = new URL('../oracles/', import.meta.url);
+
+/**
+ * They have a lockfile of their own, since the service shares no code with them.
+ * @returns undefined where they are not installed; where nothing may be skipped that is an error.
+ */
+export function loadOracles(): Oracles | undefined {
+  if (existsSync(new URL('node_modules', folder))) {
+    return {
+      readMdoc: (...parameters) => ask('readMdoc', parameters) as Promise<ReadMdoc>,
+      readSdJwtVc: (...parameters) => ask('readSdJwtVc', parameters) as ReturnType<Oracles['readSdJwtVc']>,
+    };
+  }
+  if (process.env['CI'] === 'true') throw new Error('install the oracles: npm ci --prefix test/oracles');
+  console.log('      skipped: the oracles are not installed (npm ci --prefix test/oracles)');
+  return undefined;
+}
+
+async function ask(name: string, parameters: readonly unknown[]): Promise<unknown> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('oracles.mjs', folder))], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(JSON.stringify([name, ...parameters]));
+  const chunks: Buffer[] = [];
+  for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
+  const { value, error } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    value?: unknown;
+    error?: string;
+  };
+  if (error !== undefined) throw new Error(error);
+  return value;
+}
