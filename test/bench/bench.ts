@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { dirname } from 'node:path';

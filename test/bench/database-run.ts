@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databases } from '../support/databases.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
 import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
 import type { BenchOptions } from './options.ts';
 import { analyze, lookAtBackend, preloadSessions, preloadStatusEntries } from './preload.ts';
@@ -68,18 +69,27 @@ export async function runDatabase(
     profileFolder,
   });
   const wallets = new WalletsProcess();
+  const provider = await WalletProvider.start();
   try {
-    return await new Round(kind, database.url, options, service, wallets).run();
+    return await new Round(kind, database.url, options, { service, wallets, provider }).run();
   } catch (error) {
     if (service.errors !== '') say(`the service wrote:\n${service.errors}`);
     throw error;
   } finally {
     wallets.stop();
+    await provider.close();
     await service.stop();
     await database.drop();
     rmSync(dataFolder, { recursive: true, force: true });
   }
 }
+
+/** Who plays. */
+type Cast = {
+  readonly service: ServiceProcess;
+  readonly wallets: WalletsProcess;
+  readonly provider: WalletProvider;
+};
 
 /** All scenarios on one database, first with nearly empty tables, then with full ones. */
 class Round {
@@ -88,6 +98,7 @@ class Round {
   readonly #options: BenchOptions;
   readonly #service: ServiceProcess;
   readonly #wallets: WalletsProcess;
+  readonly #provider: WalletProvider;
   readonly #results: Result[] = [];
   #databaseTime: PostgresTime | undefined;
 
@@ -95,14 +106,14 @@ class Round {
     kind: 'postgres' | 'sqlite',
     url: string,
     options: BenchOptions,
-    service: ServiceProcess,
-    wallets: WalletsProcess,
+    { service, wallets, provider }: Cast,
   ) {
     this.#kind = kind;
     this.#url = url;
     this.#options = options;
     this.#service = service;
     this.#wallets = wallets;
+    this.#provider = provider;
   }
 
   async run(): Promise<DatabaseRun> {
@@ -117,7 +128,7 @@ class Round {
         say('postgres: the server does not run on this machine; its CPU is not counted');
     }
     await this.#service.start();
-    await this.#wallets.prepare(await setUpTenant(this.#service.origin));
+    await this.#wallets.prepare(await setUpTenant(this.#service.origin, this.#provider));
     await this.#wallets.stock(FEW_CREDENTIALS);
     await analyze(this.#url);
 
@@ -132,7 +143,15 @@ class Round {
     await preloadSessions(this.#url, preloadedSessions);
     await analyze(this.#url);
     const long = { warmUpMs: warmUpSeconds * 1000, measuredMs: measuredSeconds * 1000 };
-    const issuing: readonly ScenarioName[] = ['issue', 'issue-status', 'offer', 'session'];
+    const issuing: readonly ScenarioName[] = [
+      'issue',
+      'issue-status',
+      'issue-mdoc',
+      'batch',
+      'code',
+      'offer',
+      'session',
+    ];
     for (const name of issuing.filter((name) => wanted.includes(name)))
       await this.#measure(name, 'many', long);
     if (wanted.includes('verify')) {

@@ -1,7 +1,15 @@
 import { expectStatus, HttpClient, json, text, WrongAnswer } from './http-client.ts';
 import type { ScenarioName } from './scenarios.ts';
-import { dpopProof, encrypt, KeyRing, keyProof, presentation, type WalletKey } from './wallet-crypto.ts';
-import { ASKED, CLAIMS, DISCLOSURES, WALLETS, type World } from './world.ts';
+import {
+  Attester,
+  dpopProof,
+  encrypt,
+  KeyRing,
+  keyProof,
+  presentation,
+  type WalletKey,
+} from './wallet-crypto.ts';
+import { ASKED, BATCH, CLAIMS, DISCLOSURES, ELEMENTS, WALLETS, type World } from './world.ts';
 
 type Held = {
   readonly credential: string;
@@ -9,6 +17,22 @@ type Held = {
   readonly session: string;
   revoked: boolean;
 };
+
+/** An access token and the key that it is bound to. */
+type Bound = { readonly accessToken: string; readonly dpopKey: WalletKey };
+
+/** How an issuance differs from the plain one. */
+type Variant = {
+  readonly claims?: object;
+  /** Keys, and so credentials, of one request. */
+  readonly count?: number;
+  readonly token?: (uri: string) => Promise<Bound>;
+};
+
+const REDIRECT_URI = 'https://wallet.example/callback';
+/** A verifier and its challenge (RFC 7636 section 4.2); the bench has no secrets to keep. */
+const CODE_VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
+const CODE_CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
 
 /** What one wallet does in one scenario, again and again. */
 export type Flow = (wallet: number) => Promise<void>;
@@ -25,6 +49,7 @@ export class Flows {
   readonly #world: World;
   readonly #http: HttpClient;
   readonly #issuer: string;
+  readonly #attester: Attester;
   readonly #bearer: Record<string, string>;
   readonly #lastList = new Map<number, string>();
   #turn = 0;
@@ -33,14 +58,18 @@ export class Flows {
     this.#world = world;
     this.#http = new HttpClient(world.origin, WALLETS);
     this.#issuer = `${world.origin}/${world.tenantId}`;
+    this.#attester = new Attester(world.provider);
     this.#bearer = { authorization: `Bearer ${world.token}` };
   }
 
   of(scenario: ScenarioName): Flow {
-    const { plainId, statusId } = this.#world;
+    const { plainId, statusId, mdocId } = this.#world;
     const flows: Readonly<Record<ScenarioName, Flow>> = {
       issue: () => this.#issue(plainId),
       'issue-status': () => this.#issue(statusId),
+      'issue-mdoc': () => this.#issue(mdocId, { claims: ELEMENTS }),
+      batch: () => this.#issue(statusId, { count: BATCH }),
+      code: () => this.#issue(plainId, { token: (uri) => this.#tokenByCode(uri, plainId) }),
       verify: () => this.#verify(),
       offer: async () => void (await this.#offer(plainId)),
       session: () => this.#readSession(),
@@ -51,50 +80,114 @@ export class Flows {
     return flows[scenario];
   }
 
-  async #offer(configurationId: string) {
+  async #offer(configurationId: string, claims: object = CLAIMS, flow = 'pre_authorized_code') {
     const body = {
       response_type: 'uri',
-      flow: 'pre_authorized_code',
+      flow,
       credentialConfigurationIds: [configurationId],
-      credentialClaims: { [configurationId]: { type: 'inline', claims: CLAIMS } },
+      credentialClaims: { [configurationId]: { type: 'inline', claims } },
     };
     const offer = json('offer', await this.#http.postJson('/issuer/offer', body, this.#bearer), 201);
     return { uri: text('offer', offer, 'uri'), session: text('offer', offer, 'session') };
   }
 
-  async #issue(configurationId: string): Promise<void> {
+  async #issue(configurationId: string, variant: Variant = {}): Promise<void> {
+    const { claims, count = 1, token = (uri: string) => this.#tokenByOffer(uri) } = variant;
     const tenant = `/${this.#world.tenantId}`;
-    const { uri, session } = await this.#offer(configurationId);
-    const offerPath = pathOf(new URL(uri).searchParams.get('credential_offer_uri'));
-    const fetched = json('fetch offer', await this.#http.get(offerPath), 200);
-    const grant = (fetched['grants'] as Record<string, Record<string, unknown>> | undefined)?.[GRANT] ?? {};
-    const code = text('fetch offer', grant, 'pre-authorized_code');
-
-    const dpopKey = this.#keys.take();
-    const form = { grant_type: GRANT, 'pre-authorized_code': code };
-    const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/token`) };
-    const token = json('token', await this.#http.postForm(`${tenant}/token`, form, proof), 200);
-    if (token['token_type'] !== 'DPoP') throw new WrongAnswer('token', 'not bound to a key');
-    const accessToken = text('token', token, 'access_token');
+    const flow = variant.token === undefined ? 'pre_authorized_code' : 'authorization_code';
+    const { uri, session } = await this.#offer(configurationId, claims, flow);
+    const { accessToken, dpopKey } = await token(uri);
     const nonce = text('nonce', json('nonce', await this.#http.post(`${tenant}/nonce`), 200), 'c_nonce');
 
-    const key = this.#keys.take();
+    const keys = Array.from({ length: count }, () => this.#keys.take());
     const body = {
       credential_configuration_id: configurationId,
-      proofs: { jwt: [keyProof(key, this.#issuer, nonce)] },
+      proofs: { jwt: keys.map((key) => keyProof(key, this.#issuer, nonce)) },
     };
     const headers = {
       authorization: `DPoP ${accessToken}`,
       dpop: dpopProof(dpopKey, `${this.#issuer}/credential`, accessToken),
     };
     const answer = json('credential', await this.#http.postJson(`${tenant}/credential`, body, headers), 200);
-    const [first] = (answer['credentials'] ?? []) as { credential?: unknown }[];
-    const credential = String(first?.credential);
-    if (credential.split('~').length !== DISCLOSURES + 2)
+    const credentials = (answer['credentials'] ?? []) as { credential?: unknown }[];
+    if (credentials.length !== count) throw new WrongAnswer('credential', `${credentials.length} of them`);
+    const credential = String(credentials[0]?.credential);
+    if (configurationId !== this.#world.mdocId && credential.split('~').length !== DISCLOSURES + 2)
       throw new WrongAnswer('credential', 'not the disclosures that were asked for');
-    if (configurationId === this.#world.statusId) {
+    const [key] = keys;
+    if (configurationId === this.#world.statusId && count === 1 && key !== undefined) {
       this.held.push({ credential, key, session, revoked: false });
     }
+  }
+
+  async #fetchGrants(uri: string): Promise<Record<string, Record<string, unknown>>> {
+    const offerPath = pathOf(new URL(uri).searchParams.get('credential_offer_uri'));
+    const fetched = json('fetch offer', await this.#http.get(offerPath), 200);
+    return (fetched['grants'] ?? {}) as Record<string, Record<string, unknown>>;
+  }
+
+  async #tokenByOffer(uri: string): Promise<Bound> {
+    const grant = (await this.#fetchGrants(uri))[GRANT] ?? {};
+    const code = text('fetch offer', grant, 'pre-authorized_code');
+    return this.#redeem({ grant_type: GRANT, 'pre-authorized_code': code }, this.#keys.take());
+  }
+
+  /** Over the page of the built-in server, as an attested wallet. */
+  async #tokenByCode(uri: string, scope: string): Promise<Bound> {
+    const tenant = `/${this.#world.tenantId}`;
+    const grant = (await this.#fetchGrants(uri))['authorization_code'] ?? {};
+    const [dpopKey, instance] = [this.#keys.take(), this.#keys.take()];
+    const client_id = this.#attester.clientId;
+    const attestation = this.#attester.attest(instance);
+    const challenge = text(
+      'challenge',
+      json('challenge', await this.#http.post(`${tenant}/challenge`), 200),
+      'attestation_challenge',
+    );
+    const attested = () => ({
+      'oauth-client-attestation': attestation,
+      'oauth-client-attestation-pop': this.#attester.prove(instance, this.#issuer, challenge),
+    });
+    const request = {
+      response_type: 'code',
+      client_id,
+      redirect_uri: REDIRECT_URI,
+      code_challenge: CODE_CHALLENGE,
+      code_challenge_method: 'S256',
+      scope,
+      issuer_state: text('fetch offer', grant, 'issuer_state'),
+    };
+    const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/par`), ...attested() };
+    const pushed = json('par', await this.#http.postForm(`${tenant}/par`, request, proof), 201);
+    const request_uri = text('par', pushed, 'request_uri');
+    const query = new URLSearchParams({ client_id, request_uri });
+    const page = await this.#http.get(`${tenant}/authorize?${query}`);
+    expectStatus('page', page, 200);
+    const [, decision_token = ''] = /name="decision_token" value="([^"]+)"/.exec(page.text) ?? [];
+    const decision = { client_id, request_uri, decision_token, decision: 'approve' };
+    const decided = await this.#http.postForm(`${tenant}/authorize`, decision);
+    expectStatus('decision', decided, 303);
+    const code = new URL(decided.location ?? '').searchParams.get('code') ?? '';
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      client_id,
+      redirect_uri: REDIRECT_URI,
+      code_verifier: CODE_VERIFIER,
+    };
+    return this.#redeem(form, dpopKey, attested());
+  }
+
+  async #redeem(
+    form: Readonly<Record<string, string>>,
+    dpopKey: WalletKey,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Bound> {
+    const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/token`), ...more };
+    const path = `/${this.#world.tenantId}/token`;
+    const token = json('token', await this.#http.postForm(path, form, proof), 200);
+    if (token['token_type'] !== 'DPoP') throw new WrongAnswer('token', 'not bound to a key');
+    return { accessToken: text('token', token, 'access_token'), dpopKey };
   }
 
   async #verify(): Promise<void> {

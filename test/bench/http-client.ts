@@ -1,6 +1,11 @@
 import { Pool } from 'undici';
 
-export type Answer = { readonly status: number; readonly text: string };
+export type Answer = {
+  readonly status: number;
+  readonly text: string;
+  /** Where a redirect leads. */
+  readonly location?: string;
+};
 
 /** Keep-alive connections to the service, as few as there are wallets. */
 export class HttpClient {
@@ -44,7 +49,12 @@ export class HttpClient {
   ): Promise<Answer> {
     const options = { method, path, headers, ...(body === undefined ? {} : { body }) };
     const response = await this.#pool.request(options);
-    return { status: response.statusCode, text: await response.body.text() };
+    const { location } = response.headers;
+    return {
+      status: response.statusCode,
+      text: await response.body.text(),
+      ...(typeof location === 'string' && { location }),
+    };
   }
 }
 

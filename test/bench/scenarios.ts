@@ -3,6 +3,9 @@ import type { CryptoCosts } from './floor.ts';
 export type ScenarioName =
   | 'issue'
   | 'issue-status'
+  | 'issue-mdoc'
+  | 'batch'
+  | 'code'
   | 'verify'
   | 'offer'
   | 'status-list'
@@ -13,8 +16,8 @@ export type ScenarioName =
 export type Scenario = {
   readonly name: ScenarioName;
   readonly title: string;
-  /** Milliseconds of server and database CPU per flow on the machine of reference. */
-  readonly limitMs: number;
+  /** Milliseconds of server and database CPU per flow on the machine of reference; absent: only reported. */
+  readonly limitMs?: number;
   /** Milliseconds of bare cryptography on the machine of reference; 0 when the flow has none. */
   readonly referenceFloorMs: number;
   /** The same of this machine. */
@@ -32,6 +35,16 @@ const DISCLOSURES = 16;
  */
 const issuance = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
   3 * (verifyMs + importMs) + verifyMs + 2 * signMs + DISCLOSURES * hashMs;
+
+const BATCH = 10;
+
+/** Like `issuance`, with a key proof and a credential for each of the batch. */
+const batch = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
+  (2 + BATCH) * (verifyMs + importMs) + verifyMs + (1 + BATCH) * signMs + BATCH * DISCLOSURES * hashMs;
+
+/** `issuance`, another DPoP proof, and two proofs of possession beside two attestations of a provider that is known. */
+const attested = (costs: CryptoCosts) =>
+  issuance(costs) + 3 * (costs.verifyMs + costs.importMs) + 2 * costs.verifyMs;
 
 /** A request object, a fresh encryption key, a decryption, issuer and holder. */
 const verification = ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
@@ -57,6 +70,26 @@ export const SCENARIOS: readonly Scenario[] = [
     floorMs: issuance,
   },
   {
+    name: 'issue-mdoc',
+    title: 'issue an mdoc',
+    limitMs: 3.0,
+    referenceFloorMs: 0.57,
+    floorMs: issuance,
+  },
+  {
+    name: 'batch',
+    title: 'issue a batch of 10 with status',
+    limitMs: 7,
+    referenceFloorMs: 2.15,
+    floorMs: batch,
+  },
+  {
+    name: 'code',
+    title: 'issue by code with attestation (offer, par, page, token, nonce, credential)',
+    referenceFloorMs: 0,
+    floorMs: attested,
+  },
+  {
     name: 'verify',
     title: 'verify with status (offer, request, response, poll)',
     limitMs: 1.9,
@@ -78,7 +111,8 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** The limit of a scenario on this machine, by the ratio of what cryptography costs here and there. */
-export function limitHere(scenario: Scenario, costs: CryptoCosts): number {
+export function limitHere(scenario: Scenario, costs: CryptoCosts): number | undefined {
+  if (scenario.limitMs === undefined) return undefined;
   const speed =
     scenario.referenceFloorMs === 0
       ? (costs.signMs + costs.verifyMs) / (REFERENCE.signMs + REFERENCE.verifyMs)

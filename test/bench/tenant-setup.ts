@@ -1,6 +1,7 @@
+import type { WalletProvider } from '../support/wallet-provider.ts';
 import { type Answer, HttpClient, json, text } from './http-client.ts';
 import { ROOT_CLIENT } from './service-process.ts';
-import { ASKED, CLAIMS, DISCLOSURE_FRAME, type World } from './world.ts';
+import { ASKED, BATCH, CLAIMS, DISCLOSURE_FRAME, type World } from './world.ts';
 
 const TENANT = 'bench';
 const ROLES = [
@@ -12,12 +13,13 @@ const ROLES = [
 ];
 const PLAIN = { id: 'pid', vct: 'urn:vidimus:bench:pid:1' } as const;
 const STATUS = { id: 'pid-status', vct: 'urn:vidimus:bench:pid-status:1' } as const;
+const MDOC = 'pid-mdoc';
 const REQUEST = 'four-values';
 /** The query's id is the key of the `vp_token`. */
 const QUERY = 'pid';
 
 /** Makes the tenant, its configurations and a token over the administrative interface. */
-export async function setUpTenant(origin: string): Promise<World> {
+export async function setUpTenant(origin: string, provider: WalletProvider): Promise<World> {
   const http = new HttpClient(origin, 1);
   try {
     const root = await accessToken(http, ROOT_CLIENT.id, ROOT_CLIENT.secret);
@@ -42,9 +44,16 @@ export async function setUpTenant(origin: string): Promise<World> {
       const answer: Answer = await http.postJson(path, body, { authorization: `Bearer ${token}` });
       json(`POST ${path}`, answer, 201);
     };
-    await post('/issuer/config', { display: [{ name: 'Bench', locale: 'en' }], dPopRequired: true });
+    await post('/issuer/config', {
+      display: [{ name: 'Bench', locale: 'en' }],
+      dPopRequired: true,
+      batchSize: BATCH,
+      ...provider.configuration(),
+      walletAttestationRequired: false,
+    });
     await post('/issuer/credentials', credentialConfiguration(PLAIN, false));
     await post('/issuer/credentials', credentialConfiguration(STATUS, true));
+    await post('/issuer/credentials', mdocConfiguration());
     await post('/verifier/config', presentationConfiguration());
     return {
       origin,
@@ -53,6 +62,12 @@ export async function setUpTenant(origin: string): Promise<World> {
       plainId: PLAIN.id,
       statusId: STATUS.id,
       requestId: REQUEST,
+      mdocId: MDOC,
+      provider: {
+        clientId: provider.clientId,
+        certificate: provider.signer.certificate,
+        privateJwk: provider.signer.privateKey.export({ format: 'jwk' }),
+      },
     };
   } finally {
     await http.close();
@@ -77,6 +92,19 @@ function credentialConfiguration(kind: { readonly id: string; readonly vct: stri
     disclosureFrame: DISCLOSURE_FRAME,
     keyBinding: true,
     statusManagement: status,
+    lifeTime: 31_536_000,
+  };
+}
+
+function mdocConfiguration() {
+  return {
+    id: MDOC,
+    config: {
+      format: 'mso_mdoc',
+      scope: MDOC,
+      docType: 'eu.europa.ec.eudi.pid.1',
+      display: [{ name: 'Person Identification Data', locale: 'en' }],
+    },
     lifeTime: 31_536_000,
   };
 }

@@ -1,8 +1,10 @@
 import {
   createCipheriv,
   createECDH,
+  createPrivateKey,
   generateKeyPairSync,
   hash,
+  type JsonWebKey,
   type KeyObject,
   randomBytes,
   sign,
@@ -16,6 +18,7 @@ export type WalletKey = {
   readonly proofHeader: string;
 };
 
+const POP_HEADER = encode({ alg: 'ES256', typ: 'oauth-client-attestation-pop+jwt' });
 const KEY_BINDING_HEADER = encode({ alg: 'ES256', typ: 'kb+jwt' });
 
 /** More keys than a service will keep imported, so that each one is new to it when it comes round again. */
@@ -54,6 +57,34 @@ export function dpopProof(key: WalletKey, url: string, accessToken?: string): st
     ...(accessToken === undefined ? {} : { ath: hash('sha256', accessToken, 'base64url') }),
   };
   return signJwt(key, key.dpopHeader, payload);
+}
+
+/** Vouches for wallets: attestation-based client authentication (draft 10) section 4. */
+export class Attester {
+  readonly #header: string;
+  readonly #key: Pick<WalletKey, 'privateKey'>;
+  readonly clientId: string;
+
+  constructor(provider: { clientId: string; certificate: string; privateJwk: JsonWebKey }) {
+    this.clientId = provider.clientId;
+    this.#header = encode({
+      alg: 'ES256',
+      typ: 'oauth-client-attestation+jwt',
+      x5c: [provider.certificate],
+    });
+    this.#key = { privateKey: createPrivateKey({ key: provider.privateJwk, format: 'jwk' }) };
+  }
+
+  attest({ jwk }: WalletKey): string {
+    const claims = { sub: this.clientId, iat: seconds(), exp: seconds() + 3600, cnf: { jwk } };
+    return signJwt(this.#key, this.#header, claims);
+  }
+
+  /** That the installation holds its key. */
+  prove(instance: WalletKey, audience: string, challenge: string): string {
+    const jti = randomBytes(12).toString('base64url');
+    return signJwt(instance, POP_HEADER, { aud: audience, jti, iat: seconds(), challenge });
+  }
 }
 
 /** OpenID4VCI 1.0 appendix F.1 */
@@ -119,7 +150,7 @@ function number(value: number): Buffer {
   return bytes;
 }
 
-function signJwt(key: WalletKey, header: string, payload: object): string {
+function signJwt(key: Pick<WalletKey, 'privateKey'>, header: string, payload: object): string {
   const input = `${header}.${encode(payload)}`;
   const signature = sign('sha256', Buffer.from(input), {
     key: key.privateKey,

@@ -1,3 +1,4 @@
+import type { JsonWebKey } from 'node:crypto';
 import type { ScenarioName } from './scenarios.ts';
 
 /** Where the wallets find what the set-up made. */
@@ -9,6 +10,14 @@ export type World = {
   readonly plainId: string;
   readonly statusId: string;
   readonly requestId: string;
+  readonly mdocId: string;
+  /** Who vouches for the wallets. */
+  readonly provider: {
+    readonly clientId: string;
+    /** DER in standard base64. */
+    readonly certificate: string;
+    readonly privateJwk: JsonWebKey;
+  };
 };
 
 /** From the bench to the process of the wallets. */
@@ -67,6 +76,30 @@ export const DISCLOSURE_FRAME = {
   address: { _sd: ['street_address', 'locality', 'postal_code', 'country'] },
 };
 export const DISCLOSURES = 16;
+
+export const BATCH = 10;
+
+/** Sixteen elements of a person. */
+export const ELEMENTS = {
+  'eu.europa.ec.eudi.pid.1': {
+    given_name: 'Erika',
+    family_name: 'Mustermann',
+    birth_date: '1964-08-12',
+    age_over_18: true,
+    age_in_years: 62,
+    birth_family_name: 'Gabler',
+    sex: 2,
+    email_address: 'erika.mustermann@example.org',
+    mobile_phone_number: '+49301234567',
+    personal_administrative_number: '1234567890',
+    issuing_authority: 'Bundesdruckerei',
+    issuing_country: 'DE',
+    nationality: ['DE', 'FR'],
+    resident_street: 'Heidestraße 17',
+    resident_city: 'Köln',
+    resident_postal_code: '51147',
+  },
+};
 
 /** What the verifier asks for. */
 export const ASKED = ['given_name', 'family_name', 'birthdate', 'issuing_country'] as const;
