@@ -1,0 +1,64 @@
+import { Kms } from '../../application/ports/kms.ts';
+import { type Beats, Store } from '../../application/ports/store.ts';
+import { Webhooks } from '../../application/ports/webhooks.ts';
+import type { RunningService } from '../../bootstrap/service.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+
+/** Whether the call happens before it fails: a connection may break on the way there or on the way back. */
+export type FaultMode = 'before' | 'after';
+
+/** Makes the n-th call of a port fail, counted over the database, the key store and the webhooks together. */
+export class Faults {
+  #armed: { readonly n: number; readonly mode: FaultMode } | undefined;
+  #count = 0;
+
+  constructor({ container }: RunningService) {
+    const store = container.get(Store);
+    const beats = store.beats.bind(store);
+    const known = new WeakMap<Beats, Beats>();
+    store.beats = (tenantId: TenantId) => {
+      const own = beats(tenantId);
+      const wrapped = known.get(own) ?? this.#wrap(own, ['recallSession']);
+      known.set(own, wrapped);
+      return wrapped;
+    };
+    const kms = container.get(Kms);
+    kms.sign = this.#failing(kms.sign.bind(kms));
+    const webhooks = container.get(Webhooks);
+    webhooks.post = this.#failing(webhooks.post.bind(webhooks));
+  }
+
+  /** From now on the n-th call fails. */
+  arm(n: number, mode: FaultMode): void {
+    this.#count = 0;
+    this.#armed = { n, mode };
+  }
+
+  /** @returns whether the call that was to fail came about. */
+  disarm(): boolean {
+    const armed = this.#armed;
+    this.#armed = undefined;
+    return armed !== undefined && this.#count >= armed.n;
+  }
+
+  #wrap<T extends object>(target: T, except: readonly string[]): T {
+    const members = Object.entries(target).map(([name, member]) => [
+      name,
+      typeof member === 'function' && !except.includes(name) ? this.#failing(member.bind(target)) : member,
+    ]);
+    return Object.fromEntries(members) as T;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: any method of any port
+  #failing(call: (...parameters: any[]) => any): (...parameters: any[]) => any {
+    return (...parameters) => {
+      const armed = this.#armed;
+      if (armed === undefined || ++this.#count !== armed.n) return call(...parameters);
+      const fault = new Error(`call ${armed.n} fails ${armed.mode} it happened`);
+      if (armed.mode === 'before') throw fault;
+      return Promise.resolve(call(...parameters)).then(() => {
+        throw fault;
+      });
+    };
+  }
+}
