@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderUnicodeCompact } from 'uqr';
+import { approve } from '../wallets/openid4vc/browser.ts';
 import { Openid4vcWallet, readableClaims } from '../wallets/openid4vc/wallet.ts';
 import { AdminClient } from './admin-client.ts';
 import { CITIZEN, type DemoBackend, startBackend } from './backend.ts';
@@ -23,6 +24,7 @@ type Session = {
   credentials?: unknown[];
   failure?: { message?: string };
   report?: unknown[];
+  notifications?: Record<string, unknown>[];
 };
 
 async function main(): Promise<void> {
@@ -84,10 +86,11 @@ async function createTenant(
   const admin = new AdminClient(address, clientId, secret);
   await admin.post('/issuer/config', example('issuance/config.json', backend));
   await admin.post('/issuer/credentials', example('issuance/credentials/pid.json', backend));
+  await admin.post('/issuer/credentials', example('issuance/credentials/mdl.json', backend));
   await admin.post('/verifier/config', example('presentation/age-check.json', backend));
   fact(
     'made',
-    'a tenant with its own certification authority, one credential ("pid") and one question ("age-check")',
+    'a tenant with its own certification authority, two credentials ("pid", "mdl") and one question ("age-check")',
   );
   return { admin, clientId, secret };
 }
@@ -127,7 +130,21 @@ async function story({ admin }: DemoTenant, backend: DemoBackend): Promise<void>
   assert.equal((await admin.get<Session>(`/session/${offer.session}`)).status, 'completed');
   fact('session', 'completed');
 
-  step('3. A shop asks whether its customer is of age');
+  step('3. It collects a driving licence (ISO mdoc), which its user approves on a page');
+  const licence = await admin.post<{ uri: string; session: string }>('/issuer/offer', {
+    response_type: 'uri',
+    flow: 'authorization_code',
+    credentialConfigurationIds: ['mdl'],
+  });
+  const [mdoc] = await wallet.acceptByCode(licence.uri, approve);
+  assert(mdoc, 'the wallet received no driving licence');
+  detail('authorization', 'pushed request, PKCE, a page to approve, a code that works once');
+  detail('credential', `mdoc, ${Buffer.from(mdoc.text, 'base64url').length} bytes of CBOR`);
+  const session = await admin.get<Session>(`/session/${licence.session}`);
+  assert.deepEqual([session.status, session.notifications?.length], ['completed', 1]);
+  fact('the wallet reports', String(session.notifications?.[0]?.['event']));
+
+  step('4. A shop asks whether its customer is of age');
   const first = await present(admin, wallet, credential);
   assert.equal(
     first.answer.status,
@@ -151,11 +168,11 @@ async function story({ admin }: DemoTenant, backend: DemoBackend): Promise<void>
   fact('the shop learned', JSON.stringify(values));
   fact('the browser goes to', String(first.answer.body['redirect_uri']));
 
-  step('4. The ministry revokes the credential');
+  step('5. The ministry revokes the credential');
   const revoked = await admin.post('/session/revoke', { sessionId: offer.session, status: 1 });
   detail('POST /session/revoke', JSON.stringify(revoked));
 
-  step('5. The wallet presents it again, and is refused');
+  step('6. The wallet presents it again, and is refused');
   const second = await present(admin, wallet, credential);
   assert.equal(second.answer.status, 400, 'a revoked credential must be refused');
   detail('the wallet was told', JSON.stringify(second.answer.body));

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { loadOracles } from '../support/oracles.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { approve } from '../wallets/openid4vc/browser.ts';
 import { Openid4vcWallet, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
 
 const PORTRAIT = Buffer.from('not really a picture').toString('base64url');
@@ -76,20 +77,6 @@ describe('wallets and readers of other people', () => {
   };
   const offer = (flow: string, ids: readonly string[]) =>
     post('/issuer/offer', { response_type: 'uri', flow, credentialConfigurationIds: ids });
-  /** The user who looks at the page and approves. */
-  const approve = async (authorizationUrl: string): Promise<string> => {
-    const page = await service.call('GET', authorizationUrl);
-    expect(page.status, page.text).to.equal(200);
-    const fields = [...page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
-    const form = Object.fromEntries(fields.map(([, name = '', value = '']) => [name, plain(value)]));
-    const path = new URL(/action="([^"]+)"/.exec(page.text)?.[1] ?? '').pathname;
-    const answer = await service.call('POST', path, { form: { ...form, decision: 'approve' } });
-    expect(answer.status, answer.text).to.equal(303);
-    return answer.headers.get('location') ?? '';
-  };
-  const plain = (text: string) =>
-    text.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
-
   const flows: readonly [
     string,
     (uri: string, wallet: Openid4vcWallet) => Promise<readonly StoredCredential[]>,
