@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { credoWallet } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
@@ -119,6 +120,25 @@ describe('wallets and readers of other people', () => {
         'not really a picture',
       );
       expect(JSON.stringify(elements['birth_date'])).to.include('1985-12-10');
+    });
+  }
+
+  for (const [flow] of flows) {
+    it(`take both formats by ${flow} in a second wallet, which checks them itself`, async function () {
+      const receive = credoWallet();
+      if (receive === undefined) return this.skip();
+      const { uri, session } = await offer(flow, ['pid', 'mdl']);
+      const received = await receive({ offer: uri, flow, anchors: [anchor] });
+      expect(received.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([
+        ['pid', 'dc+sd-jwt'],
+        ['mdl', 'mso_mdoc'],
+      ]);
+      expect(received.every(({ notified }) => notified)).to.equal(true);
+      expect(received[0]?.claims).to.deep.include({ vct: 'urn:eudi:pid:1', ...PERSON });
+      const elements = received[1]?.claims['org.iso.18013.5.1'];
+      expect(elements).to.deep.include({ family_name: 'Lovelace', height: 170 });
+      const seen = await service.call('GET', `/session/${session}`, { token: tenant.token });
+      expect(seen.body.status).to.equal('completed');
     });
   }
 

@@ -1,0 +1,169 @@
+// A second wallet made of other people's code (Credo), installed apart from the service (`npm ci` in this folder). It runs
+// as a process of its own: one JSON object comes in ({ offer, flow, anchors }), one goes out ({ credentials } or { error }).
+// It checks what it receives: signature, certificate path to the given anchors, key binding.
+import {
+  Agent,
+  ConsoleLogger,
+  InjectionSymbols,
+  Kms,
+  LogLevel,
+  MdocRecord,
+  RecordDuplicateError,
+  RecordNotFoundError,
+  X509Module,
+} from '@credo-ts/core';
+import {
+  agentDependencies,
+  NodeInMemoryKeyManagementStorage,
+  NodeKeyManagementService,
+} from '@credo-ts/node';
+import { OpenId4VcModule } from '@credo-ts/openid4vc';
+
+const CLIENT_ID = 'https://wallet.example.net';
+const REDIRECT_URI = 'https://wallet.example.net/callback';
+
+/** Records by type and id; nothing outlives the process. */
+class MemoryStorage {
+  supportsCursorPagination = false;
+  #records = new Map();
+
+  #place = (type, id) => `${type} ${id}`;
+
+  async save(_context, record) {
+    const place = this.#place(record.type, record.id);
+    if (this.#records.has(place)) throw new RecordDuplicateError(record.id, { recordType: record.type });
+    this.#records.set(place, record);
+  }
+
+  async update(_context, record) {
+    this.#records.set(this.#place(record.type, record.id), record);
+  }
+
+  async delete(_context, record) {
+    this.#records.delete(this.#place(record.type, record.id));
+  }
+
+  async deleteById(_context, { type }, id) {
+    this.#records.delete(this.#place(type, id));
+  }
+
+  async getById(_context, { type }, id) {
+    const record = this.#records.get(this.#place(type, id));
+    if (record === undefined) throw new RecordNotFoundError(id, { recordType: type });
+    return record;
+  }
+
+  async updateByIdWithLock(context, recordClass, id, change) {
+    const next = await change(await this.getById(context, recordClass, id));
+    await this.update(context, next);
+    return next;
+  }
+
+  supportsLocking() {
+    return false;
+  }
+
+  async getAll(_context, { type }) {
+    return [...this.#records.values()].filter((record) => record.type === type);
+  }
+
+  async findByQuery(context, recordClass) {
+    return this.getAll(context, recordClass);
+  }
+}
+
+async function startAgent(anchors) {
+  const kms = new NodeKeyManagementService(new NodeInMemoryKeyManagementStorage());
+  const agent = new Agent({
+    config: {
+      allowInsecureHttpUrls: true,
+      autoUpdateStorageOnStartup: true,
+      logger: new ConsoleLogger(LogLevel.off),
+    },
+    dependencies: agentDependencies,
+    modules: {
+      openid4vc: new OpenId4VcModule(),
+      keys: new Kms.KeyManagementModule({ backends: [kms], defaultBackend: kms.backend }),
+      x509: new X509Module({ trustedCertificates: anchors }),
+      storage: {
+        register: (container) =>
+          container.registerInstance(InjectionSymbols.StorageService, new MemoryStorage()),
+      },
+    },
+  });
+  await agent.initialize();
+  return agent;
+}
+
+/** The user who opens the page and approves. */
+async function approve(authorizationUrl) {
+  const plain = (html) => html.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+  const html = await (await fetch(authorizationUrl, { redirect: 'manual' })).text();
+  const fields = [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
+  const form = new URLSearchParams(fields.map(([, name, value]) => [name, plain(value)]));
+  form.set('decision', 'approve');
+  const action = plain(/<form [^>]*action="([^"]+)"/.exec(html)[1]);
+  const answer = await fetch(action, { method: 'POST', body: form, redirect: 'manual' });
+  return answer.headers.get('location');
+}
+
+async function tokenFor(holder, resolved, flow) {
+  if (flow === 'pre_authorized_code') return holder.requestToken({ resolvedCredentialOffer: resolved });
+  const request = await holder.resolveOpenId4VciAuthorizationRequest(resolved, {
+    clientId: CLIENT_ID,
+    redirectUri: REDIRECT_URI,
+    scope: Object.values(resolved.offeredCredentialConfigurations).map(({ scope }) => scope),
+  });
+  const location = await approve(request.authorizationRequestUrl);
+  const code = new URL(location).searchParams.get('code');
+  return holder.requestToken({
+    resolvedCredentialOffer: resolved,
+    code,
+    clientId: CLIENT_ID,
+    redirectUri: REDIRECT_URI,
+    codeVerifier: request.codeVerifier,
+    ...(request.dpop === undefined ? {} : { dpop: request.dpop }),
+  });
+}
+
+async function receive({ offer, flow, anchors }) {
+  const agent = await startAgent(anchors);
+  const holder = agent.openid4vc.holder;
+  const resolved = await holder.resolveCredentialOffer(offer);
+  const token = await tokenFor(holder, resolved, flow);
+  const credentials = [];
+  // One by one, since it fetches a nonce only for the first of several.
+  for (const id of resolved.credentialOfferPayload.credential_configuration_ids) {
+    const answer = await holder.requestCredentials({
+      resolvedCredentialOffer: resolved,
+      ...token,
+      credentialConfigurationIds: [id],
+      clientId: flow === 'pre_authorized_code' ? undefined : CLIENT_ID,
+      credentialBindingResolver: async () => {
+        const { keyId, publicJwk } = await agent.kms.createKey({ type: { kty: 'EC', crv: 'P-256' } });
+        const jwk = Kms.PublicJwk.fromPublicJwk(publicJwk);
+        jwk.keyId = keyId;
+        return { method: 'jwk', keys: [jwk] };
+      },
+    });
+    credentials.push(...answer.credentials);
+  }
+  return credentials.map(({ record, credentialConfigurationId, notificationId }) => ({
+    configurationId: credentialConfigurationId,
+    format: record instanceof MdocRecord ? 'mso_mdoc' : 'dc+sd-jwt',
+    notified: notificationId !== undefined,
+    claims: claimsOf(record),
+  }));
+}
+
+function claimsOf(record) {
+  const first = record.firstCredential ?? record.credential;
+  return first?.issuerSignedNamespaces ?? first?.prettyClaims;
+}
+
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+const result = await receive(JSON.parse(Buffer.concat(chunks).toString()))
+  .then((credentials) => ({ credentials }))
+  .catch((error) => ({ error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}` }));
+process.stdout.write(JSON.stringify(result), () => process.exit(0));
