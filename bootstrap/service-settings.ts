@@ -21,6 +21,7 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     rootClient: { clientId: settings.AUTH_CLIENT_ID, secret: settings.AUTH_CLIENT_SECRET },
     nonceKeys: keys('vidimus/challenge'),
     refreshTokenKeys: keys('vidimus/refresh-token'),
+    encryptionKeys: keys('vidimus/credential-encryption'),
     subjectKey: createSecretKey(deriveKey(first, 'vidimus/subject')),
     txCodeKey: createSecretKey(deriveKey(first, 'vidimus/tx-code')),
   };

@@ -1,3 +1,5 @@
+import type { Compression, ContentEncryption } from '../../domain/issuance/encryption.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 
 export type EncryptionKeyPair = {
@@ -5,6 +7,11 @@ export type EncryptionKeyPair = {
   readonly publicJwk: PublicJwk & { readonly kid: string };
   /** Private scalar, unpadded base64url. Sealed wherever it is stored. */
   readonly d: string;
+};
+
+export type DecryptionOptions = {
+  /** Takes `zip: DEF` (RFC 7516 section 4.1.3) up to 1 MiB of plaintext; without it compression is refused. */
+  readonly inflate?: boolean;
 };
 
 /** Encrypts and decrypts messages (RFC 7516, RFC 7518 section 4.6: ECDH-ES on P-256, A128GCM and A256GCM). */
@@ -16,5 +23,23 @@ export abstract class Encryption {
    * @returns the plaintext, or `undefined` when anything about the message is not as it must be: another
    *   `kid`, `alg` or `enc`, a foreign or invalid `epk`, `zip`, `crit`, a nested JWS, a broken tag.
    */
-  abstract decrypt(jwe: string, key: EncryptionKeyPair): Promise<string | undefined> | string | undefined;
+  abstract decrypt(
+    jwe: string,
+    key: EncryptionKeyPair,
+    options?: DecryptionOptions,
+  ): Promise<string | undefined> | string | undefined;
+  /**
+   * @param recipient a P-256 key that is a point of its curve; its `kid` goes into the header.
+   * @returns a compact JWE.
+   */
+  abstract encrypt(
+    plaintext: string,
+    recipient: PublicJwk,
+    options: { readonly enc: ContentEncryption; readonly zip?: Compression | undefined },
+  ): Promise<string>;
+  /**
+   * The keys that credential requests to a tenant are encrypted to (OpenID4VCI 1.0 section 10), the same on every
+   * instance and after every start. The first is published; all of them decrypt.
+   */
+  abstract requestKeys(tenantId: TenantId): readonly EncryptionKeyPair[];
 }

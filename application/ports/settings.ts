@@ -16,6 +16,8 @@ export abstract class ServiceSettings {
   abstract readonly nonceKeys: readonly KeyObject[];
   /** Keys for refresh tokens; the first makes, all verify. */
   abstract readonly refreshTokenKeys: readonly KeyObject[];
+  /** Keys that those of the tenants for encrypted requests follow from; the first makes the published ones. */
+  abstract readonly encryptionKeys: readonly KeyObject[];
   /** Key for the hashes of users of foreign authorization servers. */
   abstract readonly subjectKey: KeyObject;
   /** Key for the hashes of transaction codes. */

@@ -1,6 +1,10 @@
+import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import type { Encryption } from '../ports/encryption.ts';
 import type { TenantView } from './tenant-views.ts';
+
+type Ports = { readonly encryption: Encryption };
 
 /** What came to a credential endpoint. */
 export type IncomingMessage = { readonly contentType: string | undefined; readonly body: Buffer };
@@ -18,20 +22,28 @@ export type SealedAnswer = {
 
 /** Opens requests to the credential and deferred credential endpoints and seals the answers (OpenID4VCI 1.0 section 10). */
 export class CredentialMessages {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
   /** @throws Failure `invalid_credential_request`, `invalid_encryption_parameters`. */
-  async open(_view: TenantView, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
+  async open(view: TenantView, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
+    const { requestEncryption } = await view.issuance();
     const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+    if (type === 'application/jwt' && requestEncryption !== 'off') {
+      return { body: parse(await this.#decrypt(view, body)), encrypted: true };
+    }
     if (type !== 'application/json') {
-      throw new Failure('invalid_credential_request', 'send the body as application/json');
+      const types = requestEncryption === 'off' ? 'application/json' : 'application/json or application/jwt';
+      throw new Failure('invalid_credential_request', `send the body as ${types}`);
     }
-    const parsed = parseJsonObject(body.toString('utf8'));
-    if (parsed === undefined) {
-      throw new Failure(
-        'invalid_credential_request',
-        'the body must be one JSON object without repeated members',
-      );
+    // OpenID4VCI 1.0 section 10
+    if (requestEncryption === 'required') {
+      throw new Failure('invalid_encryption_parameters', 'this issuer takes encrypted requests only');
     }
-    return { body: parsed, encrypted: false };
+    return { body: parse(body.toString('utf8')), encrypted: false };
   }
 
   /**
@@ -39,13 +51,40 @@ export class CredentialMessages {
    * @throws Failure `invalid_encryption_parameters`.
    */
   async responder(
-    _view: TenantView,
-    { body }: OpenedMessage,
+    view: TenantView,
+    { body, encrypted }: OpenedMessage,
   ): Promise<(answer: JsonObject) => Promise<SealedAnswer>> {
-    // OpenID4VCI 1.0 section 8.2: response encryption only inside an encrypted request
-    if (body['credential_response_encryption'] !== undefined) {
-      throw new Failure('invalid_encryption_parameters', 'this issuer offers no response encryption');
+    const { responseEncryption: use } = await view.issuance();
+    const wanted = readResponseEncryption(body, { use, encrypted });
+    if (wanted === undefined) {
+      return async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
     }
-    return async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
+    const { recipient, enc, zip } = wanted;
+    return async (answer) => ({
+      text: await this.#ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),
+      contentType: 'application/jwt',
+    });
   }
+
+  async #decrypt(view: TenantView, body: Buffer): Promise<string> {
+    const { encryption } = this.#ports;
+    const jwe = body.toString('latin1');
+    for (const key of encryption.requestKeys(view.tenantId)) {
+      const plaintext = await encryption.decrypt(jwe, key, { inflate: true });
+      if (plaintext !== undefined) return plaintext;
+    }
+    throw new Failure(
+      'invalid_encryption_parameters',
+      'the request cannot be decrypted; use key, alg, enc and zip of the metadata',
+    );
+  }
+}
+
+function parse(text: string): JsonObject {
+  const parsed = parseJsonObject(text);
+  if (parsed !== undefined) return parsed;
+  throw new Failure(
+    'invalid_credential_request',
+    'the body must be one JSON object without repeated members',
+  );
 }

@@ -31,6 +31,7 @@ import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
+import { Encryption } from '../../application/ports/encryption.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
 import { Kms } from '../../application/ports/kms.ts';
 import { Log } from '../../application/ports/log.ts';
@@ -153,7 +154,7 @@ export const issuance = new ContainerModule((options) => {
   });
 
   wire(options, WalletAuthenticator, { walletTokens: WalletTokens, dpopProofs: DpopProofs });
-  wire(options, CredentialMessages, {});
+  wire(options, CredentialMessages, { encryption: Encryption });
   wire(options, HolderKeys, { signatures: Signatures, settings: ServiceSettings });
   wire(options, BatchMaker, {
     credentialFactory: CredentialFactory,
@@ -171,7 +172,12 @@ export const issuance = new ContainerModule((options) => {
     batchMaker: BatchMaker,
     eventBus: EventBus,
   });
-  wire(options, ReadIssuerMetadata, { ...wallet, kms: Kms, settings: ServiceSettings });
+  wire(options, ReadIssuerMetadata, {
+    ...wallet,
+    kms: Kms,
+    encryption: Encryption,
+    settings: ServiceSettings,
+  });
   wire(options, IssuanceMetadataRoutes, { readIssuerMetadata: ReadIssuerMetadata });
   wire(options, IssuanceWalletRoutes, {
     fetchOffer: FetchOffer,

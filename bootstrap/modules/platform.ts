@@ -111,7 +111,7 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
     provide(Secrets, new Argon2Secrets());
     provide(Signatures, new NodeSignatures());
     provide(Certificates, new NodeCertificates());
-    provide(Encryption, new NodeEncryption());
+    provide(Encryption, new NodeEncryption(service));
     provide(CertificateAuthority, new X509Authority({ kms, random }));
     provide(SchemaValidator, new AjvSchemaValidator());
     provide(EventBus, new InProcessEventBus());

@@ -647,6 +647,8 @@ describe('issuing through HTTP', () => {
         'credential_issuer',
         'credential_endpoint',
         'nonce_endpoint',
+        'credential_request_encryption',
+        'credential_response_encryption',
         'deferred_credential_endpoint',
         'notification_endpoint',
         'batch_credential_issuance',

@@ -1,8 +1,17 @@
+import { createCipheriv, createSecretKey, generateKeyPairSync } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CompactEncrypt, compactDecrypt, importJWK } from 'jose';
+import { agree, deriveContentKey } from '../../../adapters/crypto/ecdh-es.ts';
 import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
 import type { EncryptionKeyPair } from '../../../application/ports/encryption.ts';
+import { readResponseEncryption } from '../../../domain/issuance/encryption.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { thumbprint } from '../../../domain/shared/jwk.ts';
+import { decryptMessage, encryptMessage, responseKey } from '../../support/message-encryption.ts';
 
 const encryption = new NodeEncryption();
 const key = encryption.generate();
@@ -30,6 +39,21 @@ function withHeader(jwe: string, change: (header: Record<string, unknown>) => un
   const [first = '', ...rest] = jwe.split('.');
   const header = change(JSON.parse(Buffer.from(first, 'base64url').toString()));
   return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.');
+}
+
+/** Any bytes with a good tag, which no library encrypts. */
+function seal(header: JsonObject, message: Buffer): string {
+  const sender = encryption.generate();
+  const { kty, crv, x, y = '' } = sender.publicJwk;
+  const whole = { ...header, epk: { kty, crv, x, y } };
+  const secret = agree(key.publicJwk, sender.d) ?? Buffer.alloc(0);
+  const contentKey = deriveContentKey(secret, whole, 128) ?? Buffer.alloc(0);
+  const protectedHeader = Buffer.from(JSON.stringify(whole)).toString('base64url');
+  const iv = Buffer.alloc(12);
+  const cipher = createCipheriv('aes-128-gcm', contentKey, iv).setAAD(Buffer.from(protectedHeader));
+  const ciphertext = Buffer.concat([cipher.update(message), cipher.final()]);
+  const parts = [iv, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url'));
+  return [protectedHeader, '', ...parts].join('.');
 }
 
 describe('Decrypting a message beside jose', () => {
@@ -132,6 +156,205 @@ describe('Decrypting a message refuses', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_.-]{0,100}$/)), (text) => {
         expect(encryption.decrypt(text, key)).to.equal(undefined);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('A compressed message', () => {
+  const inflate = { inflate: true };
+  const LIMIT = 1024 * 1024;
+  const zipped = (plaintext: string) => encrypt(key, { plaintext, header: { zip: 'DEF' } });
+
+  it('opens for whoever allows it, and for nobody else', async () => {
+    const jwe = await zipped(PLAINTEXT);
+    expect(encryption.decrypt(jwe, key, inflate)).to.equal(PLAINTEXT);
+    expect(encryption.decrypt(jwe, key)).to.equal(undefined);
+    expect(encryption.decrypt(await encrypt(key), key, inflate), 'not compressed').to.equal(PLAINTEXT);
+  });
+
+  it('is inflated up to one MiB and not a byte more', async () => {
+    expect(encryption.decrypt(await zipped('x'.repeat(LIMIT)), key, inflate)).to.have.length(LIMIT);
+    expect(encryption.decrypt(await zipped('x'.repeat(LIMIT + 1)), key, inflate)).to.equal(undefined);
+  });
+
+  it('of 200 MiB costs no more than one of one MiB', async () => {
+    const bomb = await zipped('x'.repeat(200 * LIMIT));
+    expect(bomb.length).to.be.lessThan(LIMIT);
+    const before = performance.now();
+    expect(encryption.decrypt(bomb, key, inflate)).to.equal(undefined);
+    expect(performance.now() - before).to.be.lessThan(200);
+  });
+
+  it('is judged by nothing but its bytes: broken streams are refused without a throw', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
+        expect(encryption.decrypt(seal(header, Buffer.from(bytes)), key, inflate)).to.satisfy(
+          (text: unknown) => text === undefined || typeof text === 'string',
+        );
+      }),
+      { numRuns: 500 },
+    );
+    const cut = deflateRawSync('x'.repeat(5000)).subarray(0, -3);
+    const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
+    expect(encryption.decrypt(seal(header, cut), key, inflate)).to.equal(undefined);
+    expect(encryption.decrypt(seal(header, deflateRawSync(PLAINTEXT)), key, inflate)).to.equal(PLAINTEXT);
+  });
+
+  it('is refused with another zip, and when it is none', async () => {
+    const broken = withHeader(await encrypt(key), (header) => ({ ...header, zip: 'DEF' }));
+    expect(encryption.decrypt(broken, key, inflate), 'a changed header').to.equal(undefined);
+    const compressed = deflateRawSync(PLAINTEXT);
+    for (const zip of ['def', 'GZIP', '', 1, null, ['DEF']]) {
+      const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip };
+      expect(encryption.decrypt(seal(header, compressed), key, inflate)).to.equal(undefined);
+    }
+    const nested = await zipped('eyJhbGciOiJFUzI1NiJ9.e30.AAAA');
+    expect(encryption.decrypt(nested, key, inflate)).to.equal(undefined);
+  });
+});
+
+describe('Encrypting a message beside jose', () => {
+  for (const enc of ['A128GCM', 'A256GCM'] as const) {
+    for (const zip of [undefined, 'DEF'] as const) {
+      it(`jose opens it with ${enc}${zip === undefined ? '' : ', compressed'}`, async () => {
+        const { jwk, privateJwk } = responseKey({ kid: 'w-1' });
+        const text = JSON.stringify({ name: 'ü'.repeat(5000) });
+        const jwe = await encryption.encrypt(text, jwk as never, { enc, zip });
+        const { header, body } = await decryptMessage(jwe, privateJwk);
+        expect(JSON.stringify(body)).to.equal(text);
+        const { epk, ...rest } = header;
+        expect(rest).to.deep.equal({ alg: 'ECDH-ES', enc, kid: 'w-1', ...(zip && { zip }) });
+        expect(Object.keys(epk as object)).to.deep.equal(['kty', 'crv', 'x', 'y']);
+        expect(jwe.length < 2000).to.equal(zip === 'DEF');
+      });
+    }
+  }
+
+  it('leaves out a kid that the key does not have, and makes every message with a new key', async () => {
+    const { jwk, privateJwk } = responseKey({ kid: undefined as never });
+    const messages = await Promise.all(
+      Array.from({ length: 5 }, () => encryption.encrypt('{}', jwk as never, { enc: 'A256GCM' })),
+    );
+    const opened = await Promise.all(messages.map((jwe) => decryptMessage(jwe, privateJwk)));
+    for (const { header } of opened) expect(header).to.not.have.property('kid');
+    expect(new Set(opened.map(({ header }) => (header['epk'] as { x: string }).x)).size).to.equal(5);
+  });
+});
+
+describe('The keys for requests to a tenant', () => {
+  const secret = (byte: number) => createSecretKey(Buffer.alloc(32, byte));
+  const keysOf = (tenantId: string, ...bytes: number[]) =>
+    new NodeEncryption({ encryptionKeys: bytes.map(secret) }).requestKeys(tenantId as TenantId);
+
+  it('follow from the secret and the tenant', () => {
+    expect(keysOf('acme', 1)).to.deep.equal(keysOf('acme', 1));
+    const names = [keysOf('acme', 1), keysOf('acme', 2), keysOf('other', 1)].map(
+      ([first]) => first?.publicJwk.kid,
+    );
+    expect(new Set(names).size).to.equal(3);
+  });
+
+  it('are the same after an update, since wallets keep metadata', () => {
+    expect(keysOf('acme', 1)[0]?.publicJwk.kid).to.equal('z-h_QA-7fpO0iuHAaAcZtvGE54pJ_RYViWn2Z6FyfRI');
+  });
+
+  it('stay in use behind a new secret, which makes the published one', () => {
+    const [, old] = keysOf('acme', 2, 1);
+    expect(old).to.deep.equal(keysOf('acme', 1)[0]);
+    expect(keysOf('acme')).to.deep.equal([]);
+  });
+
+  it('are whole key pairs with a thumbprint for a name', async () => {
+    for (let index = 0; index < 300; index++) {
+      const [pair] = keysOf(`tenant-${index}`, 1);
+      expect(pair?.d).to.have.length(43);
+      expect(pair?.publicJwk).to.include({ use: 'enc', alg: 'ECDH-ES', kty: 'EC', crv: 'P-256' });
+      expect(pair && thumbprint(pair.publicJwk)).to.equal(pair?.publicJwk.kid);
+    }
+    const [pair] = keysOf('acme', 1);
+    if (pair === undefined) throw new Error('no key');
+    const jwe = await encryptMessage(pair.publicJwk, PLAINTEXT);
+    expect(encryption.decrypt(jwe, pair)).to.equal(PLAINTEXT);
+  });
+});
+
+describe('How a wallet wants its answer', () => {
+  const { jwk, privateJwk } = responseKey();
+  const good = { jwk, enc: 'A256GCM' };
+  const read = (wanted: unknown, offer: object = {}) =>
+    readResponseEncryption({ credential_response_encryption: wanted } as JsonObject, {
+      use: 'optional',
+      encrypted: true,
+      ...offer,
+    });
+  const refusal = (wanted: unknown, offer?: object) => {
+    try {
+      read(wanted, offer);
+    } catch (error) {
+      return error instanceof Failure ? error.code : error;
+    }
+    return 'taken';
+  };
+
+  it('is read with and without kid, use and zip', () => {
+    const { x, y } = jwk;
+    const recipient = { kty: 'EC', crv: 'P-256', x, y };
+    expect(read(good)).to.deep.equal({
+      recipient: { ...recipient, kid: 'w-1' },
+      enc: 'A256GCM',
+      zip: undefined,
+    });
+    const { kid: _, ...bare } = { ...jwk, use: 'enc' };
+    expect(read({ jwk: bare, enc: 'A128GCM', zip: 'DEF', more: 1 })).to.deep.equal({
+      recipient,
+      enc: 'A128GCM',
+      zip: 'DEF',
+    });
+    expect(readResponseEncryption({}, { use: 'optional', encrypted: false })).to.equal(undefined);
+  });
+
+  const { y: _y, ...withoutY } = jwk;
+  const { alg: _alg, ...withoutAlg } = jwk;
+  const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey.export({ format: 'jwk' });
+  const cases: [string, unknown, object?][] = [
+    ['null', null],
+    ['text', 'A256GCM'],
+    ['no jwk', { enc: 'A256GCM' }],
+    ['no enc', { jwk }],
+    ['an enc that was not offered', { jwk, enc: 'A192GCM' }],
+    ['enc as a list', { jwk, enc: ['A256GCM'] }],
+    ['an unknown zip', { ...good, zip: 'GZIP' }],
+    ['a zip of null', { ...good, zip: null }],
+    ['a jwk without alg', { ...good, jwk: withoutAlg }],
+    ['a jwk of another alg', { ...good, jwk: { ...jwk, alg: 'ECDH-ES+A128KW' } }],
+    ['a private jwk', { ...good, jwk: { ...jwk, d: privateJwk.d } }],
+    ['a jwk for signatures', { ...good, jwk: { ...jwk, use: 'sig' } }],
+    ['a jwk on another curve', { ...good, jwk: { ...p384, alg: 'ECDH-ES' } }],
+    ['a jwk off the curve', { ...good, jwk: { ...jwk, y: jwk.x } }],
+    ['a jwk without y', { ...good, jwk: withoutY }],
+    ['a kid that is no text', { ...good, jwk: { ...jwk, kid: 1 } }],
+    ['a kid without end', { ...good, jwk: { ...jwk, kid: 'x'.repeat(1025) } }],
+    ['a good object in the clear', good, { encrypted: false }],
+    ['a good object where none is offered', good, { use: 'off' }],
+    ['nothing where it is required', undefined, { use: 'required' }],
+  ];
+  for (const [what, wanted, offer] of cases) {
+    it(`is refused with ${what}`, () => {
+      expect(refusal(wanted, offer)).to.equal('invalid_encryption_parameters');
+    });
+  }
+
+  it('fails in one way only, whatever is sent', () => {
+    const bent = fc.record(
+      { jwk: fc.oneof(fc.constant(jwk), fc.jsonValue()), enc: fc.jsonValue(), zip: fc.jsonValue() },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(bent, fc.jsonValue()), (wanted) => {
+        expect(refusal(wanted)).to.be.oneOf(['taken', 'invalid_encryption_parameters']);
       }),
       { numRuns: 1000 },
     );

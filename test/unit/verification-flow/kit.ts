@@ -66,6 +66,7 @@ class FakeSettings extends ServiceSettings {
   override readonly rootClient = { clientId: 'root', secret: 'root' };
   override readonly nonceKeys = [];
   override readonly refreshTokenKeys = [];
+  override readonly encryptionKeys = [];
   override readonly subjectKey = createSecretKey(Buffer.alloc(32));
   override readonly txCodeKey = createSecretKey(Buffer.alloc(32));
 }
