@@ -57,6 +57,7 @@ import { CredentialFactory } from '../../application/steps/credential-factory.ts
 import { CredentialMessages } from '../../application/steps/credential-messages.ts';
 import { DpopProofs } from '../../application/steps/dpop-proofs.ts';
 import { HolderKeys } from '../../application/steps/holder-keys.ts';
+import { KeyAttestations } from '../../application/steps/key-attestations.ts';
 import { OAuthCallers } from '../../application/steps/oauth-callers.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { TokenIssuer } from '../../application/steps/token-issuer.ts';
@@ -155,7 +156,12 @@ export const issuance = new ContainerModule((options) => {
 
   wire(options, WalletAuthenticator, { walletTokens: WalletTokens, dpopProofs: DpopProofs });
   wire(options, CredentialMessages, { encryption: Encryption });
-  wire(options, HolderKeys, { signatures: Signatures, settings: ServiceSettings });
+  wire(options, KeyAttestations, { signatures: Signatures, walletProviderTrust: WalletProviderTrust });
+  wire(options, HolderKeys, {
+    signatures: Signatures,
+    keyAttestations: KeyAttestations,
+    settings: ServiceSettings,
+  });
   wire(options, BatchMaker, {
     credentialFactory: CredentialFactory,
     statusAllocator: StatusAllocator,

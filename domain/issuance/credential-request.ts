@@ -1,7 +1,7 @@
 import type { WalletTokenClaims } from '../oauth/access-token.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type JsonObject } from '../shared/json.ts';
-import type { CredentialConfiguration } from './configuration.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { type CredentialConfiguration, type ProofType, proofTypesOf } from './configuration.ts';
 
 /**
  * Which configuration a credential request names (OpenID4VCI 1.0 section 8.2). Unknown values are told before a
@@ -21,9 +21,10 @@ export function resolveConfiguration(
       'send either credential_identifier or credential_configuration_id',
     );
   }
-  const named = identifier ?? configurationId;
-  if (typeof named !== 'string')
+  const given = identifier ?? configurationId;
+  if (typeof given !== 'string')
     throw new Failure('invalid_credential_request', 'the identifier must be a string');
+  const named = identifier === undefined ? given : identifiedBy(given, token);
   if (identifier !== undefined) {
     if (!token.identifiers || !token.credentialConfigurationIds.includes(named)) {
       throw new Failure(
@@ -48,28 +49,46 @@ export function resolveConfiguration(
   return configuration;
 }
 
+/** Servers of ours call a dataset by its configuration; others have names of their own. */
+function identifiedBy(identifier: string, { configurationOfIdentifier: known }: WalletTokenClaims): string {
+  return known === undefined ? identifier : (known.get(identifier) ?? '');
+}
+
+export type Proofs = { readonly type: ProofType; readonly texts: readonly string[] };
+
+type Binding = Pick<CredentialConfiguration, 'keyBinding' | 'proofTypes' | 'keyAttestationsRequired'>;
+
 /**
  * The proofs of a request (OpenID4VCI 1.0 section 8.2).
- * @returns one JWT per key; empty for a configuration that binds no key, whatever was sent.
+ * @returns undefined for a configuration that binds no key, whatever was sent.
  * @throws Failure `invalid_proof`, `invalid_credential_request`.
  */
-export function readProofs(body: JsonObject, keyBinding: boolean, batchSize: number): readonly string[] {
-  if (!keyBinding) return [];
+export function readProofs(body: JsonObject, binding: Binding, batchSize: number): Proofs | undefined {
+  if (!binding.keyBinding) return undefined;
   const { proofs } = body;
   if (!isJsonObject(proofs)) throw new Failure('invalid_proof', 'proofs are missing');
-  const types = Object.keys(proofs);
-  if (types.length !== 1 || types[0] !== 'jwt') {
-    throw new Failure('invalid_proof', 'send exactly one proof type, and it must be jwt');
+  const supported = proofTypesOf(binding);
+  const [named, ...others] = Object.keys(proofs);
+  const type = others.length === 0 ? supported.find((known) => known === named) : undefined;
+  if (type === undefined) {
+    throw new Failure('invalid_proof', `send exactly one proof type, of: ${supported.join(', ')}`);
   }
-  const { jwt } = proofs;
-  if (!Array.isArray(jwt) || jwt.length === 0 || !jwt.every((proof) => typeof proof === 'string')) {
-    throw new Failure('invalid_proof', 'proofs.jwt must be a non-empty array of strings');
+  const texts = proofs[type];
+  if (!isTexts(texts)) {
+    throw new Failure('invalid_proof', `proofs.${type} must be a non-empty array of strings`);
   }
-  if (jwt.length > Math.max(1, batchSize)) {
-    throw new Failure(
-      'invalid_credential_request',
-      `at most ${Math.max(1, batchSize)} proofs in one request`,
-    );
+  // OpenID4VCI 1.0 appendix F.3
+  if (type === 'attestation' && texts.length !== 1) {
+    throw new Failure('invalid_proof', 'send exactly one key attestation');
   }
-  return jwt;
+  const most = Math.max(1, batchSize);
+  // OpenID4VCI 1.0 section 12.2.4
+  if (texts.length > most) {
+    throw new Failure('invalid_credential_request', `at most ${most} proofs in one request`);
+  }
+  return { type, texts };
+}
+
+function isTexts(value: Json | undefined): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((text) => typeof text === 'string');
 }

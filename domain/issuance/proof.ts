@@ -1,13 +1,16 @@
 import { parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { algorithmOf, type PublicJwk } from '../shared/jwk.ts';
+import { PROOF_ALGORITHMS, readHolderKey } from './holder-key.ts';
+import { attestedKey, MAX_ATTESTATION_LENGTH, openKeyAttestation } from './key-attestation.ts';
 
-/** Algorithms that a wallet may prove its key with; published in the metadata. */
-export const PROOF_ALGORITHMS = SIGNING_ALGORITHMS;
+export { PROOF_ALGORITHMS };
 
 export type OpenedProof = {
   readonly key: PublicJwk;
+  /** What the header says about the key, unread. */
+  readonly keyAttestation: string | undefined;
   readonly payload: JsonObject;
   readonly signingInput: string;
   readonly signature: Buffer;
@@ -16,6 +19,8 @@ export type OpenedProof = {
 const PAST_SECONDS = 300;
 const FUTURE_SECONDS = 60;
 const MAX_PROOF_LENGTH = 16_384;
+/** With an attestation, which stands in the header once more in base64. */
+const LIMITS = { length: 2 * MAX_ATTESTATION_LENGTH, headerBytes: MAX_ATTESTATION_LENGTH + MAX_PROOF_LENGTH };
 
 const refused = (message: string) => new Failure('invalid_proof', message);
 
@@ -24,24 +29,46 @@ const refused = (message: string) => new Failure('invalid_proof', message);
  * @throws Failure `invalid_proof`.
  */
 export function openJwtProof(text: string): OpenedProof {
-  const jws = text.length > MAX_PROOF_LENGTH ? undefined : parseCompactJws(text);
+  const jws = parseCompactJws(text, LIMITS);
   if (jws === undefined) throw refused('the proof is not a JWT');
   const { header, payload, signingInput, signature } = jws;
   // OpenID4VCI 1.0 appendix F.1
   if (header['typ'] !== 'openid4vci-proof+jwt')
     throw refused('the typ of the proof must be openid4vci-proof+jwt');
-  // OpenID4VCI 1.0 appendix F.1: one way to name the key, and `jwk` is the one we take
-  for (const other of ['kid', 'x5c', 'trust_chain', 'key_attestation']) {
-    if (Object.hasOwn(header, other))
-      throw refused(`the header ${other} is not supported; put the key into jwk`);
-  }
-  const key = readPublicJwk(header['jwk']);
-  if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
+  const keyAttestation = keyAttestationOf(header);
+  if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw refused('the proof is too long');
+  const key = keyOf(header, keyAttestation);
   const verdict = readAlgorithm(header, PROOF_ALGORITHMS);
   if (!('algorithm' in verdict) || verdict.algorithm !== algorithmOf(key)) {
     throw refused('the alg of the proof is not supported or does not fit its key');
   }
-  return { key, payload, signingInput, signature };
+  return { key, keyAttestation, payload, signingInput, signature };
+}
+
+function keyAttestationOf(header: JsonObject): string | undefined {
+  const { key_attestation: value } = header;
+  if (value === undefined || typeof value === 'string') return value;
+  throw refused('key_attestation must be a JWT');
+}
+
+/** OpenID4VCI 1.0 appendix F.1: one way to name the key. */
+function keyOf(header: JsonObject, keyAttestation: string | undefined): PublicJwk {
+  for (const other of ['x5c', 'trust_chain']) {
+    if (Object.hasOwn(header, other))
+      throw refused(`the header ${other} is not supported; put the key into jwk`);
+  }
+  const { jwk, kid } = header;
+  if (kid === undefined) {
+    const key = readHolderKey(jwk);
+    if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
+    return key;
+  }
+  if (jwk !== undefined || typeof kid !== 'string' || keyAttestation === undefined) {
+    throw refused('put the key into jwk, or name one of key_attestation by kid');
+  }
+  const key = attestedKey(openKeyAttestation(keyAttestation), kid);
+  if (key === undefined) throw refused('kid names no key of key_attestation');
+  return key;
 }
 
 /**

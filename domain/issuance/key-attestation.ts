@@ -1,0 +1,138 @@
+import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { isOnCurve } from '../shared/curve-point.ts';
+import { Failure } from '../shared/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { type PublicJwk, type SigningAlgorithm, thumbprint } from '../shared/jwk.ts';
+import { Refusal } from '../shared/refusal.ts';
+import type { CredentialConfigurationBody } from './configuration.ts';
+import { PROOF_ALGORITHMS, readHolderKey } from './holder-key.ts';
+
+export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
+/** Longest attestation in characters. */
+export const MAX_ATTESTATION_LENGTH = 48 * 1024;
+/** As many as the largest batch. */
+const MAX_KEYS = 100;
+const SKEW_SECONDS = 60;
+
+const refused = (message: string) => new Failure('invalid_proof', message);
+
+type Named = { readonly key: PublicJwk; readonly kid: Json | undefined };
+
+/** A key attestation taken apart; nothing it says is to be believed before its signature is checked. */
+export type OpenedKeyAttestation = {
+  readonly jws: CompactJws;
+  readonly algorithm: SigningAlgorithm;
+  /** `x5c`: DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+  /** By RFC 7638 thumbprint, in the order of the attestation. */
+  readonly keys: ReadonlyMap<string, Named>;
+};
+
+/** What a configuration asks of attested keys; null for nothing but an attestation that is good. */
+export type RequiredLevels = CredentialConfigurationBody['keyAttestationsRequired'];
+
+/**
+ * Takes a key attestation apart (OpenID4VCI 1.0 appendix D.1).
+ * @throws Failure `invalid_proof`.
+ */
+export function openKeyAttestation(text: string): OpenedKeyAttestation {
+  const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH });
+  if (jws === undefined) throw refused('the key attestation is not a JWT');
+  // OpenID4VCI 1.0 appendix D.1
+  if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) {
+    throw refused(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
+  }
+  const verdict = readAlgorithm(jws.header, PROOF_ALGORITHMS);
+  // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
+  if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
+  return {
+    jws,
+    algorithm: verdict.algorithm,
+    chain: chainOf(jws.header),
+    keys: attestedKeys(jws.payload['attested_keys']),
+  };
+}
+
+/** HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`. */
+function chainOf(header: JsonObject): readonly string[] {
+  try {
+    return readCertificateChain(header);
+  } catch (error) {
+    if (error instanceof Refusal) throw refused('the key attestation has no x5c of certificates');
+    throw error;
+  }
+}
+
+function attestedKeys(value: Json | undefined): ReadonlyMap<string, Named> {
+  // OpenID4VCI 1.0 appendix D.1
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_KEYS) {
+    throw refused(`attested_keys must be an array of 1 to ${MAX_KEYS} keys`);
+  }
+  const keys = new Map<string, Named>();
+  for (const entry of value as readonly Json[]) {
+    const key = readHolderKey(entry);
+    if (key === undefined || !isOnCurve(key)) {
+      throw refused('each of attested_keys must be a public EC or OKP key');
+    }
+    const name = thumbprint(key);
+    if (keys.has(name)) throw refused('a key stands twice in attested_keys');
+    keys.set(name, { key, kid: isJsonObject(entry) ? entry['kid'] : undefined });
+  }
+  return keys;
+}
+
+const INDEX = /^(0|[1-9]\d?)$/;
+
+/**
+ * The attested key that a proof means: by the key's own `kid`, by its thumbprint, or by its place in the array.
+ * OpenID4VCI 1.0 appendix F.1 leaves the form open and wallets use all three.
+ */
+export function attestedKey({ keys }: OpenedKeyAttestation, kid: string): PublicJwk | undefined {
+  const all = [...keys.values()];
+  const named = all.filter((entry) => entry.kid === kid);
+  if (named.length > 0) return named.length === 1 ? named[0]?.key : undefined;
+  return keys.get(kid)?.key ?? (INDEX.test(kid) ? all[Number(kid)]?.key : undefined);
+}
+
+/**
+ * Judges what a verified attestation says, except whether its nonce is fresh and whether it was revoked.
+ * @param expected `expires`: whether it has to, as with the proof type `jwt`.
+ * @returns its nonce.
+ * @throws Failure `invalid_proof`.
+ */
+export function acceptKeyAttestation(
+  payload: JsonObject,
+  expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
+): string {
+  const { iat, exp, nbf, nonce } = payload;
+  const now = expected.now.getTime() / 1000;
+  // OpenID4VCI 1.0 appendix D.1
+  if (typeof iat !== 'number' || iat > now + SKEW_SECONDS) {
+    throw refused('iat of the key attestation is missing or in the future');
+  }
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf > now + SKEW_SECONDS)) {
+    throw refused('the key attestation is not valid yet');
+  }
+  // OpenID4VCI 1.0 appendix D.1: required in a proof of type jwt
+  if (exp === undefined ? expected.expires : typeof exp !== 'number' || exp <= now) {
+    throw refused('the key attestation has expired or does not say when it does');
+  }
+  for (const level of ['key_storage', 'user_authentication'] as const) {
+    checkLevel(level, payload[level], expected.levels?.[level]);
+  }
+  // OpenID4VCI 1.0 appendices F.1 and F.3: there is a nonce endpoint
+  if (typeof nonce !== 'string' || nonce === '') {
+    throw refused('the key attestation has no nonce; get one from the nonce endpoint');
+  }
+  return nonce;
+}
+
+/** OpenID4VCI 1.0 section 12.2.4: one of the published values; none of them implies another. */
+function checkLevel(name: string, value: Json | undefined, wanted: readonly string[] | undefined): void {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
+  if (value !== undefined && !isList) throw refused(`${name} must be a non-empty array of strings`);
+  if (wanted !== undefined && !(isList && wanted.some((one) => value.includes(one)))) {
+    throw refused(`${name} of the key attestation names none of the levels that this credential needs`);
+  }
+}

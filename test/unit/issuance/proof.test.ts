@@ -1,0 +1,245 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { readProofs } from '../../../domain/issuance/credential-request.ts';
+import { readHolderKey } from '../../../domain/issuance/holder-key.ts';
+import { attestedKey, openKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import { openJwtProof } from '../../../domain/issuance/proof.ts';
+import { isFullLength, isOnCurve } from '../../../domain/shared/curve-point.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { keyProof, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
+
+const ISSUER = 'https://issuer.example/acme';
+
+/** The code of the failure, or `taken`; anything else that is thrown fails the test. */
+function outcome(attempt: () => unknown): string {
+  try {
+    attempt();
+    return 'taken';
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}
+
+function keysOfEveryCurve(): PublicJwk[] {
+  const curves = ['P-256', 'P-384', 'P-521'].map((namedCurve) =>
+    generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' }),
+  );
+  const edwards = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  return [...curves, edwards] as unknown as PublicJwk[];
+}
+
+describe('A key for a credential', () => {
+  it('may be on any curve that we can verify with', () => {
+    for (let round = 0; round < 20; round++) {
+      for (const key of keysOfEveryCurve()) {
+        expect(readHolderKey(key)).to.deep.equal(key);
+        expect([isFullLength(key), isOnCurve(key)]).to.deep.equal([true, true]);
+      }
+    }
+  });
+
+  it('has one spelling, so that one key cannot pass for two', () => {
+    const { jwk } = newKey();
+    const longer = Buffer.concat([Buffer.of(0), Buffer.from(jwk.x, 'base64url')]).toString('base64url');
+    const shorter = Buffer.from(jwk.x, 'base64url').subarray(1).toString('base64url');
+    for (const x of [longer, shorter, `${jwk.x}A`, '', 'A']) {
+      expect(readHolderKey({ ...jwk, x })).to.equal(undefined);
+      expect(readHolderKey({ ...jwk, y: x })).to.equal(undefined);
+    }
+  });
+
+  it('is a point of its curve', () => {
+    for (const key of keysOfEveryCurve().filter(({ kty }) => kty === 'EC')) {
+      const y = key.y ?? '';
+      expect(isOnCurve({ ...key, y: key.x })).to.equal(false);
+      const zero = Buffer.alloc(Buffer.from(y, 'base64url').length);
+      const [zeros, ones] = [zero.toString('base64url'), Buffer.from(zero).fill(255).toString('base64url')];
+      expect(isOnCurve({ ...key, x: zeros, y: zeros })).to.equal(false);
+      expect(isOnCurve({ ...key, x: ones })).to.equal(false);
+      expect(isOnCurve({ ...key, crv: 'secp256k1' })).to.equal(false);
+    }
+  });
+});
+
+describe('The proofs of a request', () => {
+  const read = (proofs: unknown, more: object = {}, batchSize = 3) =>
+    readProofs({ proofs } as JsonObject, { keyBinding: true, ...more }, batchSize);
+  const both = { proofTypes: ['jwt', 'attestation'] as const };
+  const attested = { keyAttestationsRequired: {} };
+
+  it('are of a type that the configuration takes', () => {
+    expect(read({ jwt: ['a', 'b'] })).to.deep.equal({ type: 'jwt', texts: ['a', 'b'] });
+    const attestation = { type: 'attestation', texts: ['a'] };
+    expect(read({ attestation: ['a'] }, both)).to.deep.equal(attestation);
+    expect(read({ attestation: ['a'] }, attested), 'both when attestations are required').to.deep.equal(
+      attestation,
+    );
+    expect(read({ jwt: ['a'] }, attested)).to.deep.equal({ type: 'jwt', texts: ['a'] });
+    expect(outcome(() => read({ attestation: ['a'] }))).to.equal('invalid_proof');
+    expect(outcome(() => read({ jwt: ['a'] }, { proofTypes: ['attestation'] }))).to.equal('invalid_proof');
+  });
+
+  it('are as many as a batch, and one for an attestation', () => {
+    expect(outcome(() => read({ jwt: ['a', 'b', 'c'] }))).to.equal('taken');
+    expect(outcome(() => read({ jwt: ['a', 'b', 'c', 'd'] }))).to.equal('invalid_credential_request');
+    for (const size of [0, 1]) {
+      expect(outcome(() => read({ jwt: ['a'] }, {}, size))).to.equal('taken');
+      expect(outcome(() => read({ jwt: ['a', 'b'] }, {}, size))).to.equal('invalid_credential_request');
+    }
+    expect(outcome(() => read({ attestation: ['a', 'b'] }, both))).to.equal('invalid_proof');
+  });
+
+  it('do not matter where no key is bound', () => {
+    for (const proofs of [undefined, { jwt: 5 }, { smoke: [] }]) {
+      expect(read(proofs, { keyBinding: false })).to.equal(undefined);
+    }
+  });
+
+  it('fail in two ways only, whatever is sent', () => {
+    const some = fc.record({ jwt: fc.jsonValue(), attestation: fc.jsonValue() }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(fc.oneof(some, fc.jsonValue()), (proofs) => {
+        const codes = ['taken', 'invalid_proof', 'invalid_credential_request'];
+        expect(outcome(() => read(proofs, both))).to.be.oneOf(codes);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('The key of a jwt proof', () => {
+  let provider: WalletProvider;
+  const keys = [newKey(), newKey(), newKey()] as const;
+  const [key] = keys;
+  before(async () => {
+    provider = await WalletProvider.make();
+  });
+
+  const opened = (header: Record<string, unknown>) =>
+    openJwtProof(keyProof(key, ISSUER, 'nonce', { header })).key;
+  const withKid = (kid: unknown, attestation = provider.keyAttestation(keys)) =>
+    opened({ jwk: undefined, kid, key_attestation: attestation });
+
+  it('stands in jwk', () => {
+    expect(opened({})).to.deep.equal(key.jwk);
+    expect(opened({ key_attestation: 'unread' })).to.deep.equal(key.jwk);
+  });
+
+  it('is one of key_attestation by place, thumbprint or its own kid', () => {
+    expect(withKid('0')).to.deep.equal(key.jwk);
+    expect(withKid('2')).to.deep.equal(keys[2].jwk);
+    expect(withKid(thumbprint(keys[1].jwk as PublicJwk))).to.deep.equal(keys[1].jwk);
+    const named = keys.map(({ jwk }, index) => ({ ...jwk, kid: `key-${index}` }));
+    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: named } });
+    expect(withKid('key-1', attestation)).to.deep.equal(keys[1].jwk);
+  });
+
+  it('is the one that says the name before the one that has the place', () => {
+    const named = keys.map(({ jwk }, index) => ({ ...jwk, kid: String(2 - index) }));
+    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: named } });
+    expect(withKid('0', attestation)).to.deep.equal(keys[2].jwk);
+    const twice = keys.map(({ jwk }) => ({ ...jwk, kid: '0' }));
+    const unclear = provider.keyAttestation(keys, { payload: { attested_keys: twice } });
+    expect(outcome(() => withKid('0', unclear))).to.equal('invalid_proof');
+  });
+
+  it('can be named in no other way', () => {
+    for (const kid of ['3', '-1', '00', '1.0', '1e0', '', 'key-0', 'did:jwk:abc#0', 0, null, ['0']]) {
+      expect(outcome(() => withKid(kid))).to.equal('invalid_proof');
+    }
+    const bends: Record<string, unknown>[] = [
+      { jwk: undefined },
+      { jwk: undefined, kid: '0' },
+      { jwk: undefined, kid: 'did:example:1#0' },
+      { kid: '0' },
+      { kid: '0', key_attestation: provider.keyAttestation(keys) },
+      { x5c: [provider.signer.certificate] },
+      { jwk: undefined, x5c: [provider.signer.certificate] },
+      { trust_chain: ['x'] },
+      { jwk: undefined, kid: '0', trust_chain: ['x'], key_attestation: provider.keyAttestation(keys) },
+      { key_attestation: 5 },
+      { key_attestation: null },
+      { key_attestation: [provider.keyAttestation(keys)] },
+      { jwk: undefined, kid: '0', key_attestation: 'a.b.c' },
+      { jwk: { ...key.jwk, d: 'x' } },
+      { jwk: { kty: 'RSA', n: 'x', e: 'AQAB' } },
+      { jwk: { kty: 'oct', k: 'x' } },
+      { jwk: newKey('P-384').jwk },
+      { crit: ['exp'], exp: 1 },
+      { b64: false },
+    ];
+    for (const header of bends) {
+      expect(
+        outcome(() => opened(header)),
+        JSON.stringify(header),
+      ).to.equal('invalid_proof');
+    }
+  });
+
+  it('comes in a proof of bounded size, larger with an attestation', () => {
+    const padding = 'x'.repeat(20_000);
+    const proof = (header: object) =>
+      makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
+    expect(outcome(() => openJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
+    const many = Array.from({ length: 100 }, () => newKey());
+    const attestation = provider.keyAttestation([key, ...many.slice(1)]);
+    expect(outcome(() => openJwtProof(proof({ kid: '0', key_attestation: attestation })))).to.equal('taken');
+    const tooLarge = proof({ jwk: key.jwk, key_attestation: 'x'.repeat(100_000) });
+    expect(outcome(() => openJwtProof(tooLarge))).to.equal('invalid_proof');
+  });
+
+  it('fails in one way only, whatever is sent', () => {
+    const member = fc.oneof(fc.jsonValue(), fc.constant(key.jwk), fc.constant(provider.keyAttestation(keys)));
+    const names = ['typ', 'alg', 'jwk', 'kid', 'key_attestation', 'x5c', 'crit', 'b64'];
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...names), member, { maxKeys: 3 }), (header) => {
+        expect(outcome(() => opened(header))).to.be.oneOf(['taken', 'invalid_proof']);
+      }),
+      { numRuns: 500 },
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_-]{0,40}(\.[A-Za-z0-9_-]{0,40}){2}$/)),
+        (text) => {
+          expect(outcome(() => openJwtProof(text))).to.equal('invalid_proof');
+          expect(outcome(() => openKeyAttestation(text))).to.equal('invalid_proof');
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('is found among attested keys of any shape, in bounded time', () => {
+    const entry = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ kid: fc.jsonValue() }).map((more) => ({ ...key.jwk, ...more })),
+    );
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 5 }), fc.string(), (attestedKeys, kid) => {
+        const text = provider.keyAttestation(keys, { payload: { attested_keys: attestedKeys } });
+        expect(outcome(() => attestedKey(openKeyAttestation(text), kid))).to.be.oneOf([
+          'taken',
+          'invalid_proof',
+        ]);
+      }),
+      { numRuns: 300 },
+    );
+    const many = Array.from({ length: 101 }, () => newKey());
+    expect(outcome(() => openKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');
+    const started = performance.now();
+    for (let round = 0; round < 10; round++) openKeyAttestation(provider.keyAttestation(many.slice(1)));
+    expect(performance.now() - started).to.be.lessThan(1000);
+  });
+
+  it('verifies its proof when it is on a curve of ours', () => {
+    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce'));
+    const signatures = new NodeSignatures();
+    expect(signatures.verify(proof.key, proof.signingInput, proof.signature)).to.equal(true);
+  });
+});
