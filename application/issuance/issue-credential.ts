@@ -85,7 +85,12 @@ export class IssueCredential {
     const now = clock.now();
     // The view is as of the last request; what follows reads the revision, and a newer one is judged again.
     const latest = tenantViews.latest(tenantId) ?? tenantViews.ofWallet(await beats.head());
-    let accepted = await this.#accept(latest, request, now);
+    let accepted = await this.#accept(latest, request, now).catch(async (error: unknown) => {
+      // What was refused by an older configuration may be right by the present one.
+      const present = tenantViews.ofWallet(await beats.head());
+      if (present === latest) throw error;
+      return this.#accept(present, request, now);
+    });
     const attempt = await this.#issueAtOnce(accepted, now);
     if (attempt?.issued !== undefined) return answerOf(accepted, attempt.issued);
 
