@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { invalidInput } from '../shared/failure.ts';
 import { HIDDEN } from '../webhooks/keep-secrets.ts';
-import { WebAddress } from './web-address.ts';
+import { IssuerAddress } from './web-address.ts';
 
 /** An authorization server of ours that has users log in at another one. */
 export const ChainedAsConfig = z
   .strictObject({
     enabled: z.boolean().default(true),
     upstream: z.strictObject({
-      issuer: WebAddress,
+      issuer: IssuerAddress,
       clientId: z.string().min(1).max(500),
       clientSecret: z.string().min(1).max(4096).optional(),
       scopes: z.array(z.string().min(1).max(200)).min(1).max(50).default(['openid', 'profile']),

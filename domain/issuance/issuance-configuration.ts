@@ -4,7 +4,7 @@ import { readPemCertificates } from '../formats/der/pem.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
 import { WalletClient } from './wallet-client.ts';
-import { WebAddress } from './web-address.ts';
+import { IssuerAddress, WebAddress } from './web-address.ts';
 
 export { ChainedAsConfig, WalletClient };
 
@@ -40,7 +40,7 @@ export const IssuanceConfigurationBody = z
       .strictObject({ walletInitiated: z.boolean().default(false) })
       .nullable()
       .optional(),
-    authServers: z.array(WebAddress).max(20).default([]),
+    authServers: z.array(IssuerAddress).max(20).default([]),
     chainedAs: ChainedAsConfig.nullable().optional(),
     preferredAuthServer: z.string().min(1).max(2048).nullable().optional(),
     refreshTokenSeconds: Seconds.min(0)

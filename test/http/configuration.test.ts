@@ -153,6 +153,17 @@ describe('configurations through HTTP', () => {
         'chainedAs.upstream.clientSecret',
       ],
       ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
+      ['with a server that has a query', { authServers: ['https://as.example?a=b'] }, 'authServers.0'],
+      [
+        'with a server that has an empty fragment',
+        { authServers: ['https://as.example/#'] },
+        'authServers.0',
+      ],
+      [
+        'with an upstream provider that has a query',
+        { chainedAs: { upstream: { ...CHAINED.upstream, issuer: 'https://login.example?' } } },
+        'chainedAs.upstream.issuer',
+      ],
       ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
       [
         'with a certificate that is none',
