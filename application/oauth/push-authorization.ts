@@ -11,6 +11,7 @@ import {
 } from '../../domain/oauth/authorization-request.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -25,7 +26,7 @@ import {
   type OAuthRequest,
   replayed,
 } from '../steps/oauth-callers.ts';
-import { isOffered } from '../steps/offered-sessions.ts';
+import { isMeantFor, isOffered } from '../steps/offered-sessions.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
@@ -120,7 +121,8 @@ export class PushAuthorization {
     }
     const found = await this.#ports.store.beats(view.tenantId).findByPublicId(issuerState as PublicId);
     const session = found?.session;
-    if (!isOffered(session, credentialConfigurationIds, now)) {
+    const issuer = issuerOf(server, issuerIdentifier(this.#ports.settings, view.tenantId));
+    if (!isOffered(session, credentialConfigurationIds, now) || !isMeantFor(session, issuer)) {
       throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
     }
     return { id: session.id, publicId: session.publicId };

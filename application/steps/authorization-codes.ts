@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store, UsedValue } from '../ports/store.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
 import type { TenantView } from './tenant-views.ts';
@@ -33,11 +34,15 @@ export class AuthorizationCodes {
       readonly used?: readonly UsedValue[];
     } = {},
   ): Promise<string | undefined> {
-    const { store, random } = this.#ports;
+    const { store, random, settings } = this.#ports;
     const { request, holder, server } = authorization;
     const ids = request.credentialConfigurationIds;
     const created =
-      authorization.session === null ? await walletInitiatedSession(this.#ports, view, ids, now) : undefined;
+      authorization.session === null
+        ? await walletInitiatedSession(this.#ports, view, ids, now, {
+            server: issuerOf(server, issuerIdentifier(settings, view.tenantId)),
+          })
+        : undefined;
     const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;
     if (session === null) throw new Error('an authorization without a session');
     const code = random.token(256);

@@ -1,4 +1,4 @@
-import { type Session, statusAt } from '../../domain/sessions/session.ts';
+import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
@@ -20,20 +20,34 @@ export function isOffered(
   return configurationIds.every((id) => session.configurationIds.includes(id));
 }
 
-/** A session for a wallet that began by itself; its claims come from the configuration or its webhook. */
+/**
+ * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in
+ * there, is for no other: the built-in server asks nobody who they are.
+ * @param server its issuer.
+ */
+export function isMeantFor({ request }: Session, server: string): boolean {
+  if (request?.kind !== 'issuance') return false;
+  const { flow, authorization_server: named } = request.offerRequest;
+  return flow === 'authorization_code' && (named === undefined || named === server);
+}
+
+/**
+ * A session for a wallet that began by itself; its claims come from the configuration or its webhook.
+ * @param at `server`: issuer of the authorization server where it began, the only one that it is good for.
+ */
 export async function walletInitiatedSession(
   ports: { readonly random: Random; readonly settings: ServiceSettings },
   view: TenantView,
   configurationIds: readonly string[],
   now: Date,
-  publicId?: PublicId,
+  at: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
 ): Promise<Session> {
   const { random, settings } = ports;
   const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
   return {
     tenantId: view.tenantId,
     id: random.token() as SessionId,
-    publicId: publicId ?? (random.token() as PublicId),
+    publicId: at.publicId ?? (random.token() as PublicId),
     kind: 'issuance',
     status: 'fetched',
     version: 1,
@@ -44,12 +58,16 @@ export async function walletInitiatedSession(
     useDcApi: false,
     request: {
       kind: 'issuance',
-      offerRequest: { flow: 'authorization_code', credentialConfigurationIds: configurationIds },
+      offerRequest: {
+        flow: 'authorization_code',
+        credentialConfigurationIds: configurationIds,
+        authorization_server: at.server,
+      },
       offer: {},
       offerUrl: '',
       credentialClaims: {},
     },
-    outcome: null,
+    outcome: at.outcome ?? null,
     issuedMask: 0,
     claimedAt: null,
   };

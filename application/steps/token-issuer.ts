@@ -116,9 +116,10 @@ export class TokenIssuer {
   }
 
   async #lifetime(view: TenantView, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
-    if (proof === undefined) return BEARER_LIFETIME_SECONDS;
-    if (server === 'built-in') return BOUND_LIFETIME_SECONDS;
-    return (await view.issuance()).chainedAs?.token.lifetimeSeconds ?? BOUND_LIFETIME_SECONDS;
+    const longest = proof === undefined ? BEARER_LIFETIME_SECONDS : Number.POSITIVE_INFINITY;
+    const { chainedAs } = await view.issuance();
+    const own = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
+    return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
   }
 
   /** A refresh token has to be bound to something (RFC 9449 section 5): to the client or to its DPoP key. */

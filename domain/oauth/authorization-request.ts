@@ -24,6 +24,8 @@ export type RequestableConfiguration = { readonly id: string; readonly scope: st
 
 const MAX_STATE_LENGTH = 1024;
 const MAX_DETAILS = 30;
+/** A session counts what it issued by a bit per configuration. */
+const MAX_CONFIGURATIONS = 30;
 
 /**
  * Reads a pushed authorization request. Unknown parameters and unknown scope values are ignored
@@ -100,9 +102,12 @@ function readWanted(
   }
   const scope = [...new Set(named.map((configuration) => configuration.scope))].join(' ');
   // OpenID4VCI 1.0 section 5.1.2: where both name one type, the details win
-  const ids = detailed.length > 0 ? detailed : named.map(({ id }) => id);
+  const ids = [...new Set(detailed.length > 0 ? detailed : named.map(({ id }) => id))];
+  if (ids.length > MAX_CONFIGURATIONS) {
+    throw new Failure('invalid_scope', `at most ${MAX_CONFIGURATIONS} credentials in one request`);
+  }
   return {
-    credentialConfigurationIds: [...new Set(ids)],
+    credentialConfigurationIds: ids,
     byDetails: detailed.length > 0,
     ...(scope === '' ? {} : { scope }),
   };
