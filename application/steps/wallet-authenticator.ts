@@ -1,8 +1,13 @@
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
+import type { ExternalToken } from '../../domain/oauth/external-token.ts';
+import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { UsedValue } from '../ports/store.ts';
 import type { DpopProofs } from './dpop-proofs.ts';
+import type { ExternalSessions } from './external-sessions.ts';
+import type { ExternalTokens } from './external-tokens.ts';
 import type { TenantView } from './tenant-views.ts';
 import type { WalletTokens } from './wallet-tokens.ts';
 
@@ -19,7 +24,20 @@ export type AuthenticatedWallet = {
   readonly dpop: AcceptedDpopProof | undefined;
 };
 
-type Ports = { readonly walletTokens: WalletTokens; readonly dpopProofs: DpopProofs };
+type Ports = {
+  readonly walletTokens: WalletTokens;
+  readonly externalTokens: ExternalTokens;
+  readonly externalSessions: ExternalSessions;
+  readonly dpopProofs: DpopProofs;
+  readonly settings: ServiceSettings;
+};
+
+type Expected = { readonly method: string; readonly url: string; readonly now: Date };
+
+/** A verified token of a server of ours, or of one that the tenant names. */
+type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
+
+const invalid = (message: string) => new Failure('invalid_token', message);
 
 /** Checks the access tokens of wallets, and that whoever sends one holds its key. */
 export class WalletAuthenticator {
@@ -33,34 +51,72 @@ export class WalletAuthenticator {
    * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
    * proof was used before is told by the beat that follows.
    * @param expected `url`: the external address of the endpoint.
-   * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`.
+   * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
+   *   `ExternalTokens` and `ExternalSessions` throw.
    */
   async authenticate(
     view: TenantView,
     { authorization, dpop }: WalletCredentials,
-    expected: { readonly method: string; readonly url: string; readonly now: Date },
+    expected: Expected,
   ): Promise<AuthenticatedWallet> {
-    const { walletTokens, dpopProofs } = this.#ports;
     const { kind, text } = readAuthorization(authorization);
-    const token = await walletTokens.verify(view, text);
-    if (token === undefined) throw new Failure('invalid_token', 'the access token is invalid or expired');
-    if (token.keyThumbprint === undefined) {
-      if (kind === 'dpop') throw new Failure('invalid_token', 'this access token is not bound to a key');
-      return { token, dpop: undefined };
+    const verified = await this.#verify(view, text, expected.now);
+    const bound = 'own' in verified ? verified.own : verified.external;
+    const proof = await this.#prove(view, { kind, text, dpop, thumbprint: bound.keyThumbprint }, expected);
+    if ('own' in verified) return { token: verified.own, dpop: proof };
+    if (proof === undefined && (await view.issuance()).dPopRequired) {
+      throw invalid('this issuer takes access tokens only that are bound to a key');
+    }
+    // Last, since it opens a session for a user who has none
+    const token = await this.#ports.externalSessions.resolve(view, verified.external, expected.now);
+    return { token, dpop: proof };
+  }
+
+  /** @throws Failure `invalid_token`, `unavailable`. */
+  async #verify(view: TenantView, text: string, now: Date): Promise<Verified> {
+    const { walletTokens, externalTokens } = this.#ports;
+    const own = await walletTokens.verify(view, text);
+    const external = own === undefined ? await externalTokens.verify(view, text, now) : undefined;
+    if (external !== undefined) return { external };
+    if (own === undefined || !(await isServed(view, own))) {
+      throw invalid('the access token is invalid or expired');
+    }
+    return { own };
+  }
+
+  /** @returns undefined for a bearer token. */
+  async #prove(
+    view: TenantView,
+    sent: {
+      readonly kind: 'dpop' | 'bearer';
+      readonly text: string;
+      readonly dpop: readonly string[];
+      readonly thumbprint: string | undefined;
+    },
+    expected: Expected,
+  ): Promise<AcceptedDpopProof | undefined> {
+    const { kind, text, dpop, thumbprint } = sent;
+    if (thumbprint === undefined) {
+      if (kind === 'dpop') throw invalid('this access token is not bound to a key');
+      return undefined;
     }
     // RFC 9449 section 7.2: a bound token never passes as a bearer token
-    if (kind === 'bearer')
-      throw new Failure('invalid_token', 'this access token is bound to a key: use the DPoP scheme');
-    const accepted = await dpopProofs.check(view, dpop, {
+    if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
+    const accepted = await this.#ports.dpopProofs.check(view, dpop, {
       ...expected,
-      issuer: token.audience,
+      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
       accessToken: text,
     });
     // RFC 9449 section 7.1
-    if (accepted.thumbprint !== token.keyThumbprint)
-      throw new Failure('invalid_token', 'the access token is bound to another key');
-    return { token, dpop: accepted };
+    if (accepted.thumbprint !== thumbprint) throw invalid('the access token is bound to another key');
+    return accepted;
   }
+}
+
+/** A server that the tenant has no longer vouches for nobody any more. */
+async function isServed(view: TenantView, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
+  if (serverOf(issuer, audience) !== 'chained') return true;
+  return (await view.issuance()).chainedAs?.enabled === true;
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */

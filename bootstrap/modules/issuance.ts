@@ -1,5 +1,6 @@
 import { ContainerModule } from 'inversify';
 import { IssuanceRoutes } from '../../adapters/http/issuance/configuration.routes.ts';
+import { DeferredRoutes } from '../../adapters/http/issuance/deferred.routes.ts';
 import { IssuanceMetadataRoutes } from '../../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes.ts';
 import { AuthorizationServerRoutes } from '../../adapters/http/oauth/authorization-server.routes.ts';
@@ -18,9 +19,12 @@ import {
 } from '../../application/issuance/configure-issuance.ts';
 import { CreateNonce } from '../../application/issuance/create-nonce.ts';
 import { CreateOffer } from '../../application/issuance/create-offer.ts';
+import { DecideDeferred } from '../../application/issuance/decide-deferred.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
 import { IssueCredential } from '../../application/issuance/issue-credential.ts';
 import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
+import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
+import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
 import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
@@ -29,6 +33,7 @@ import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
 import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
+import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { Encryption } from '../../application/ports/encryption.ts';
@@ -56,12 +61,16 @@ import { ClientKeys } from '../../application/steps/client-keys.ts';
 import { CredentialFactory } from '../../application/steps/credential-factory.ts';
 import { CredentialMessages } from '../../application/steps/credential-messages.ts';
 import { DpopProofs } from '../../application/steps/dpop-proofs.ts';
+import { ExternalSessions } from '../../application/steps/external-sessions.ts';
+import { ExternalTokens } from '../../application/steps/external-tokens.ts';
 import { HolderKeys } from '../../application/steps/holder-keys.ts';
 import { KeyAttestations } from '../../application/steps/key-attestations.ts';
 import { OAuthCallers } from '../../application/steps/oauth-callers.ts';
+import { SessionNotes } from '../../application/steps/session-notes.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { TokenIssuer } from '../../application/steps/token-issuer.ts';
 import { TrustLists } from '../../application/steps/trust-lists.ts';
+import { UserIdentities } from '../../application/steps/user-identities.ts';
 import { WalletAuthenticator } from '../../application/steps/wallet-authenticator.ts';
 import { WalletProviderTrust } from '../../application/steps/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/steps/wallet-tokens.ts';
@@ -107,11 +116,13 @@ export const issuance = new ContainerModule((options) => {
   wire(options, CreateChallenge, { ...base, tenantViews: TenantViews });
   wire(options, ChallengeRoutes, { createChallenge: CreateChallenge });
   wire(options, CredentialFactory, { kms: Kms, random: Random, clock: Clock, settings: ServiceSettings });
+  wire(options, SessionNotes, { store: Store, clock: Clock, eventBus: EventBus });
+  wire(options, UserIdentities, { store: Store });
   wire(options, ClaimsProvider, {
-    store: Store,
+    sessionNotes: SessionNotes,
+    userIdentities: UserIdentities,
     webhooks: Webhooks,
     schemaValidator: SchemaValidator,
-    eventBus: EventBus,
     clock: Clock,
     random: Random,
   });
@@ -154,7 +165,24 @@ export const issuance = new ContainerModule((options) => {
     answerTokenRequest: AnswerTokenRequest,
   });
 
-  wire(options, WalletAuthenticator, { walletTokens: WalletTokens, dpopProofs: DpopProofs });
+  wire(options, ExternalTokens, {
+    authorizationServers: AuthorizationServers,
+    log: Log,
+    settings: ServiceSettings,
+  });
+  wire(options, ExternalSessions, {
+    store: Store,
+    sessionNotes: SessionNotes,
+    random: Random,
+    settings: ServiceSettings,
+  });
+  wire(options, WalletAuthenticator, {
+    walletTokens: WalletTokens,
+    externalTokens: ExternalTokens,
+    externalSessions: ExternalSessions,
+    dpopProofs: DpopProofs,
+    settings: ServiceSettings,
+  });
   wire(options, CredentialMessages, { encryption: Encryption });
   wire(options, KeyAttestations, { signatures: Signatures, walletProviderTrust: WalletProviderTrust });
   wire(options, HolderKeys, {
@@ -185,7 +213,32 @@ export const issuance = new ContainerModule((options) => {
     settings: ServiceSettings,
   });
   wire(options, IssuanceMetadataRoutes, { readIssuerMetadata: ReadIssuerMetadata });
+  wire(options, RetrieveDeferred, {
+    ...wallet,
+    walletAuthenticator: WalletAuthenticator,
+    credentialMessages: CredentialMessages,
+    eventBus: EventBus,
+    settings: ServiceSettings,
+  });
+  wire(options, ReceiveNotification, {
+    ...base,
+    tenantViews: TenantViews,
+    walletAuthenticator: WalletAuthenticator,
+    sessionNotes: SessionNotes,
+    webhooks: Webhooks,
+    log: Log,
+  });
+  wire(options, DecideDeferred, {
+    store: Store,
+    batchMaker: BatchMaker,
+    schemaValidator: SchemaValidator,
+    sessionNotes: SessionNotes,
+    clock: Clock,
+  });
+  wire(options, DeferredRoutes, { decideDeferred: DecideDeferred });
   wire(options, IssuanceWalletRoutes, {
+    retrieveDeferred: RetrieveDeferred,
+    receiveNotification: ReceiveNotification,
     fetchOffer: FetchOffer,
     createNonce: CreateNonce,
     issueCredential: IssueCredential,

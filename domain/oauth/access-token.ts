@@ -23,6 +23,8 @@ export type WalletTokenClaims = {
   readonly scope?: string;
   /** Set for the token of a foreign authorization server: all that it says. */
   readonly foreignClaims?: JsonObject;
+  /** The same, where it names credential identifiers: which configuration each stands for. */
+  readonly configurationOfIdentifier?: ReadonlyMap<string, string>;
   /** Absent for an anonymous wallet. */
   readonly clientId?: string;
   readonly tokenId: string;

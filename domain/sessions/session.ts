@@ -103,6 +103,8 @@ export type Delivery = {
 };
 
 export type SessionOutcome = {
+  /** Who an external authorization server says the user is. */
+  readonly external?: { readonly issuer: string; readonly subject: string };
   readonly failure?: { readonly code: string; readonly message: string };
   readonly deliveries?: readonly Delivery[];
   readonly notifications?: readonly JsonObject[];

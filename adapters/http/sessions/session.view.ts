@@ -50,6 +50,8 @@ export const SessionView = z
     failure: z.object({ code: z.string(), message: z.string() }).optional(),
     report: z.array(z.unknown()).optional().describe('The checks of each presentation, in their order'),
     deliveries: z.array(AnyObject).optional().describe('Webhook calls and what came of them'),
+    externalIssuer: z.string().optional().describe('The external authorization server of the user'),
+    externalSubject: z.string().optional().describe('`sub` of its access token'),
   })
   .meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
 
@@ -79,6 +81,8 @@ export function toSessionView(session: Session, tenant: TenantName, now: Date) {
     failure: outcome?.failure,
     report: outcome?.report,
     deliveries: outcome?.deliveries,
+    externalIssuer: outcome?.external?.issuer,
+    externalSubject: outcome?.external?.subject,
   };
 }
 

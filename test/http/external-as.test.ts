@@ -1,0 +1,377 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { readPublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { Backend } from '../support/backend.ts';
+import { BentProvider } from '../support/bent-provider.ts';
+import { payloadOf } from '../support/chained-wallet.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import {
+  type MintedToken,
+  startUpstreamProvider,
+  type UpstreamProvider,
+} from '../support/upstream-provider.ts';
+
+const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
+
+for (const { name, open } of databases()) {
+  describe(`access tokens of an external authorization server, on ${name}`, () => {
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    let provider: UpstreamProvider;
+    let backend: Backend;
+    let token: string;
+    let wallet: RawWallet;
+
+    const configure = async (more: object = {}, tenantToken = token) => {
+      const json = { display: [{ name: 'Acme', locale: 'en' }], authServers: [provider.issuer], ...more };
+      const answer = await service.call('POST', '/issuer/config', { token: tenantToken, json });
+      expect(answer.status, answer.text).to.equal(201);
+    };
+
+    before(async function () {
+      database = await open();
+      if (database === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: database.url });
+      backend = await Backend.start();
+      backend.on('/claims', (response, { body }) =>
+        response.end(JSON.stringify({ badge: { department: body.identity.token_claims.department } })),
+      );
+      provider = await startUpstreamProvider({
+        accounts: { alice: {}, bob: {}, carol: {}, dora: {}, emil: {}, fred: {}, gina: {} },
+        resourceScopes: ['badge', 'card', 'web'],
+        algorithm: 'ES256',
+      });
+      ({ token } = await createTenant(service, 'acme'));
+      const webhook = { url: `${backend.url}/claims` };
+      const badge = { id: 'badge', config, vct: 'urn:badge:1', claimsWebhook: webhook };
+      const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
+      const web = {
+        ...card,
+        id: 'web',
+        iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example/' }],
+      };
+      for (const body of [badge, card, web]) await created(service, token, '/issuer/credentials', body);
+      await configure();
+      wallet = new RawWallet(service, 'acme');
+    });
+    after(async () => {
+      await service?.close();
+      await provider?.close();
+      await backend?.close();
+      await database?.drop();
+    });
+    beforeEach(() => backend.forget());
+
+    const thumbprintOf = ({ jwk }: HolderKey) => {
+      const key = readPublicJwk(jwk);
+      if (key === undefined) throw new Error('no key');
+      return thumbprint(key);
+    };
+    /** A token that is bound to the key of the wallet, unless told otherwise. */
+    const tokenFor = (wanted: MintedToken = {}, audience = wallet.issuer) =>
+      provider.accessTokenFor(audience, {
+        scope: 'card',
+        keyThumbprint: thumbprintOf(wallet.dpopKey),
+        ...wanted,
+      });
+    const offer = async (credential: string, more: object = {}) => {
+      const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
+      const { uri, session } = await created(service, token, '/issuer/offer', body);
+      const { grants } = (await wallet.offer(uri)) as {
+        grants: { authorization_code?: { issuer_state: string } };
+      };
+      return { session: session as string, issuer_state: grants.authorization_code?.issuer_state ?? '', uri };
+    };
+    const sessions = async () => {
+      const answer = await service.call('GET', '/session', { token });
+      return answer.body as { id: string; externalSubject?: string; configurationIds: string[] }[];
+    };
+    const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
+    const sessionsOf = async (subject: string) =>
+      (await sessions()).filter(({ externalSubject }) => externalSubject === subject);
+    const issued = (answer: Answer) => {
+      expect(answer.status, answer.text).to.equal(200);
+      return payloadOf(answer.body.credentials[0].credential);
+    };
+    const expectError = (answer: Answer, status: number, error: string) =>
+      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
+
+    it('get the credential of the offer that they name, for the user that they name', async () => {
+      const { session: id, issuer_state } = await offer('badge');
+      const text = await tokenFor({ scope: 'badge', claims: { issuer_state, department: 'R&D' } });
+      expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
+      const [call] = backend.at('/claims');
+      expect(call?.body.session).to.equal(id);
+      expect(call?.body.identity).to.deep.equal({
+        iss: provider.issuer,
+        sub: 'alice',
+        token_claims: payloadOf(text),
+      });
+      expect(await session(id)).to.include({
+        status: 'completed',
+        externalIssuer: provider.issuer,
+        externalSubject: 'alice',
+      });
+    });
+
+    it('get a credential without an offer, in one session per user', async () => {
+      issued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
+      issued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
+      issued(await wallet.request(await tokenFor({ accountId: 'carol' }), 'card'));
+      const [own, ...more] = await sessionsOf('bob');
+      expect(more).to.deep.equal([]);
+      expect(own?.configurationIds).to.deep.equal(['card']);
+      expect(await sessionsOf('carol')).to.have.length(1);
+      expect(await session(own?.id ?? '')).to.include({
+        status: 'completed',
+        externalIssuer: provider.issuer,
+        externalSubject: 'bob',
+      });
+      // What the session does not cover needs another one.
+      issued(await wallet.request(await tokenFor({ accountId: 'bob', scope: 'card badge' }), 'badge'));
+      expect(await sessionsOf('bob')).to.have.length(2);
+    });
+
+    it('lead a user back to the session of the own offer', async () => {
+      const { session: id, issuer_state } = await offer('card');
+      const first = await tokenFor({ accountId: 'dora', claims: { issuer_state } });
+      issued(await wallet.request(first, 'card'));
+      issued(await wallet.request(await tokenFor({ accountId: 'dora' }), 'card'));
+      expect((await sessionsOf('dora')).map((found) => found.id)).to.deep.equal([id]);
+    });
+
+    it('make one session, however many requests come at once', async () => {
+      const text = await tokenFor({ accountId: 'emil' });
+      const nonces = await Promise.all(Array.from({ length: 8 }, () => wallet.nonce()));
+      const answers = await Promise.all(nonces.map((nonce) => wallet.request(text, 'card', { nonce })));
+      for (const answer of answers) issued(answer);
+      expect(await sessionsOf('emil')).to.have.length(1);
+    });
+
+    it('leave nothing in the database by which their user can be read', async () => {
+      issued(await wallet.request(await tokenFor({ accountId: 'helena' }), 'card'));
+      expect(await sessionsOf('helena')).to.have.length(1);
+      const rows = await rawSql(database?.url ?? '', async (run) => {
+        const tables = ['sessions', 'session_subjects', 'session_events'];
+        return Promise.all(tables.map((table) => run(`select * from ${table}`)));
+      });
+      const text = JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+      expect(text).to.include('subject_hash').and.not.include('helena');
+      expect(text).to.not.include(provider.issuer);
+    });
+
+    it('are good for notifications, too', async () => {
+      const text = await tokenFor({ accountId: 'fred' });
+      const answer = await wallet.request(text, 'card');
+      const json = { notification_id: answer.body.notification_id, event: 'credential_accepted' };
+      const url = `${wallet.issuer}/notification`;
+      const headers = {
+        Authorization: `DPoP ${text}`,
+        DPoP: dpopProof(wallet.dpopKey, url, { token: text }),
+      };
+      const told = await service.call('POST', '/acme/notification', { json, headers });
+      expect(told.status, told.text).to.equal(204);
+    });
+
+    it('name credentials by identifiers of their server', async () => {
+      const detail = { type: 'openid_credential', credential_configuration_id: 'card' };
+      const text = await tokenFor({
+        accountId: 'gina',
+        authorizationDetails: [{ ...detail, credential_identifiers: ['card of Gina'] }],
+      });
+      const request = async (named: object) => {
+        const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
+        return wallet.request(text, 'card', { body: { ...named, proofs } });
+      };
+      expect(issued(await request({ credential_identifier: 'card of Gina' })).vct).to.equal('urn:card:1');
+      for (const unknown of ['card', 'card of Bob', 'constructor', '']) {
+        expectError(await request({ credential_identifier: unknown }), 400, 'unknown_credential_identifier');
+      }
+      expectError(await request({ credential_configuration_id: 'card' }), 400, 'invalid_credential_request');
+    });
+
+    it('cover what they name, and nothing that needs an interaction first', async () => {
+      const text = await tokenFor({ accountId: 'bob', scope: 'card web' });
+      issued(await wallet.request(text, 'card'));
+      expectError(await wallet.request(text, 'badge'), 403, 'insufficient_scope');
+      expectError(await wallet.request(text, 'web'), 403, 'insufficient_scope');
+      const before = (await sessions()).length;
+      for (const scope of ['web', 'openid', '']) {
+        const nothing = await tokenFor({ accountId: 'nobody', scope });
+        expectError(await wallet.request(nothing, 'web'), 403, 'insufficient_scope');
+      }
+      expect((await sessions()).length).to.equal(before);
+    });
+
+    describe('are refused', () => {
+      let before: number;
+      beforeEach(async () => {
+        before = (await sessions()).length;
+      });
+      afterEach(async () => {
+        expect((await sessions()).length, 'no session was made').to.equal(before);
+      });
+      const expectInvalid = (answer: Answer) => {
+        expectError(answer, 401, 'invalid_token');
+        expect(answer.headers.get('www-authenticate')).to.match(/^DPoP error="invalid_token"/);
+      };
+      const stranger = { accountId: 'stranger' };
+
+      it('for another issuer', async () => {
+        expectInvalid(await wallet.request(await tokenFor(stranger, `${service.address}/other`), 'card'));
+        expectInvalid(await wallet.request(await tokenFor(stranger, `${wallet.issuer}/`), 'card'));
+      });
+
+      it('after their end', async () => {
+        const text = await tokenFor({ ...stranger, lifetimeSeconds: 30 });
+        const clock = sinon.useFakeTimers({ now: Date.now() + 91_000, toFake: ['Date'] });
+        try {
+          expectInvalid(await wallet.request(text, 'card'));
+        } finally {
+          clock.restore();
+        }
+      });
+
+      it('when something in them was changed', async () => {
+        const [header, payload = '', signature] = (await tokenFor(stranger)).split('.');
+        const claims = { ...payloadOf(`.${payload}.`), sub: 'alice' };
+        const other = Buffer.from(JSON.stringify(claims)).toString('base64url');
+        expectInvalid(await wallet.request(`${header}.${other}.${signature}`, 'card'));
+        const none = Buffer.from('{"alg":"none"}').toString('base64url');
+        expectInvalid(await wallet.request(`${none}.${payload}.`, 'card'));
+      });
+
+      it('from a server that the tenant does not name, which nobody is asked about', async () => {
+        const other = await BentProvider.start();
+        const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card', nonce: undefined };
+        const text = other.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
+        expectInvalid(await wallet.request(text, 'card'));
+        expect(other.requests).to.deep.equal([]);
+        await other.close();
+      });
+
+      it('when another server signed them', async () => {
+        const other = await BentProvider.start();
+        const claims = { iss: provider.issuer, aud: wallet.issuer, scope: 'card', nonce: undefined };
+        expectInvalid(await wallet.request(other.token({ claims }), 'card'));
+        expect(other.requests).to.deep.equal([]);
+        await other.close();
+      });
+
+      it('at a tenant that does not name their server', async () => {
+        const { token: otherToken } = await createTenant(service, 'without');
+        const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
+        await created(service, otherToken, '/issuer/credentials', card);
+        const other = new RawWallet(service, 'without');
+        const keyThumbprint = thumbprintOf(other.dpopKey);
+        const text = await tokenFor({ ...stranger, keyThumbprint }, other.issuer);
+        expectInvalid(await other.request(text, 'card'));
+        await configure({}, otherToken);
+        issued(await other.request(text, 'card'));
+        await configure({ authServers: [] }, otherToken);
+        expectInvalid(await other.request(text, 'card'));
+      });
+
+      it('when they are bound to no key, or to another one, or sent as if they were not', async () => {
+        const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card' });
+        expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
+        expectInvalid(await wallet.request(bare, 'card'));
+        const text = await tokenFor(stranger);
+        expectInvalid(await wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } }));
+        const foreign = wallet.authorization(text, { key: newKey() });
+        expectInvalid(await wallet.request(text, 'card', { headers: foreign }));
+        const { Authorization = '' } = wallet.authorization(text);
+        const unproven = await wallet.request(text, 'card', { headers: { Authorization } });
+        expectError(unproven, 401, 'invalid_dpop_proof');
+        const other = wallet.authorization(text, { payload: { ath: 'x'.repeat(43) } });
+        expectError(await wallet.request(text, 'card', { headers: other }), 401, 'invalid_dpop_proof');
+      });
+
+      it('when they are bound in a way that cannot be checked', async () => {
+        const claims = { cnf: { 'x5t#S256': 'x'.repeat(43) } };
+        const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card', claims });
+        expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
+      });
+
+      it('when they name an offer that does not exist, is no such offer, or is for users of another server', async () => {
+        const preAuthorized = await created(service, token, '/issuer/offer', offerBody('card'));
+        const publicId = new URL(
+          new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '',
+        ).pathname
+          .split('/')
+          .at(-1);
+        const elsewhere = await offer('card', { authorization_server: wallet.issuer });
+        before += 2;
+        for (const issuer_state of ['unknown', 'nul\0', '', publicId, elsewhere.issuer_state]) {
+          const text = await tokenFor({ ...stranger, claims: { issuer_state } });
+          expectInvalid(await wallet.request(text, 'card'));
+        }
+        expect(await sessionsOf('stranger')).to.deep.equal([]);
+      });
+    });
+
+    it('are not ID tokens', async () => {
+      const bent = await BentProvider.start();
+      try {
+        await configure({ authServers: [bent.issuer], dPopRequired: false });
+        const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card' };
+        const request = (text: string) =>
+          wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
+        expectError(await request(bent.token({ claims: { ...claims, nonce: 'n-1' } })), 401, 'invalid_token');
+        issued(await request(bent.token({ claims: { ...claims, nonce: undefined } })));
+      } finally {
+        await configure();
+        await bent.close();
+      }
+    });
+
+    it('may be bearer tokens where the tenant wants that', async () => {
+      await configure({ dPopRequired: false });
+      const bare = await provider.accessTokenFor(wallet.issuer, { accountId: 'bob', scope: 'card' });
+      issued(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
+      // A bound one stays bound.
+      const text = await tokenFor({ accountId: 'bob' });
+      const answer = await wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
+      expectError(answer, 401, 'invalid_token');
+      await configure();
+    });
+
+    it('get nothing from an offer that is over, or that covers something else', async () => {
+      const { session: id, issuer_state } = await offer('card', { expiresIn: 30 });
+      const text = await tokenFor({ accountId: 'alice', claims: { issuer_state } });
+      const clock = sinon.useFakeTimers({ now: Date.now() + 31_000, toFake: ['Date'] });
+      try {
+        expectError(await wallet.request(text, 'card'), 400, 'credential_request_denied');
+      } finally {
+        clock.restore();
+      }
+      expect((await session(id)).externalSubject).to.equal(undefined);
+      const other = await offer('card');
+      const badge = await tokenFor({ scope: 'badge card', claims: { issuer_state: other.issuer_state } });
+      expectError(await wallet.request(badge, 'badge'), 403, 'insufficient_scope');
+      issued(await wallet.request(badge, 'card'));
+    });
+
+    it('do not pass a proof twice', async () => {
+      const text = await tokenFor({ accountId: 'bob' });
+      const headers = wallet.authorization(text);
+      issued(await wallet.request(text, 'card', { headers }));
+      expectError(await wallet.request(text, 'card', { headers }), 401, 'invalid_dpop_proof');
+    });
+
+    it('wait when the keys of their server cannot be had', async () => {
+      const gone = await BentProvider.start();
+      const claims = { aud: wallet.issuer, scope: 'card', nonce: undefined };
+      const text = gone.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
+      await gone.close();
+      await configure({ authServers: [gone.issuer] });
+      const answer = await wallet.request(text, 'card');
+      expectError(answer, 503, 'temporarily_unavailable');
+      expect(answer.headers.get('retry-after')).to.equal('15');
+      await configure();
+    });
+  });
+}
