@@ -84,7 +84,7 @@ module.exports = {
       name: 'product-never-tests',
       severity: 'error',
       from: { path: '^(domain|application|adapters|bootstrap|config)/' },
-      to: { path: '^test/|node_modules/@openid4vc/' },
+      to: { path: '^test/|node_modules/(@openid4vc|oidc-provider)/' },
     },
   ],
   options: {

@@ -7,6 +7,7 @@ import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
 import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
 import { AuthorizationServerRoutes } from '../adapters/http/oauth/authorization-server.routes.ts';
+import { ChainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
 import type { Route } from '../adapters/http/route.ts';
@@ -26,6 +27,7 @@ const FAMILIES = [
   IssuanceWalletRoutes,
   AuthorizationServerRoutes,
   ChallengeRoutes,
+  ChainedAsRoutes,
   IssuanceMetadataRoutes,
   PresentationWalletRoutes,
   StatusListRoutes,

@@ -1,9 +1,12 @@
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { attestationChallenge } from '../steps/attestation-challenges.ts';
+import { assertServed } from '../steps/oauth-callers.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
@@ -26,15 +29,16 @@ export class CreateChallenge {
   }
 
   /**
-   * @param authorizationServer issuer of the server that was asked; the tenant's built-in one unless given.
-   * @throws Failure `not_found` for an unknown or suspended tenant.
+   * @param server the one that was asked.
+   * @throws Failure `not_found` for an unknown or suspended tenant, or one without this server.
    */
-  async execute(tenantId: TenantId, authorizationServer?: string): Promise<string> {
+  async execute(tenantId: TenantId, server: AuthorizationServer): Promise<string> {
     const { store, tenantViews, settings } = this.#ports;
-    if (tenantViews.recent(tenantId)?.head.status !== 'active') {
-      tenantViews.ofWallet(await store.beats(tenantId).head());
-    }
-    const issuer = authorizationServer ?? issuerIdentifier(settings, tenantId);
+    const recent = tenantViews.recent(tenantId);
+    const view =
+      recent?.head.status === 'active' ? recent : tenantViews.ofWallet(await store.beats(tenantId).head());
+    await assertServed(view, server);
+    const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
     return attestationChallenge(this.#ports, tenantId, issuer, this.#ports.clock.now());
   }
 }

@@ -4,6 +4,7 @@ import { DeferredRoutes } from '../../adapters/http/issuance/deferred.routes.ts'
 import { IssuanceMetadataRoutes } from '../../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes.ts';
 import { AuthorizationServerRoutes } from '../../adapters/http/oauth/authorization-server.routes.ts';
+import { ChainedAsRoutes } from '../../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../../adapters/http/oauth/challenge.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
 import {
@@ -28,11 +29,13 @@ import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.t
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
 import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
 import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
 import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
+import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
 import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
@@ -163,6 +166,23 @@ export const issuance = new ContainerModule((options) => {
     showAuthorization: ShowAuthorization,
     decideAuthorization: DecideAuthorization,
     answerTokenRequest: AnswerTokenRequest,
+  });
+  const login = {
+    ...wallet,
+    authorizationServers: AuthorizationServers,
+    log: Log,
+    settings: ServiceSettings,
+  };
+  wire(options, StartUpstreamLogin, { ...login, random: Random });
+  wire(options, FinishUpstreamLogin, { ...login, authorizationCodes: AuthorizationCodes });
+  wire(options, ChainedAsRoutes, {
+    pushAuthorization: PushAuthorization,
+    startUpstreamLogin: StartUpstreamLogin,
+    finishUpstreamLogin: FinishUpstreamLogin,
+    answerTokenRequest: AnswerTokenRequest,
+    createChallenge: CreateChallenge,
+    readIssuerMetadata: ReadIssuerMetadata,
+    settings: ServiceSettings,
   });
 
   wire(options, ExternalTokens, {

@@ -16,6 +16,9 @@ export const REQUEST_URI_PREFIX = 'urn:ietf:params:oauth:request_uri:';
 
 /** The leg of the chained authorization server to the provider where the user logs in. */
 export type UpstreamLeg = {
+  /** Issuer and client as they were configured at the start: a code goes to nobody else. */
+  readonly issuer: string;
+  readonly clientId: string;
   readonly nonce: string;
   readonly codeVerifier: string;
   /** SHA-256 of the cookie of the browser that started it, base64url. */

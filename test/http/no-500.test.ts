@@ -5,7 +5,7 @@ import { collectRoutes } from '../../bootstrap/routes.ts';
 import { faultOf } from '../support/api-surface.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { requests, type Valid } from '../support/hostile-requests.ts';
-import { type Populated, populate, WEBHOOK_KEY } from '../support/populated.ts';
+import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
 import { type RawRequest, send } from '../support/raw-request.ts';
 import { freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -58,13 +58,20 @@ for (const kind of databases()) {
           ...(document === undefined ? {} : { document }),
         };
       }
-      const { path, headers = {}, json, form } = walletRecipeOf(route)(victim.wallet, victim.artefacts);
+      const {
+        path: address,
+        headers = {},
+        json,
+        form,
+      } = walletRecipeOf(route)(victim.wallet, victim.artefacts);
+      const [path = '', query] = address.split('?', 2);
       const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name ?? '');
       const pattern = new RegExp(`^${route.path.replaceAll(/:[A-Za-z]+/g, '([^/]+)')}$`);
       const values = pattern.exec(path)?.slice(1) ?? [];
       return {
         params: Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])),
         headers,
+        ...(query === undefined ? {} : { query }),
         ...(json === undefined ? {} : { document: json as object }),
         ...(form === undefined ? {} : { form }),
       };
@@ -77,7 +84,7 @@ for (const kind of databases()) {
       return requests(route, valid, right, tokens);
     };
 
-    const secrets = () => [rootToken, victim.token, strangerToken, ROOT.secret, WEBHOOK_KEY];
+    const secrets = () => [rootToken, victim.token, strangerToken, ROOT.secret, WEBHOOK_KEY, UPSTREAM_SECRET];
     /** What removes things comes last. */
     const inOrder = () =>
       routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));

@@ -141,6 +141,9 @@ describe('The things of one tenant', () => {
       accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
       listId: random(16),
       vctId: 'nowhere',
+      chainedRequestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
+      loginState: `${random(16)}.${random(32)}`,
+      loginCookie: `vidimus-login-${random(16)}=${random(32)}`,
       transactionId: random(16),
       notificationId: random(16),
     };

@@ -7,6 +7,7 @@ import type { RawRequest } from './raw-request.ts';
 /** A request as it should be. */
 export type Valid = {
   readonly params: Readonly<Record<string, string>>;
+  readonly query?: string;
   readonly document?: object;
   readonly form?: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,7 +60,7 @@ export function requests(
   right: string,
   others: readonly (string | undefined)[],
 ): fc.Arbitrary<{ raw: RawRequest; plain: boolean }> {
-  const { params, document, form, headers } = valid;
+  const { params, query = '', document, form, headers } = valid;
   const body =
     document === undefined
       ? form === undefined
@@ -68,7 +69,7 @@ export function requests(
       : JSON.stringify(document);
   const good = {
     params: fc.constant(params),
-    query: fc.constant(''),
+    query: fc.constant(query),
     body: fc.constant<string | Buffer | undefined>(body),
     token: fc.constant<string | undefined>(right),
     more: fc.constant<Headers>({}),
@@ -77,7 +78,10 @@ export function requests(
     params: fc.record(
       Object.fromEntries(Object.entries(params).map(([name, value]) => [name, segments(value)])),
     ),
-    query: queries(route),
+    query: fc.oneof(
+      queries(route),
+      queries(route).map((more) => `${query}&${more}`),
+    ),
     body:
       document !== undefined
         ? fc.option(bodies(route, document), { nil: undefined, freq: 30 })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { createTenant, type TestService } from './test-service.ts';
 
@@ -31,6 +32,11 @@ export type Artefacts = {
   readonly accessToken: string;
   readonly listId: string;
   readonly vctId: string;
+  /** The same at the chained authorization server. */
+  readonly chainedRequestUri: string;
+  /** Of a login at the upstream provider that the user has not finished, and the cookie of its browser. */
+  readonly loginState: string;
+  readonly loginCookie: string;
   /** Of the deferred transaction. */
   readonly transactionId: string;
   readonly notificationId: string;
@@ -46,6 +52,7 @@ export type Populated = {
 
 /** A backend's key; it may stand in no answer. */
 export const WEBHOOK_KEY = 'webhook-key-that-nobody-is-told';
+export const UPSTREAM_SECRET = 'upstream-secret-that-nobody-is-told';
 const webhook = {
   url: 'https://backend.example/hook',
   auth: { type: 'apiKey', config: { headerName: 'X-Api-Key', value: WEBHOOK_KEY } },
@@ -96,7 +103,10 @@ export async function populate(service: TestService, id: string): Promise<Popula
   const post = (path: string, json: object) => created(service, token, path, json);
   await post('/client', { clientId: ids.client, roles: ['presentation:request'] });
   await post('/key-chain', { id: ids.keyChain, usages: ['signing', 'access'] });
-  await post('/issuer/config', { display: [{ name: `Issuer ${id}`, locale: 'en' }] });
+  // Nobody listens there; what needs the upstream provider fails at once.
+  const upstream = { issuer: 'http://127.0.0.1:9', clientId: id, clientSecret: UPSTREAM_SECRET };
+  const display = [{ name: `Issuer ${id}`, locale: 'en' }];
+  await post('/issuer/config', { display, chainedAs: { upstream } });
   await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
 
@@ -127,6 +137,8 @@ export async function populate(service: TestService, id: string): Promise<Popula
       offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
       requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
       requestUri: await wallet.push(coded.uri, ids.credential),
+      chainedRequestUri: await pushChained(wallet, ids.credential),
+      ...(await openLogin(service, id, ids.credential)),
       accessToken,
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,

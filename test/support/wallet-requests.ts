@@ -63,6 +63,30 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     json: { notification_id: notificationId, event: 'credential_accepted' },
   }),
   'POST /:tenant/challenge': document('/:tenant/challenge'),
+  'POST /:tenant/chained-as/par': ({ tenant, issuer }, { offerId }) => ({
+    path: `/${tenant}/chained-as/par`,
+    form: { ...AUTHORIZATION_REQUEST, issuer_state: offerId, resource: issuer },
+  }),
+  'GET /:tenant/chained-as/authorize': ({ tenant }, { chainedRequestUri }) => ({
+    path: `/${tenant}/chained-as/authorize?client_id=${encodeURIComponent(CLIENT_ID)}&request_uri=${encodeURIComponent(chainedRequestUri)}`,
+  }),
+  'GET /:tenant/chained-as/callback': ({ tenant }, { loginState, loginCookie }) => ({
+    path: `/${tenant}/chained-as/callback?code=of-the-provider&state=${loginState}`,
+    headers: { Cookie: loginCookie },
+  }),
+  'POST /:tenant/chained-as/token': ({ tenant, issuer, dpopKey }, { code }) => ({
+    path: `/${tenant}/chained-as/token`,
+    form: { grant_type: 'authorization_code', code, client_id: CLIENT_ID },
+    headers: { DPoP: dpopProof(dpopKey, `${issuer}/chained-as/token`) },
+  }),
+  'POST /:tenant/chained-as/challenge': document('/:tenant/chained-as/challenge'),
+  'GET /:tenant/chained-as/.well-known/jwks.json': document('/:tenant/chained-as/.well-known/jwks.json'),
+  'GET /:tenant/chained-as/.well-known/oauth-authorization-server': document(
+    '/:tenant/chained-as/.well-known/oauth-authorization-server',
+  ),
+  'GET /.well-known/oauth-authorization-server/:tenant/chained-as': document(
+    '/.well-known/oauth-authorization-server/:tenant/chained-as',
+  ),
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,
   }),

@@ -12,10 +12,10 @@ const tag = 'Wallet: issuance';
 const Document = z.record(z.string(), z.unknown());
 
 /** Metadata changes rarely, but a change must reach wallets soon. */
-const HEADERS = { 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' };
+export const DOCUMENT_HEADERS = { 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' };
 
 function json(text: string): Reply {
-  return { status: 200, text, contentType: 'application/json', headers: HEADERS };
+  return { status: 200, text, contentType: 'application/json', headers: DOCUMENT_HEADERS };
 }
 
 /** What an issuer tells about itself, its authorization server, its keys and its credential types. */
@@ -60,7 +60,7 @@ function issuerRoutes({ readIssuerMetadata }: UseCases): Route[] {
           text,
           contentType: signed ? 'application/jwt' : 'application/json',
           headers: {
-            ...HEADERS,
+            ...DOCUMENT_HEADERS,
             Vary: 'Accept, Accept-Language',
             ...(language !== undefined && { 'Content-Language': language }),
           },

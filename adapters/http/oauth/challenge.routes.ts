@@ -22,7 +22,7 @@ export class ChallengeRoutes extends Routes {
         responses: { 200: z.object({ attestation_challenge: z.string() }) },
         async handle({ params }) {
           return reply(200, {
-            attestation_challenge: await createChallenge.execute(params.tenant as TenantId),
+            attestation_challenge: await createChallenge.execute(params.tenant as TenantId, 'built-in'),
           });
         },
       }),

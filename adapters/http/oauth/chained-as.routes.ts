@@ -1,0 +1,196 @@
+import { z } from 'zod';
+import type { ReadIssuerMetadata } from '../../../application/issuance/read-metadata.ts';
+import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import type { FinishUpstreamLogin } from '../../../application/oauth/finish-upstream-login.ts';
+import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
+import type { StartUpstreamLogin } from '../../../application/oauth/start-upstream-login.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { DOCUMENT_HEADERS } from '../issuance/metadata.routes.ts';
+import { type Reply, type Route, Routes, reply, route } from '../route.ts';
+import {
+  BrowserQuery,
+  Form,
+  PUSHED_HEADERS,
+  PushedRequestView,
+  TokenView,
+} from './authorization-server.routes.ts';
+import { loginCookie, readLoginCookies, spentLoginCookie } from './login-cookie.ts';
+import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
+
+type UseCases = {
+  readonly pushAuthorization: PushAuthorization;
+  readonly startUpstreamLogin: StartUpstreamLogin;
+  readonly finishUpstreamLogin: FinishUpstreamLogin;
+  readonly answerTokenRequest: AnswerTokenRequest;
+  readonly createChallenge: CreateChallenge;
+  readonly readIssuerMetadata: ReadIssuerMetadata;
+  readonly settings: ServiceSettings;
+};
+
+const Tenant = z.object({ tenant: z.string().max(63) });
+const Document = z.record(z.string(), z.unknown());
+const tag = 'Wallet: chained authorization server';
+
+/** RFC 6749 section 4.1.2, RFC 9207 section 2. Codes of some providers are tokens themselves, so they may be long. */
+const CallbackQuery = z.object({
+  code: z.string().min(1).max(8192).optional(),
+  state: z.string().max(512).optional(),
+  error: z.string().min(1).max(512).optional(),
+  error_description: z.string().max(8192).optional(),
+  iss: z.string().max(2048).optional(),
+});
+
+/** The tenant's authorization server that has users log in at an upstream provider. */
+export class ChainedAsRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...endpointRoutes(useCases), ...browserRoutes(useCases), ...documentRoutes(useCases)];
+  }
+}
+
+function endpointRoutes({ pushAuthorization, answerTokenRequest, createChallenge }: UseCases): Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/:tenant/chained-as/par',
+      summary: 'Push an authorization request to the chained server (RFC 9126)',
+      tag,
+      surface: 'oauth',
+      access: 'public',
+      params: Tenant,
+      body: Form,
+      bodyKind: 'form',
+      responses: { 201: PushedRequestView },
+      async handle({ params, body, request }) {
+        const asked = oauthRequest(body, request);
+        const pushed = await pushAuthorization.execute(params.tenant as TenantId, 'chained', asked);
+        return reply(201, pushed, PUSHED_HEADERS);
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/chained-as/token',
+      summary: 'Get an access token of the chained server (OpenID4VCI 1.0 section 6)',
+      description: 'For an authorization code or a refresh token.',
+      tag,
+      surface: 'oauth',
+      access: 'public',
+      params: Tenant,
+      body: Form,
+      bodyKind: 'form',
+      responses: { 200: TokenView },
+      async handle({ params, body, request }) {
+        const asked = oauthRequest(body, request);
+        const answer = await answerTokenRequest.execute(params.tenant as TenantId, 'chained', asked);
+        return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/chained-as/challenge',
+      summary: 'Get a challenge for a client attestation at the chained server',
+      tag,
+      surface: 'oauth',
+      access: 'public',
+      params: Tenant,
+      responses: { 200: z.object({ attestation_challenge: z.string() }) },
+      async handle({ params }) {
+        const challenge = await createChallenge.execute(params.tenant as TenantId, 'chained');
+        return reply(200, { attestation_challenge: challenge });
+      },
+    }),
+  ];
+}
+
+/** FAPI 2.0 section 5.3.2.2: 303, never 307 */
+function seeOther(location: string, cookie: string | undefined): Reply {
+  const headers = { Location: location, ...(cookie !== undefined && { 'Set-Cookie': cookie }) };
+  return { status: 303, empty: true, headers };
+}
+
+function browserRoutes({ startUpstreamLogin, finishUpstreamLogin, settings }: UseCases): Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/:tenant/chained-as/authorize',
+      summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
+      tag,
+      surface: 'page',
+      access: 'public',
+      params: Tenant,
+      query: BrowserQuery,
+      responses: { 303: 'To the upstream provider; to the wallet with an error when it cannot be reached' },
+      async handle({ params: { tenant: tenantId }, query }) {
+        const { location, keep } = await startUpstreamLogin.execute(tenantId as TenantId, {
+          clientId: query.client_id,
+          requestUri: query.request_uri,
+        });
+        return seeOther(location, keep && loginCookie({ settings, tenantId }, keep));
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/:tenant/chained-as/callback',
+      summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
+      tag,
+      surface: 'page',
+      access: 'public',
+      params: Tenant,
+      query: CallbackQuery,
+      responses: { 303: 'Back to the wallet, with a code or an error' },
+      async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
+        const place = { settings, tenantId };
+        const { location, authorizationId } = await finishUpstreamLogin.execute(tenantId as TenantId, {
+          code,
+          state,
+          error,
+          iss,
+          browserSecrets: readLoginCookies(place, request.headers.cookie),
+        });
+        return seeOther(location, spentLoginCookie(place, authorizationId));
+      },
+    }),
+  ];
+}
+
+function documentRoutes({ readIssuerMetadata }: UseCases): Route[] {
+  const json = (text: string): Reply => ({
+    status: 200,
+    text,
+    contentType: 'application/json',
+    headers: DOCUMENT_HEADERS,
+  });
+  const metadata = (tenant: string) => readIssuerMetadata.execute(tenant as TenantId, 'chained-as');
+  // RFC 8414 section 3.1 inserts the well-known name; the contract publishes the other form.
+  const addresses = [
+    '/:tenant/chained-as/.well-known/oauth-authorization-server',
+    '/.well-known/oauth-authorization-server/:tenant/chained-as',
+  ];
+  const document = { method: 'get', tag, surface: 'document', access: 'public', params: Tenant } as const;
+  return [
+    ...addresses.map((path) =>
+      route({
+        ...document,
+        path,
+        summary: 'Metadata of the chained authorization server (RFC 8414)',
+        responses: { 200: Document },
+        handle: async ({ params }) => json(await metadata(params.tenant)),
+      }),
+    ),
+    route({
+      ...document,
+      path: '/:tenant/chained-as/.well-known/jwks.json',
+      summary: 'Keys that sign access tokens of the chained server (RFC 7517)',
+      responses: { 200: z.object({ keys: z.array(Document) }) },
+      async handle({ params }) {
+        // The keys are the tenant's; without the server there is nothing to verify here.
+        await metadata(params.tenant);
+        return json(await readIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,157 @@
+import { type Authorization, isCurrent, moveOn, type UpstreamLeg } from '../../domain/oauth/authorization.ts';
+import type { Identity } from '../../domain/oauth/grant.ts';
+import { isSecret, readHandle } from '../../domain/oauth/handle.ts';
+import { errorForWallet, isResponseFrom } from '../../domain/oauth/upstream.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { AuthorizationServers } from '../ports/authorization-servers.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
+import { completeUpstreamLogin } from '../steps/complete-upstream-login.ts';
+import { assertServed } from '../steps/oauth-callers.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import {
+  callbackAddress,
+  endWithout,
+  nameOf,
+  type Refused,
+  refusedBy,
+  responseTo,
+  upstreamOf,
+} from '../steps/upstream-logins.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly authorizationServers: AuthorizationServers;
+  readonly authorizationCodes: AuthorizationCodes;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: ServiceSettings;
+};
+
+/** What the browser brings from the upstream provider (RFC 6749 section 4.1.2, RFC 9207 section 2). */
+export type UpstreamResponse = {
+  readonly code: string | undefined;
+  readonly state: string | undefined;
+  readonly error: string | undefined;
+  readonly iss: string | undefined;
+  /** What the browser was given to keep, by the id of the authorization. */
+  readonly browserSecrets: ReadonlyMap<string, string>;
+};
+
+export type FinishedLogin = {
+  /** Where the browser goes: to the wallet. */
+  readonly location: string;
+  readonly authorizationId: string;
+};
+
+type Login = { readonly view: TenantView; readonly authorization: Authorization; readonly leg: UpstreamLeg };
+
+/** One sentence for everything that is not the answer to a login of this browser; nothing has changed then. */
+const unknown = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
+
+/** The redirect address that the upstream provider knows: from its code to one of ours. */
+export class FinishUpstreamLogin {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_request` for a page, `not_found`. */
+  async execute(tenantId: TenantId, response: UpstreamResponse): Promise<FinishedLogin> {
+    const login = await this.#find(tenantId, response);
+    const { view, authorization, leg } = login;
+    const location = await this.#judge(login, response);
+    if (typeof location === 'string') return { location, authorizationId: authorization.id };
+    const { issuer } = leg;
+    const { reason } = location;
+    this.#ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
+    const ended = await endWithout(this.#ports, view.tenantId, location.authorization, location);
+    if (ended === undefined) throw unknown();
+    return { location: ended, authorizationId: authorization.id };
+  }
+
+  /** The login that this browser started and has not finished. */
+  async #find(tenantId: TenantId, { state = '', browserSecrets }: UpstreamResponse): Promise<Login> {
+    const { store, tenantViews, clock } = this.#ports;
+    const id = readHandle(state)?.id ?? '';
+    const found = await store.beats(tenantId).findAuthorization(id);
+    const view = tenantViews.ofWallet(found?.head);
+    await assertServed(view, 'chained');
+    const authorization = found?.authorization;
+    if (!isCurrent(authorization, 'upstream', state, clock.now())) throw unknown();
+    const { upstream: leg, server } = authorization;
+    if (leg === undefined || server !== 'chained') throw unknown();
+    // RFC 9700 section 4.7: whoever comes back is who was sent
+    if (!isSecret(browserSecrets.get(id) ?? '', leg.browserHash)) throw unknown();
+    return { view, authorization, leg };
+  }
+
+  /** @returns where the browser goes, or why there is no code. */
+  async #judge(login: Login, response: UpstreamResponse): Promise<string | Failed> {
+    const { authorization, leg } = login;
+    const metadata = await this.#ports.authorizationServers.discover(leg.issuer).catch(refusedBy);
+    if ('reason' in metadata) return { ...metadata, authorization };
+    // RFC 9207 section 2.4: an answer of another server is none, be it a code or an error
+    if (!isResponseFrom(metadata, response.iss)) throw unknown();
+    if (response.error !== undefined) return { ...refusedWith(response.error), authorization };
+    if (response.code === undefined) throw unknown();
+    return this.#redeem(login, response.code);
+  }
+
+  /** From here on no second answer finds the login, whatever becomes of this one. */
+  async #redeem({ view, authorization, leg }: Login, code: string): Promise<string | Failed> {
+    const { store, authorizationCodes, clock, settings } = this.#ports;
+    const { tenantId } = view;
+    const claimed = moveOn(authorization, { handles: {} });
+    if ((await store.beats(tenantId).advanceAuthorization(claimed, [])) !== 'advanced') throw unknown();
+    const identity = await this.#identify(view, leg, code).catch(refusedBy);
+    if ('reason' in identity) return { ...identity, authorization: claimed };
+    const granted = await authorizationCodes.grant(view, claimed, clock.now(), { identity });
+    if (granted === undefined) return { ...OFFER_IS_OVER, authorization: claimed };
+    return responseTo(settings, tenantId, claimed, { code: granted });
+  }
+
+  async #identify(view: TenantView, leg: UpstreamLeg, code: string): Promise<Identity | Refused> {
+    const { authorizationServers, clock, settings } = this.#ports;
+    const { issuer, clientId, nonce, codeVerifier } = leg;
+    const upstream = await upstreamOf(view);
+    if (upstream.issuer !== issuer || upstream.clientId !== clientId) return UPSTREAM_CHANGED;
+    return completeUpstreamLogin(authorizationServers, {
+      issuer,
+      clientId,
+      clientSecret: upstream.clientSecret,
+      code,
+      codeVerifier,
+      nonce,
+      redirectUri: callbackAddress(settings, view.tenantId),
+      now: clock.now(),
+    });
+  }
+}
+
+type Failed = Refused & { readonly authorization: Authorization };
+
+const UPSTREAM_CHANGED: Refused = {
+  error: 'server_error',
+  description: 'the login failed',
+  reason: 'another upstream provider was configured during the login',
+};
+
+const OFFER_IS_OVER: Refused = {
+  error: 'access_denied',
+  description: 'the offer is over',
+  reason: 'the offer ended during the login',
+};
+
+/** RFC 6749 section 4.1.2.1; what the provider wrote beside the code is between us and the provider. */
+function refusedWith(error: string): Refused {
+  const known = errorForWallet(error);
+  const description = known === 'access_denied' ? 'the user was not logged in' : 'the login failed';
+  return { error: known, description, reason: nameOf(error) };
+}

@@ -1,0 +1,113 @@
+import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
+import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { AuthorizationServerError, type AuthorizationServers } from '../ports/authorization-servers.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import { callbackAddress, endWithout, refusedBy, upstreamOf } from '../steps/upstream-logins.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly authorizationServers: AuthorizationServers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly settings: ServiceSettings;
+};
+
+export type StartedLogin = {
+  /** Where the browser goes: to the upstream provider, or back to the wallet. */
+  readonly location: string;
+  /** What the browser has to keep until it comes back; absent when nobody logs in. */
+  readonly keep?: {
+    readonly authorizationId: string;
+    readonly browserSecret: string;
+    readonly seconds: number;
+  };
+};
+
+/** Visits of one address at the same time that are told apart. */
+const MAX_ATTEMPTS = 3;
+
+/** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
+export class StartUpstreamLogin {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * May be called again until the login is finished; the last visit counts.
+   * @throws Failure `invalid_request` for a page, `not_found`.
+   */
+  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const now = this.#ports.clock.now();
+      const { view, authorization } = await findPushedRequest(
+        this.#ports,
+        tenantId,
+        'chained',
+        browser,
+        now,
+        {
+          opening: true,
+        },
+      );
+      const started = await this.#start(view, authorization, now);
+      if (started !== undefined) return started;
+    }
+    throw new Failure('invalid_request', 'the request is open elsewhere');
+  }
+
+  /** @returns undefined when another visit was first. */
+  async #start(view: TenantView, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
+    const { store, random, settings } = this.#ports;
+    const { tenantId } = view;
+    const { issuer, clientId, scopes } = await upstreamOf(view);
+    let endpoint: string;
+    try {
+      endpoint = await this.#endpointOf(issuer);
+    } catch (error) {
+      const refused = refusedBy(error);
+      this.#ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
+      // The request is known to be good, so the wallet may hear of it.
+      const location = await endWithout(this.#ports, tenantId, authorization, refused);
+      return location === undefined ? undefined : { location };
+    }
+    const [nonce, codeVerifier] = [random.token(256), random.token(256)];
+    const [stateSecret, browserSecret] = [random.token(256), random.token(256)];
+    const next = moveOn(authorization, {
+      stage: 'upstream',
+      handles: { ...authorization.handles, upstream: hashSecret(stateSecret) },
+      upstream: { issuer, clientId, nonce, codeVerifier, browserHash: hashSecret(browserSecret) },
+    });
+    if ((await store.beats(tenantId).advanceAuthorization(next, [])) !== 'advanced') return undefined;
+    const location = upstreamAuthorizationUrl(endpoint, {
+      clientId,
+      redirectUri: callbackAddress(settings, tenantId),
+      scopes,
+      state: makeHandle(authorization.id, stateSecret),
+      nonce,
+      codeVerifier,
+    });
+    const seconds = Math.ceil((authorization.expiresAt.getTime() - now.getTime()) / 1000);
+    return { location, keep: { authorizationId: authorization.id, browserSecret, seconds } };
+  }
+
+  /** @throws AuthorizationServerError */
+  async #endpointOf(issuer: string): Promise<string> {
+    const { authorizationEndpoint } = await this.#ports.authorizationServers.discover(issuer);
+    if (authorizationEndpoint !== undefined) return authorizationEndpoint;
+    const message = `The metadata of ${issuer} name no authorization_endpoint.`;
+    throw new AuthorizationServerError('bad_metadata', message);
+  }
+}

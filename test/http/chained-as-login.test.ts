@@ -1,0 +1,262 @@
+import { expect } from 'chai';
+import { BentProvider } from '../support/bent-provider.ts';
+import { Browser, type ChainedWallet } from '../support/chained-wallet.ts';
+import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+
+describe('a login at the upstream provider', () => {
+  let world: ChainedWorld;
+  let token: string;
+  let wallet: ChainedWallet;
+
+  before(async () => {
+    world = await ChainedWorld.start(['acme', 'other']);
+    ({ token, wallet } = await world.openTenant('acme'));
+  });
+  after(() => world.close());
+
+  describe('when the user does not come through', () => {
+    const errors: readonly [string, string][] = [
+      ['access_denied', 'access_denied'],
+      ['temporarily_unavailable', 'temporarily_unavailable'],
+      ['login_required', 'server_error'],
+      ['invalid_scope', 'server_error'],
+    ];
+    for (const [error, expected] of errors) {
+      it(`tells the wallet ${expected} for ${error}, once (N33)`, async () => {
+        const browser = new Browser();
+        const address = await wallet.begin({ scope: 'card' });
+        const back = await wallet.logIn(world.provider, browser, address, { deny: error });
+        const { status, location } = await browser.visit(back);
+        expect(status).to.equal(303);
+        expect(told(location)).to.deep.equal(answered(wallet, expected));
+        expect(location?.href).to.not.include('did%20not').and.not.include('did+not');
+        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+        expectPage(await browser.visit(address), 'the request_uri');
+      });
+    }
+
+    it('gives no code for a code that the provider does not take', async () => {
+      const browser = new Browser();
+      const back = new URL(
+        await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })),
+      );
+      back.searchParams.set('code', 'made-up');
+      expect(told((await browser.visit(back.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
+    });
+
+    it('says that the offer is over when it ended during the login', async () => {
+      const { session, issuer_state } = await world.offer(token, wallet, 'card');
+      const browser = new Browser();
+      const back = await wallet.logIn(
+        world.provider,
+        browser,
+        await wallet.begin({ scope: 'card', issuer_state }),
+      );
+      expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
+      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+    });
+  });
+
+  describe('refuses on a page, and changes nothing (N32)', () => {
+    let browser: Browser;
+    let back: URL;
+
+    beforeEach(async () => {
+      browser = new Browser();
+      back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+    });
+    afterEach(async () => {
+      expect(told((await browser.visit(back.href)).location)).to.have.property('code');
+    });
+    const bent = (change: (url: URL) => void) => {
+      const url = new URL(back);
+      change(url);
+      return url.href;
+    };
+
+    it('another browser', async () => {
+      expectPage(await new Browser().visit(back.href), UNKNOWN_LOGIN);
+      const other = new Browser();
+      await wallet.logIn(world.provider, other, await wallet.begin({ scope: 'card' }));
+      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+    });
+
+    it('a cookie with another value', async () => {
+      const other = new Browser();
+      for (const name of browser.cookies.keys()) other.cookies.set(name, 'x'.repeat(43));
+      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+    });
+
+    const states: readonly [string, (state: string) => string | undefined][] = [
+      ['an unknown state', () => `${'a'.repeat(22)}.${'b'.repeat(43)}`],
+      ['a state of another login', (state) => `${state.split('.')[0]}.${'b'.repeat(43)}`],
+      ['a state that is none of ours', () => 'xyz'],
+      ['no state', () => undefined],
+    ];
+    for (const [name, change] of states) {
+      for (const parameter of ['code', 'error']) {
+        it(`${name}, with ${parameter}`, async () => {
+          const url = bent(({ searchParams }) => {
+            const state = change(searchParams.get('state') ?? '');
+            searchParams.delete('state');
+            searchParams.delete('code');
+            if (state !== undefined) searchParams.set('state', state);
+            searchParams.set(parameter, 'access_denied');
+          });
+          expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+        });
+      }
+    }
+
+    it('an answer of another server, or of nobody (RFC 9207)', async () => {
+      for (const parameter of ['code', 'error']) {
+        const other = bent(({ searchParams }) => {
+          searchParams.delete('code');
+          searchParams.set(parameter, 'access_denied');
+          searchParams.set('iss', 'https://evil.example');
+        });
+        expectPage(await browser.visit(other), UNKNOWN_LOGIN);
+        const nobody = bent(({ searchParams }) => searchParams.delete('iss'));
+        expectPage(await browser.visit(nobody), UNKNOWN_LOGIN);
+      }
+    });
+
+    it('an answer that says nothing, or twice the same', async () => {
+      expectPage(await browser.visit(bent(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
+      const twice = await browser.visit(bent(({ searchParams }) => searchParams.append('state', 'x')));
+      expect([twice.status, twice.location]).to.deep.equal([400, undefined]);
+    });
+
+    it('a tenant that the login is not of', async () => {
+      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream() });
+      const url = back.href.replace(wallet.server, other.server);
+      expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+      // Nor does a login there with everything else of its own help.
+      const theirs = new URL(
+        await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })),
+      );
+      theirs.searchParams.set('state', back.searchParams.get('state') ?? '');
+      expectPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
+    });
+  });
+
+  it('takes an answer once', async () => {
+    const browser = new Browser();
+    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const kept = new Map(browser.cookies);
+    expect((await browser.visit(back)).status).to.equal(303);
+    for (const [name, value] of kept) browser.cookies.set(name, value);
+    expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+  });
+
+  it('gives one code for answers that come at the same time', async () => {
+    const browser = new Browser();
+    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const before = world.provider.hits('/token');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => browser.visit(back)));
+    expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([303, 400, 400, 400, 400]);
+    const [given] = answers.filter(({ location }) => location !== undefined);
+    expect(told(given?.location)).to.have.property('code');
+    expect(world.provider.hits('/token') - before, 'asked once').to.equal(1);
+  });
+
+  it('forgets a login after half an hour, and a request after a minute (N29)', async () => {
+    const browser = new Browser();
+    const address = await wallet.begin({ scope: 'card' });
+    const back = await wallet.logIn(world.provider, browser, address);
+    expectPage(await later(61, () => browser.visit(address)), 'the request_uri');
+    expectPage(await later(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
+    expect((await browser.visit(back)).status).to.equal(303);
+  });
+
+  it('opens pushed requests only, for the client that pushed them (N28, N29)', async () => {
+    const browser = new Browser();
+    const address = new URL(await wallet.begin({ scope: 'card' }));
+    expectPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
+    const other = new URL(address);
+    other.searchParams.set('client_id', 'https://other.example');
+    expectPage(await browser.visit(other.href), 'the request_uri');
+    // The built-in server knows nothing of it, and the other way round.
+    expectPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
+    const { issuer_state } = await world.offer(token, wallet, 'card');
+    const builtIn = (await new RawWallet(world.service, 'acme').par({ issuer_state, scope: 'card' })).body;
+    address.searchParams.set('request_uri', builtIn.request_uri);
+    expectPage(await browser.visit(address.href), 'the request_uri');
+    expect(browser.lines).to.deep.equal([]);
+  });
+
+  describe('with a provider that fails', () => {
+    let bad: BentProvider;
+    beforeEach(async () => {
+      bad = await BentProvider.start();
+    });
+    afterEach(async () => {
+      await bad.close();
+      await world.configure(token, { upstream: world.upstream() });
+    });
+    const start = async () => {
+      await world.configure(token, { upstream: { issuer: bad.issuer, clientId: 'client' } });
+      const browser = new Browser();
+      return { browser, answer: await browser.visit(await wallet.begin({ scope: 'card' })) };
+    };
+    /** What the provider would send back, with what it was sent. */
+    const callbackFrom = (sent: URL | undefined) =>
+      `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
+
+    it('tells the wallet so when it cannot be reached', async () => {
+      await bad.close();
+      const { browser, answer } = await start();
+      expect(answer.status).to.equal(303);
+      expect(told(answer.location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(browser.lines).to.deep.equal([]);
+    });
+
+    it('tells the wallet that it is broken when its metadata are another server’s', async () => {
+      bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+      expect(told((await start()).answer.location)).to.deep.equal(answered(wallet, 'server_error'));
+    });
+
+    const tokens: readonly [string, object][] = [
+      ['no nonce', { nonce: undefined }],
+      ['another nonce', { nonce: 'n-2' }],
+      ['another audience', { aud: 'somebody-else' }],
+      ['another issuer', { iss: 'https://evil.example' }],
+      ['no time left', { exp: 1 }],
+      ['no subject', { sub: undefined }],
+    ];
+    for (const [name, claims] of tokens) {
+      it(`gives nothing for an ID token with ${name} (N34)`, async () => {
+        const { browser, answer } = await start();
+        const nonce = answer.location?.searchParams.get('nonce') ?? '';
+        bad.on('/token', { json: { id_token: bad.token({ claims: { nonce, ...claims } }) } });
+        const { location } = await browser.visit(callbackFrom(answer.location));
+        expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
+      });
+    }
+
+    it('takes the same token when nothing is wrong with it', async () => {
+      const { browser, answer } = await start();
+      const nonce = answer.location?.searchParams.get('nonce') ?? '';
+      bad.on('/token', { json: { id_token: bad.token({ claims: { nonce } }) } });
+      const { location } = await browser.visit(callbackFrom(answer.location));
+      expect(told(location)).to.have.property('code');
+    });
+
+    it('tells the wallet that it may try again when the provider went away meanwhile', async () => {
+      const { browser, answer } = await start();
+      await bad.close();
+      const { location } = await browser.visit(callbackFrom(answer.location));
+      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+    });
+
+    it('sends a code to no other provider than the one that was asked', async () => {
+      const { browser, answer } = await start();
+      await world.configure(token, { upstream: world.upstream() });
+      const before = [bad.hits('/token'), world.provider.hits('/token')];
+      const { location } = await browser.visit(callbackFrom(answer.location));
+      expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
+      expect([bad.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
+    });
+  });
+});

@@ -1,0 +1,320 @@
+import { expect } from 'chai';
+import { BentProvider } from '../support/bent-provider.ts';
+import { Browser, ChainedWallet, payloadOf } from '../support/chained-wallet.ts';
+import { ChainedWorld, expectPage, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { created } from '../support/populated.ts';
+import { CLIENT_ID, dpopProof, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService } from '../support/test-service.ts';
+import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+
+const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
+
+describe('the chained authorization server', () => {
+  let world: ChainedWorld;
+  let token: string;
+  let wallet: ChainedWallet;
+
+  before(async () => {
+    world = await ChainedWorld.start(['acme']);
+    ({ token, wallet } = await world.openTenant('acme'));
+  });
+  after(() => world.close());
+  beforeEach(() => world.backend.forget());
+
+  const accessToken = async (form: Record<string, string>): Promise<string> => {
+    const answer = await wallet.redeemCode(await wallet.chainedCode(world.provider, form));
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.body.access_token;
+  };
+
+  describe('from a request to a credential', () => {
+    it('has the user of an offer log in, and tells the backend who that is', async () => {
+      const { session, issuer_state, authorization_server } = await world.offer(token, wallet, 'badge', {
+        authorization_server: wallet.server,
+      });
+      expect(authorization_server).to.equal(wallet.server);
+      const redeemed = await wallet.redeemCode(
+        await wallet.chainedCode(world.provider, { issuer_state, scope: 'badge' }),
+      );
+      expect(redeemed.status, redeemed.text).to.equal(200);
+      expect(redeemed.headers.get('cache-control')).to.equal('no-store');
+      expect(redeemed.body).to.include({ token_type: 'DPoP', expires_in: 3600, scope: 'badge' });
+      const claims = payloadOf(redeemed.body.access_token);
+      expect(claims).to.include({
+        iss: wallet.server,
+        aud: wallet.issuer,
+        sub: 'alice',
+        client_id: CLIENT_ID,
+        issuer_state,
+      });
+      expect(claims.exp - claims.iat).to.equal(3600);
+      const credential = await wallet.request(redeemed.body.access_token, 'badge');
+      expect(credential.status, credential.text).to.equal(200);
+      expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
+      const [call] = world.backend.at('/claims');
+      expect(call?.body.session).to.equal(session);
+      const { identity } = call?.body ?? {};
+      expect(identity).to.include({ iss: world.provider.issuer, sub: 'alice' });
+      // The claims of both tokens; the ID token is right where both have one.
+      expect(identity.token_claims).to.include({ department: 'R&D', given_name: 'Alice' });
+      const seen = await world.service.call('GET', `/session/${session}`, { token });
+      expect(seen.body.status).to.equal('completed');
+    });
+
+    it('serves a wallet that begins by itself, in a session of its own', async () => {
+      const text = await accessToken({ scope: 'badge' });
+      const { issuer_state, sub } = payloadOf(text);
+      expect(sub).to.equal('alice');
+      expect(issuer_state).to.match(/^[\w-]{22,}$/);
+      const credential = await wallet.request(text, 'badge');
+      expect(credential.status, credential.text).to.equal(200);
+      const session = world.backend.at('/claims')[0]?.body.session;
+      const seen = await world.service.call('GET', `/session/${session}`, { token });
+      expect(seen.body).to.include({ status: 'completed', kind: 'issuance' });
+      expect(seen.body.configurationIds).to.deep.equal(['badge']);
+    });
+
+    it('answers details with identifiers, and refreshes', async () => {
+      const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
+      const code = await wallet.chainedCode(world.provider, {
+        authorization_details: JSON.stringify(details),
+      });
+      const redeemed = await wallet.redeemCode(code);
+      expect(redeemed.body.authorization_details).to.deep.equal([
+        { ...details[0], credential_identifiers: ['card'] },
+      ]);
+      const refresh = { grant_type: 'refresh_token', refresh_token: redeemed.body.refresh_token };
+      const again = await world.service.call('POST', '/acme/chained-as/token', {
+        form: refresh,
+        headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/token`) },
+      });
+      // The wallet names itself by the token alone here, and the token belongs to a named one.
+      expect([again.status, again.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const named = await world.service.call('POST', '/acme/chained-as/token', {
+        form: { ...refresh, client_id: CLIENT_ID },
+        headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/token`) },
+      });
+      expect(named.status, named.text).to.equal(200);
+      expect(payloadOf(named.body.access_token)).to.include({ iss: wallet.server, sub: 'alice' });
+    });
+
+    it('sends nothing of the wallet to the provider, and says no more to the wallet than it must', async () => {
+      const browser = new Browser();
+      const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
+      const sent = Object.fromEntries(location?.searchParams ?? []);
+      expect(sent).to.include({
+        response_type: 'code',
+        client_id: CONFIDENTIAL.clientId,
+        redirect_uri: `${wallet.server}/callback`,
+        scope: 'openid profile',
+        code_challenge_method: 'S256',
+      });
+      expect(location?.href).to.not.match(/wallet|_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos/i);
+      const back = await world.provider.login(location?.href ?? '');
+      const answer = await browser.visit(back.href);
+      expect(answer.status).to.equal(303);
+      expect(Object.keys(told(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
+      expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
+    });
+
+    it('binds the login to the browser by a cookie that nothing else gets, and takes it away', async () => {
+      const browser = new Browser();
+      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const [line = ''] = browser.lines;
+      expect(line).to.match(/^vidimus-login-[\w-]{22}=[\w-]{43}; /);
+      expect(line.split('; ').slice(1)).to.deep.equal([
+        'Path=/acme/chained-as',
+        'Max-Age=1800',
+        'HttpOnly',
+        'SameSite=Lax',
+      ]);
+      expect((await browser.visit(back)).status).to.equal(303);
+      expect(browser.cookies.size).to.equal(0);
+    });
+
+    it('keeps several logins of one browser apart', async () => {
+      const browser = new Browser();
+      const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      for (const back of [first, second])
+        expect(told((await browser.visit(back)).location)).to.have.property('code');
+    });
+
+    it('may be opened again before the login is finished; then the newest visit counts (N30)', async () => {
+      const browser = new Browser();
+      const address = await wallet.begin({ scope: 'card' });
+      const older = await wallet.logIn(world.provider, browser, address);
+      const newer = await wallet.logIn(world.provider, browser, address);
+      expectPage(await browser.visit(older), UNKNOWN_LOGIN);
+      expect(told((await browser.visit(newer)).location)).to.have.property('code');
+      expectPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
+    });
+  });
+
+  it('ends what it granted when the tenant has it no longer', async () => {
+    const text = await accessToken({ scope: 'card' });
+    expect((await wallet.request(text, 'card')).status).to.equal(200);
+    await world.configure(token, { enabled: false, upstream: world.upstream() });
+    const refused = await wallet.request(text, 'card');
+    expect([refused.status, refused.body.error]).to.deep.equal([401, 'invalid_token']);
+    await world.configure(token, { upstream: world.upstream() });
+    expect((await wallet.request(text, 'card')).status).to.equal(200);
+  });
+
+  it('keeps its offers from the server where nobody logs in', async () => {
+    const builtIn = new RawWallet(world.service, 'acme');
+    const { issuer_state } = await world.offer(token, wallet, 'card', {
+      authorization_server: wallet.server,
+    });
+    const refused = await builtIn.par({ issuer_state, scope: 'card' });
+    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_request']);
+    // Neither does the name of a session in a token lead there.
+    const own = payloadOf(await accessToken({ scope: 'card' })).issuer_state;
+    expect((await builtIn.par({ issuer_state: own, scope: 'card' })).status).to.equal(400);
+    expect((await wallet.par({ issuer_state: own, scope: 'card' })).status).to.equal(201);
+    const open = await world.offer(token, wallet, 'card');
+    expect((await builtIn.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(201);
+  });
+
+  it('takes no request for more credentials than a session can count', async () => {
+    const { token: many, wallet: other } = await world.openTenant('many', { upstream: world.upstream() });
+    for (let i = 0; i <= 30; i++) {
+      const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
+      await created(world.service, many, '/issuer/credentials', card);
+    }
+    const refused = await other.par({ scope: 'all' });
+    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_scope']);
+    await world.service.call('DELETE', '/issuer/credentials/card-30', { token: many });
+    expect((await other.par({ scope: 'all' })).status).to.equal(201);
+  });
+
+  describe('in what it publishes', () => {
+    it('names its endpoints, at both well-known addresses alike', async () => {
+      const suffixed = await world.service.call(
+        'GET',
+        '/acme/chained-as/.well-known/oauth-authorization-server',
+      );
+      const inserted = await world.service.call(
+        'GET',
+        '/.well-known/oauth-authorization-server/acme/chained-as',
+      );
+      expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([
+        200,
+        'application/json',
+      ]);
+      expect(inserted.text).to.equal(suffixed.text);
+      const { server } = wallet;
+      expect(suffixed.body).to.include({
+        issuer: server,
+        authorization_endpoint: `${server}/authorize`,
+        pushed_authorization_request_endpoint: `${server}/par`,
+        token_endpoint: `${server}/token`,
+        challenge_endpoint: `${server}/challenge`,
+        jwks_uri: `${server}/.well-known/jwks.json`,
+        require_pushed_authorization_requests: true,
+        authorization_response_iss_parameter_supported: true,
+      });
+      expect(suffixed.body.grant_types_supported).to.deep.equal(['authorization_code', 'refresh_token']);
+      const issuer = await world.service.call('GET', '/.well-known/openid-credential-issuer/acme');
+      expect(issuer.body.authorization_servers).to.include(server);
+    });
+
+    it('has the key that signs its tokens, the one that the tenant chose', async () => {
+      const chain = await created(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
+      await world.configure(token, { upstream: world.upstream(), token: { signingKeyId: chain.id } });
+      const text = await accessToken({ scope: 'card' });
+      const [header = ''] = text.split('.');
+      const { kid, typ } = JSON.parse(Buffer.from(header, 'base64url').toString());
+      expect(typ).to.equal('at+jwt');
+      const { keys } = (await world.service.call('GET', '/acme/chained-as/.well-known/jwks.json')).body;
+      const key = keys.find((entry: { kid: string }) => entry.kid === kid);
+      expect(key).to.include({ use: 'sig', alg: 'ES256' }).and.not.have.property('d');
+      expect((await wallet.request(text, 'card')).status).to.equal(200);
+      await world.configure(token, { upstream: world.upstream() });
+      const { kid: usual } = JSON.parse(
+        Buffer.from((await accessToken({ scope: 'card' })).split('.')[0] ?? '', 'base64url').toString(),
+      );
+      expect(usual).to.not.equal(kid);
+    });
+
+    it('is not there for a tenant without it, nor for one that switched it off', async () => {
+      const paths: readonly [string, string][] = [
+        ['POST', '/par'],
+        ['GET', '/authorize?client_id=a&request_uri=urn:ietf:params:oauth:request_uri:x'],
+        ['GET', '/callback?code=a&state=b'],
+        ['POST', '/token'],
+        ['POST', '/challenge'],
+        ['GET', '/.well-known/jwks.json'],
+        ['GET', '/.well-known/oauth-authorization-server'],
+      ];
+      const off = await createTenant(world.service, 'off');
+      await createTenant(world.service, 'without');
+      await world.configure(off.token, { enabled: false, upstream: world.upstream() });
+      for (const tenant of ['without', 'off', 'nobody']) {
+        const inserted = await world.service.call(
+          'GET',
+          `/.well-known/oauth-authorization-server/${tenant}/chained-as`,
+        );
+        expect(inserted.status).to.equal(404);
+        for (const [method, path] of paths) {
+          const form = { grant_type: 'authorization_code', code: 'x', client_id: 'x', response_type: 'code' };
+          const answer = await world.service.call(method, `/${tenant}/chained-as${path}`, {
+            ...(method === 'POST' && { form }),
+          });
+          expect(answer.status, `${tenant} ${method} ${path}`).to.equal(404);
+        }
+      }
+    });
+
+    it('hides the secret that it has at the provider', async () => {
+      const { text } = await world.service.call('GET', '/issuer/config', { token });
+      expect(text).to.not.include(CONFIDENTIAL.clientSecret);
+    });
+
+    it('is for POST at its wallet endpoints (N10)', async () => {
+      for (const path of ['par', 'token', 'challenge']) {
+        const answer = await world.service.call('GET', `/acme/chained-as/${path}`);
+        expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
+      }
+    });
+  });
+});
+
+describe('the chained authorization server behind https and a path', () => {
+  it('has its cookies go nowhere else, and never in the open', async () => {
+    const provider = await BentProvider.start();
+    const service = await startTestService({ PUBLIC_URL: 'https://issuer.example/base' });
+    try {
+      const call = service.call;
+      const { token } = await createTenant(service, 'acme');
+      const json = {
+        display: [{ name: 'Acme', locale: 'en' }],
+        chainedAs: { upstream: { issuer: provider.issuer, clientId: 'client' } },
+      };
+      expect((await call('POST', '/issuer/config', { token, json })).status).to.equal(201);
+      const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
+      await created(service, token, '/issuer/credentials', card);
+      const wallet = new ChainedWallet(service, 'acme');
+      const server = 'https://issuer.example/base/acme/chained-as';
+      const DPoP = dpopProof(wallet.dpopKey, `${server}/par`);
+      const { request_uri } = (await wallet.par({ scope: 'card' }, { DPoP })).body;
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri });
+      const browser = new Browser();
+      const { location } = await browser.visit(`${service.address}/acme/chained-as/authorize?${query}`);
+      expect(location?.searchParams.get('redirect_uri')).to.equal(`${server}/callback`);
+      const [line = ''] = browser.lines;
+      expect(line).to.match(/^__Secure-vidimus-login-[\w-]{22}=/);
+      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/base/acme/chained-as']);
+      const documents = await Promise.all(
+        [
+          '/.well-known/oauth-authorization-server/base/acme/chained-as',
+          '/acme/chained-as/.well-known/oauth-authorization-server',
+        ].map((path) => call('GET', path)),
+      );
+      for (const { status, body } of documents) expect([status, body.issuer]).to.deep.equal([200, server]);
+    } finally {
+      await service.close();
+      await provider.close();
+    }
+  });
+});

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { Store } from '../../application/ports/store.ts';
+import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, type RawWallet } from './raw-wallet.ts';
+import type { TestService } from './test-service.ts';
+
+/** Pushes a request to the chained authorization server. */
+export async function pushChained({ service, tenant }: RawWallet, scope: string): Promise<string> {
+  const form = { ...AUTHORIZATION_REQUEST, scope };
+  const answer = await service.call('POST', `/${tenant}/chained-as/par`, { form });
+  if (answer.status !== 201) throw new Error(`par: ${answer.status} ${answer.text}`);
+  return answer.body.request_uri;
+}
+
+/** A login that waits for the user to come back from the upstream provider. */
+export async function openLogin(
+  { service }: TestService,
+  tenantId: string,
+  credentialConfigurationId: string,
+): Promise<{ loginState: string; loginCookie: string }> {
+  const secret = () => randomBytes(32).toString('base64url');
+  const [id, state, cookie] = [randomBytes(16).toString('base64url'), secret(), secret()];
+  const now = new Date();
+  await service.container
+    .get(Store)
+    .beats(tenantId as TenantId)
+    .openAuthorization(
+      {
+        id,
+        server: 'chained',
+        version: 1,
+        createdAt: now,
+        expiresAt: new Date(now.getTime() + 1_800_000),
+        stage: 'upstream',
+        request: {
+          clientId: CLIENT_ID,
+          redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
+          codeChallenge: AUTHORIZATION_REQUEST.code_challenge,
+          credentialConfigurationIds: [credentialConfigurationId],
+          byDetails: false,
+        },
+        holder: { clientId: CLIENT_ID },
+        session: null,
+        handles: { upstream: hashSecret(state) },
+        upstream: {
+          issuer: 'http://127.0.0.1:9',
+          clientId: tenantId,
+          nonce: secret(),
+          codeVerifier: secret(),
+          browserHash: hashSecret(cookie),
+        },
+      },
+      [],
+    );
+  return { loginState: makeHandle(id, state), loginCookie: `vidimus-login-${id}=${cookie}` };
+}
