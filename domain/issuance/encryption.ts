@@ -1,7 +1,6 @@
-import { isOnCurve } from '../shared/curve-point.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
+import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
 import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
 
 /** RFC 7518 section 5.1; published in the metadata. */

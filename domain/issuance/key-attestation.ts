@@ -1,12 +1,17 @@
 import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
 import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
-import { isOnCurve } from '../shared/curve-point.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { type PublicJwk, type SigningAlgorithm, thumbprint } from '../shared/jwk.ts';
+import {
+  isOnCurve,
+  type PublicJwk,
+  readPublicJwk,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  thumbprint,
+} from '../shared/jwk.ts';
 import { Refusal } from '../shared/refusal.ts';
 import type { CredentialConfigurationBody } from './configuration.ts';
-import { PROOF_ALGORITHMS, readHolderKey } from './holder-key.ts';
 
 export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
 /** Longest attestation in characters. */
@@ -43,7 +48,7 @@ export function openKeyAttestation(text: string): OpenedKeyAttestation {
   if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) {
     throw refused(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
   }
-  const verdict = readAlgorithm(jws.header, PROOF_ALGORITHMS);
+  const verdict = readAlgorithm(jws.header, SIGNING_ALGORITHMS);
   // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
   if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
   return {
@@ -71,7 +76,7 @@ function attestedKeys(value: Json | undefined): ReadonlyMap<string, Named> {
   }
   const keys = new Map<string, Named>();
   for (const entry of value as readonly Json[]) {
-    const key = readHolderKey(entry);
+    const key = readPublicJwk(entry);
     if (key === undefined || !isOnCurve(key)) {
       throw refused('each of attested_keys must be a public EC or OKP key');
     }

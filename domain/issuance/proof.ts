@@ -1,11 +1,11 @@
 import { parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk } from '../shared/jwk.ts';
-import { PROOF_ALGORITHMS, readHolderKey } from './holder-key.ts';
+import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { attestedKey, MAX_ATTESTATION_LENGTH, openKeyAttestation } from './key-attestation.ts';
 
-export { PROOF_ALGORITHMS };
+/** Algorithms that a wallet may prove its key with; published in the metadata. */
+export const PROOF_ALGORITHMS = SIGNING_ALGORITHMS;
 
 export type OpenedProof = {
   readonly key: PublicJwk;
@@ -59,7 +59,7 @@ function keyOf(header: JsonObject, keyAttestation: string | undefined): PublicJw
   }
   const { jwk, kid } = header;
   if (kid === undefined) {
-    const key = readHolderKey(jwk);
+    const key = readPublicJwk(jwk);
     if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
     return key;
   }

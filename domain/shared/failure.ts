@@ -35,6 +35,10 @@ export type FailureCode =
   | 'missing_token'
   | 'invalid_token'
   | 'insufficient_scope'
+  // Interactive authorization (OpenID4VCI 1.1, OAuth 2.0 for First-Party Applications)
+  | 'missing_interaction_type'
+  | 'invalid_session'
+  | 'access_denied'
   // OpenID4VCI 1.0
   | 'invalid_credential_request'
   | 'unknown_credential_configuration'

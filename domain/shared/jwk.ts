@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPublicKey } from 'node:crypto';
+import { decodeBase64url } from './base64url.ts';
 
 /** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
 export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -37,18 +38,41 @@ export function algorithmOf(key: PublicJwk): SigningAlgorithm | undefined {
 }
 
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
-const COORDINATE = /^[A-Za-z0-9_-]{1,88}$/;
+/** Bytes of a coordinate by curve. */
+const COORDINATE_BYTES: Readonly<Record<string, number>> = {
+  'P-256': 32,
+  'P-384': 48,
+  'P-521': 66,
+  Ed25519: 32,
+};
 
 /**
  * Reads a public signature key that somebody sent: an EC or OKP key of a curve we know, without any private
- * member. Keeps the members that make the key and drops the rest. `undefined` for anything else.
+ * member. Keeps the members that make the key and drops the rest. `undefined` for anything else, also for coordinates
+ * that do not have the length of their curve (RFC 7518 section 6.2.1.2, RFC 8037 section 2): one key has one spelling
+ * and so one thumbprint. Whether the point is on the curve is told by whoever verifies with it, or by `isOnCurve`.
  */
 export function readPublicJwk(value: unknown): PublicJwk | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const { kty, crv, x, y } = value as Record<string, unknown>;
   if (PRIVATE_MEMBERS.some((member) => Object.hasOwn(value, member))) return undefined;
-  if (typeof crv !== 'string' || typeof x !== 'string' || !COORDINATE.test(x)) return undefined;
+  if (typeof crv !== 'string' || !isCoordinate(x, crv)) return undefined;
   if (kty === 'OKP' && crv === 'Ed25519') return { kty, crv, x };
   if (kty !== 'EC' || (crv !== 'P-256' && crv !== 'P-384' && crv !== 'P-521')) return undefined;
-  return typeof y === 'string' && COORDINATE.test(y) ? { kty, crv, x, y } : undefined;
+  return isCoordinate(y, crv) ? { kty, crv, x, y } : undefined;
+}
+
+function isCoordinate(value: unknown, crv: string): value is string {
+  return typeof value === 'string' && decodeBase64url(value)?.length === COORDINATE_BYTES[crv];
+}
+
+/** Whether a key is a point of its curve, for keys that verify nothing before they are used. */
+export function isOnCurve({ kty, crv, x, y }: PublicJwk): boolean {
+  try {
+    // OpenSSL looks at the equation when it takes a key in.
+    createPublicKey({ key: { kty, crv, x, ...(y !== undefined && { y }) }, format: 'jwk' });
+    return true;
+  } catch {
+    return false;
+  }
 }
