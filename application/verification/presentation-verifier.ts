@@ -23,10 +23,18 @@ type Ports = {
   readonly statusChecker: StatusChecker;
 };
 
+/** What of a request its answer is held against. */
+export type AnsweredRequest = Pick<
+  VerificationRequest,
+  'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects'
+>;
+
 export type PresentationsToVerify = {
   readonly view: TenantView;
   /** As it was stored when it was made: nothing that decides comes from the wallet. */
-  readonly request: VerificationRequest;
+  readonly request: AnsweredRequest;
+  /** Whom presentations may be made for. */
+  readonly audience: string | readonly string[];
   readonly requestedAt: Date;
   readonly anchors: readonly TrustAnchor[];
   readonly vpToken: Json;
@@ -90,7 +98,7 @@ export class PresentationVerifier {
 
 /** OpenID4VP 1.0 section 8.4: an entry that names several credentials is confirmed by any one of them. */
 function expectedOf(task: PresentationsToVerify, query: CompiledCredentialQuery): ExpectedSdJwtVc {
-  const { request, requestedAt, anchors, now } = task;
+  const { request, audience, requestedAt, anchors, now } = task;
   const entries = (request.transactionData ?? []).flatMap((text, position) => {
     const ids = request.transactionDataObjects?.[position]?.['credential_ids'];
     return Array.isArray(ids) && ids.includes(query.id) ? [{ text, isOnly: new Set(ids).size === 1 }] : [];
@@ -99,7 +107,7 @@ function expectedOf(task: PresentationsToVerify, query: CompiledCredentialQuery)
     now,
     requestedAt,
     nonce: request.nonce,
-    audience: request.clientId,
+    audience,
     transactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [text] : [])),
     alternativeTransactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [] : [text])),
     anchors,

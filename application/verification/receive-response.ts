@@ -173,7 +173,8 @@ export class ReceiveResponse {
     const anchors = await trustAnchorsOf(view, session.configurationIds[0]);
     const now = this.#ports.clock.now();
     try {
-      const task = { view, request, requestedAt: session.createdAt, anchors, vpToken, now };
+      const { clientId: audience } = request;
+      const task = { view, request, audience, requestedAt: session.createdAt, anchors, vpToken, now };
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;

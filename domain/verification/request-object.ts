@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../shared/json.ts';
 export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 
 /** OpenID4VP 1.0 section 5.8: the audience of a request to a wallet whose own metadata is not known. */
-const SELF_ISSUED = 'https://self-issued.me/v2';
+export const SELF_ISSUED = 'https://self-issued.me/v2';
 
 /** Accepted from issuers and holders; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm. */
 export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
@@ -58,7 +58,7 @@ export function requestObjectClaims(request: RequestToMake): JsonObject {
 }
 
 /** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
-function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObject {
+export function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObject {
   if (encryptionJwk === undefined) return { vp_formats_supported: VP_FORMATS };
   return {
     vp_formats_supported: VP_FORMATS,

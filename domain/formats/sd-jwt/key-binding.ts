@@ -11,8 +11,8 @@ export type ExpectedBinding = {
   /** When the request was made; no answer is older. */
   readonly requestedAt?: Date;
   readonly nonce: string;
-  /** The full client identifier, or `origin:` and the origin for the Digital Credentials API. */
-  readonly audience: string;
+  /** The full client identifier, or `origin:` and the origin for the Digital Credentials API. Any of several. */
+  readonly audience: string | readonly string[];
   /** The exact texts of the request that this credential has to confirm. */
   readonly transactionData?: readonly string[];
   /** Texts that this credential may confirm, because another credential could do so as well. */
@@ -75,12 +75,13 @@ function checkNonce(payload: JsonObject, nonce: string): void {
   if (payload['nonce'] !== nonce) throw new NonceRefusal('nonce_mismatch');
 }
 
-function checkAudience(payload: JsonObject, audience: string): void {
+function checkAudience(payload: JsonObject, audience: ExpectedBinding['audience']): void {
   const aud = requireClaim(payload, 'aud');
   // RFC 9901 section 4.3: a single string
   if (typeof aud !== 'string') throw new Refusal('aud_not_string');
   // OpenID4VP 1.0 appendix B.3.6
-  if (aud !== audience) throw new Refusal('aud_mismatch');
+  if (typeof audience === 'string' ? aud !== audience : !audience.includes(aud))
+    throw new Refusal('aud_mismatch');
 }
 
 function checkTimes(payload: JsonObject, { now, requestedAt }: ExpectedBinding): void {
