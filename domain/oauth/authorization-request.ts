@@ -22,21 +22,26 @@ export type AuthorizationRequest = {
 
 export type RequestableConfiguration = { readonly id: string; readonly scope: string };
 
+/** What a request cannot do without. */
+export type RequestNeeds = { readonly redirectUri: boolean; readonly codeChallenge: boolean };
+
 const MAX_STATE_LENGTH = 1024;
 const MAX_DETAILS = 30;
 /** A session counts what it issued by a bit per configuration. */
 const MAX_CONFIGURATIONS = 30;
 
 /**
- * Reads a pushed authorization request. Unknown parameters and unknown scope values are ignored
+ * Reads an authorization request that was pushed or is interactive. Unknown parameters and unknown scope values are ignored
  * (OpenID4VCI 1.0 section 5.1.2).
+ * @param needs of an interactive authorization: what is not needed may be absent, but not wrong.
  * @throws Failure `invalid_request`, `request_not_supported`, `unsupported_response_type`, `invalid_scope`,
  *   `invalid_authorization_details`, `invalid_target`.
  */
 export function readAuthorizationRequest(
   form: Readonly<Record<string, string>>,
   context: { readonly issuer: string; readonly configurations: readonly RequestableConfiguration[] },
-): AuthorizationRequest & { readonly redirectUri: string; readonly codeChallenge: string } {
+  needs: RequestNeeds = { redirectUri: true, codeChallenge: true },
+): AuthorizationRequest {
   const invalid = (message: string) => new Failure('invalid_request', message);
   // RFC 9126 section 2.1
   if (form['request_uri'] !== undefined) throw invalid('request_uri cannot be pushed');
@@ -51,12 +56,13 @@ export function readAuthorizationRequest(
     throw new Failure('unsupported_response_type', 'only the response type code is supported');
   }
   const redirectUri = form['redirect_uri'];
-  if (redirectUri === undefined || !isRedirectUri(redirectUri)) {
+  if (redirectUri === undefined ? needs.redirectUri : !isRedirectUri(redirectUri)) {
     throw invalid('redirect_uri must be absolute, without fragment, and https or an app scheme');
   }
-  const codeChallenge = form['code_challenge'];
+  const { code_challenge: codeChallenge, code_challenge_method: method } = form;
+  const isChallenged = needs.codeChallenge || codeChallenge !== undefined || method !== undefined;
   // RFC 7636 section 4.4.1, HAIP 1.0 section 4
-  if (!isChallenge(codeChallenge) || form['code_challenge_method'] !== 'S256') {
+  if (isChallenged && (!isChallenge(codeChallenge) || method !== 'S256')) {
     throw invalid('a code_challenge with code_challenge_method S256 is needed');
   }
   // RFC 8707 section 2
@@ -67,8 +73,8 @@ export function readAuthorizationRequest(
   if (state !== undefined && state.length > MAX_STATE_LENGTH) throw invalid('state is too long');
   return {
     clientId,
-    redirectUri,
-    codeChallenge,
+    ...(redirectUri === undefined ? {} : { redirectUri }),
+    ...(codeChallenge === undefined ? {} : { codeChallenge }),
     ...(state === undefined ? {} : { state }),
     ...(issuerState === undefined ? {} : { issuerState }),
     ...readWanted(form, context),
