@@ -9,6 +9,7 @@ import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
 import { AuthorizationServerRoutes } from '../adapters/http/oauth/authorization-server.routes.ts';
 import { ChainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
+import { InteractiveRoutes } from '../adapters/http/oauth/interactive.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
 import type { Route } from '../adapters/http/route.ts';
 import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
@@ -26,6 +27,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 const FAMILIES = [
   IssuanceWalletRoutes,
   AuthorizationServerRoutes,
+  InteractiveRoutes,
   ChallengeRoutes,
   ChainedAsRoutes,
   IssuanceMetadataRoutes,

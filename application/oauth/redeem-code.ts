@@ -94,7 +94,8 @@ function ofServer(
 function assertSameRequest(authorization: GrantedAuthorization, redemption: AuthorizationCodeRequest): void {
   // RFC 6749 section 4.1.3
   if (authorization.redirectUri !== redemption.redirectUri) {
-    const isOptional = authorization.codeChallenge === undefined && redemption.redirectUri === undefined;
+    // OAuth 2.0 for First-Party Applications section 6: no redirect brought the code
+    const isOptional = authorization.interactive === true && redemption.redirectUri === undefined;
     if (!isOptional) throw refused('redirect_uri is not the one of the authorization request');
   }
   // RFC 7636 section 4.6

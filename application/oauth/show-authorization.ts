@@ -1,9 +1,11 @@
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
+import { pageOf } from '../../domain/oauth/interaction.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { interactionEndpoint } from '../steps/interaction-steps.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
 
@@ -40,14 +42,24 @@ export class ShowAuthorization {
     this.#ports = ports;
   }
 
-  /** @throws Failure `invalid_request`. */
-  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<Consent> {
+  /**
+   * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization.
+   * @throws Failure `invalid_request`.
+   */
+  async execute(
+    tenantId: TenantId,
+    browser: BrowserRequest,
+  ): Promise<Consent | { readonly location: string }> {
     const { clock, random, settings } = this.#ports;
     const now = clock.now();
     const { view, authorization } = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, {
       opening: true,
+      interactive: true,
     });
-    const { request } = authorization;
+    const { request, interaction } = authorization;
+    if (interaction !== undefined) {
+      return { location: pageOf(interaction, interactionEndpoint(settings, tenantId)) };
+    }
     const configurations = await view.credentialConfigurations();
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');

@@ -54,6 +54,7 @@ export class AuthorizationCodes {
       ...(request.scope === undefined ? {} : { scope: request.scope }),
       byDetails: request.byDetails,
       ...(identity === undefined ? {} : { identity }),
+      ...(authorization.interaction === undefined ? {} : { interactive: true }),
       ...(presented === undefined ? {} : { presented }),
     };
     const grant: NewGrant = {

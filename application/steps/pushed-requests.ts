@@ -3,6 +3,7 @@ import {
   handleOfRequestUri,
   isCurrent,
   REQUEST_URI_LIFETIME_SECONDS,
+  requestUriSince,
 } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { readHandle } from '../../domain/oauth/handle.ts';
@@ -24,6 +25,7 @@ const unknown = () => new Failure('invalid_request', 'the request_uri is unknown
  * Finds the pushed request that a browser comes with. Whatever is wrong ends on a page: where the browser could be
  * sent is not known to be safe before the request is found (RFC 9126 section 4).
  * @param options `opening`: only as long as `expires_in` said (RFC 9126 section 2.2), for the first look at it.
+ *   `interactive`: also the web step of an interactive authorization, which no approval may replace.
  * @throws Failure `invalid_request`.
  */
 export async function findPushedRequest(
@@ -32,7 +34,7 @@ export async function findPushedRequest(
   server: AuthorizationServer,
   { clientId, requestUri }: BrowserRequest,
   now: Date,
-  options: { readonly opening: boolean },
+  options: { readonly opening: boolean; readonly interactive?: boolean },
 ): Promise<{ view: TenantView; authorization: Authorization }> {
   const { store, tenantViews } = ports;
   const beats = store.beats(tenantId);
@@ -47,7 +49,8 @@ export async function findPushedRequest(
   await assertServed(view, server);
   const authorization = found?.authorization;
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
-  const age = (now.getTime() - authorization.createdAt.getTime()) / 1000;
+  if (authorization.interaction !== undefined && options.interactive !== true) throw unknown();
+  const age = (now.getTime() - requestUriSince(authorization).getTime()) / 1000;
   if (options.opening && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
   return { view, authorization };

@@ -1,8 +1,9 @@
 import { access } from './access.ts';
 import { administration } from './administration.ts';
+import { interactiveAuthorization } from './interactive-authorization.ts';
 import { issuance } from './issuance.ts';
 import { service } from './service.ts';
 import { verification } from './verification.ts';
 
 /** One module per feature; adapters are bound by `platform.ts`. */
-export const modules = [access, administration, issuance, verification, service];
+export const modules = [access, administration, issuance, interactiveAuthorization, verification, service];

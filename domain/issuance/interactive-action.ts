@@ -22,8 +22,22 @@ export const InteractiveAction = z
       url: z
         .string()
         .max(2048)
-        .refine(isWebAddress, 'an http or https address; {auth_session} in it is replaced'),
-      callbackUrl: z.string().max(2048).refine(isWebAddress, 'an http or https address').optional(),
+        .refine(isWebAddress, 'an http or https address; {auth_session} in it is replaced')
+        .describe(
+          'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter ' +
+            'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +
+            'when the user gave up.',
+        ),
+      callbackUrl: z
+        .string()
+        .max(2048)
+        .refine(isWebAddress, 'an http or https address')
+        .optional()
+        .describe(
+          'Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before ' +
+            'anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without ' +
+            'it the return of the browser is believed, which every user can bring about, so the page then informs only.',
+        ),
       description: z.string().max(1000).optional(),
     }),
   ])

@@ -6,6 +6,7 @@ export function authorizationResponse(
   redirectUri: string,
   parameters: { readonly issuer: string; readonly state?: string | undefined } & (
     | { readonly code: string }
+    | { readonly authSession: string }
     | { readonly error: string; readonly description?: string }
   ),
 ): string {
@@ -14,6 +15,8 @@ export function authorizationResponse(
     if (value !== undefined) url.searchParams.append(name, value);
   };
   if ('code' in parameters) append('code', parameters.code);
+  // OpenID4VCI 1.1 section 6.2.1.2: the wallet goes on at the interactive authorization endpoint
+  else if ('authSession' in parameters) append('auth_session', parameters.authSession);
   else {
     append('error', parameters.error);
     append('error_description', parameters.description);

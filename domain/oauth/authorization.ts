@@ -1,12 +1,12 @@
 import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
-import type { JsonObject } from '../shared/json.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
 import type { AuthorizationServer, GrantHolder, Identity } from './grant.ts';
 import { isSecret, readHandle } from './handle.ts';
+import type { Interaction } from './interaction.ts';
 
 /** The handles by which an authorization can be found; each is replaced or dropped as it moves on. */
-export type HandlePurpose = 'request_uri' | 'upstream' | 'auth_session';
+export type HandlePurpose = 'request_uri' | 'upstream' | 'auth_session' | 'page';
 
 /** Seconds in which a pushed request has to be opened (RFC 9126 section 2.2). */
 export const REQUEST_URI_LIFETIME_SECONDS = 60;
@@ -43,7 +43,7 @@ export type Authorization = {
   readonly handles: { readonly [purpose in HandlePurpose]?: string };
   readonly upstream?: UpstreamLeg;
   /** Of an interactive authorization: where it stands. */
-  readonly interaction?: JsonObject;
+  readonly interaction?: Interaction;
   readonly identity?: Identity;
 };
 
@@ -53,6 +53,11 @@ export function moveOn(
   change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>,
 ): Authorization {
   return { ...authorization, ...change, version: authorization.version + 1 };
+}
+
+/** When the present request URI was handed out. */
+export function requestUriSince({ createdAt, interaction }: Authorization): Date {
+  return interaction?.pending?.since ?? createdAt;
 }
 
 /** @returns whether `handle` is the present handle of this purpose, and the authorization is not over. */

@@ -39,6 +39,8 @@ export type GrantedAuthorization = {
   readonly byDetails: boolean;
   /** Of the chained authorization server and of interactive authorizations. */
   readonly identity?: Identity;
+  /** Whether the code went to the wallet itself, past any browser. */
+  readonly interactive?: boolean;
   /** What was presented before, per DCQL id, for the claims webhook. */
   readonly presented?: readonly JsonObject[];
 };

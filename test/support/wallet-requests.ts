@@ -52,6 +52,17 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/authorize`,
     form: { client_id: CLIENT_ID, request_uri: requestUri, decision: 'approve', decision_token: 'none' },
   }),
+  'POST /:tenant/interactive-authorization': ({ tenant }, { offerId }) => ({
+    path: `/${tenant}/interactive-authorization`,
+    form: {
+      ...AUTHORIZATION_REQUEST,
+      issuer_state: offerId,
+      interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
+    },
+  }),
+  'GET /:tenant/interactive-authorization/return': ({ tenant }) => ({
+    path: `/${tenant}/interactive-authorization/return?auth_session=guessed`,
+  }),
   'POST /:tenant/deferred_credential': (wallet, { accessToken, transactionId }) => ({
     path: `/${wallet.tenant}/deferred_credential`,
     headers: wallet.authorization(accessToken, { path: 'deferred_credential' }),

@@ -105,13 +105,17 @@ function pageRoutes({ showAuthorization, decideAuthorization }: UseCases): Route
       access: 'public',
       params: Tenant,
       query: BrowserQuery,
-      responses: { 200: 'A page with a form to approve or deny' },
+      responses: {
+        200: 'A page with a form to approve or deny',
+        303: "On to the customer's page, where an interactive authorization has one",
+      },
       async handle({ params, query }) {
-        const consent = await showAuthorization.execute(params.tenant as TenantId, {
+        const shown = await showAuthorization.execute(params.tenant as TenantId, {
           clientId: query.client_id,
           requestUri: query.request_uri,
         });
-        return { status: 200, text: consentPage(consent), contentType: PAGE_TYPE, headers: PAGE_HEADERS };
+        if ('location' in shown) return { status: 303, empty: true, headers: { Location: shown.location } };
+        return { status: 200, text: consentPage(shown), contentType: PAGE_TYPE, headers: PAGE_HEADERS };
       },
     }),
     route({

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
+import type { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { oauthRequest } from './oauth-request.ts';
+
+type UseCases = {
+  readonly interactiveAuthorization: InteractiveAuthorization;
+  readonly returnToInteraction: ReturnToInteraction;
+};
+
+const common = {
+  tag: 'Wallet: issuance',
+  access: 'public',
+  params: z.object({ tenant: z.string().max(63) }),
+} as const;
+
+/** Presentations are large. */
+const FORM_LIMIT = 1024 * 1024;
+
+const Details = {
+  auth_session: z.string(),
+  openid4vp_request: z.record(z.string(), z.unknown()).optional(),
+  request_uri: z.string().optional(),
+  expires_in: z.number().optional(),
+};
+const Code = z.object({ authorization_code: z.string() });
+const EarlierCode = z.object({ status: z.literal('ok'), code: z.string() });
+const EarlierInteraction = z.object({
+  status: z.literal('require_interaction'),
+  type: z.string(),
+  ...Details,
+});
+const RequiredInteraction = z
+  .object({
+    error: z.literal('insufficient_authorization'),
+    interaction_type_required: z.string(),
+    ...Details,
+  })
+  .meta({ id: 'RequiredInteraction', description: 'What the user has to do first' });
+
+const Returned = z.object({
+  auth_session: z.string().max(512).optional().describe('as it stood in the address of the page'),
+  error: z.string().max(512).optional().describe('set when the user gave up'),
+});
+
+/** What the user does before a credential is issued (OpenID4VCI 1.1 section 6). */
+export class InteractiveRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({ interactiveAuthorization, returnToInteraction }: UseCases) {
+    super();
+    this.routes = [
+      route({
+        ...common,
+        method: 'post',
+        path: '/:tenant/interactive-authorization',
+        summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
+        description:
+          'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and ' +
+          '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported` decide in which of ' +
+          'its forms the draft is spoken.',
+        surface: 'oauth',
+        body: z.record(z.string(), z.string()),
+        bodyKind: 'form',
+        bodyLimit: FORM_LIMIT,
+        responses: { 200: z.union([Code, EarlierCode, EarlierInteraction]), 401: RequiredInteraction },
+        async handle({ params, body, request }) {
+          const wallet = oauthRequest(body, request);
+          const answer = await interactiveAuthorization.execute(params.tenant as TenantId, wallet);
+          return reply(answer.status, answer.body);
+        },
+      }),
+      route({
+        ...common,
+        method: 'get',
+        path: '/:tenant/interactive-authorization/return',
+        summary: 'Where a page of the customer sends the browser when the user is done',
+        surface: 'page',
+        query: Returned,
+        responses: { 303: 'On to the wallet' },
+        async handle({ params, query }) {
+          const location = await returnToInteraction.execute(params.tenant as TenantId, {
+            pageHandle: query.auth_session,
+            error: query.error,
+          });
+          return { status: 303, empty: true, headers: { Location: location } };
+        },
+      }),
+    ];
+  }
+}

@@ -1,0 +1,105 @@
+import { AUTHORIZATION_LIFETIME_SECONDS, type Authorization } from '../../domain/oauth/authorization.ts';
+import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
+import { beginInteraction, kindOf, requiredActions } from '../../domain/oauth/interaction.ts';
+import {
+  chooseWire,
+  listsWeb,
+  readInteractionTypes,
+  type WireAnswer,
+} from '../../domain/oauth/interaction-wire.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { boundTo, findOffer, readRequest } from '../steps/authorization-requests.ts';
+import type { InteractionSteps, Spending } from '../steps/interaction-steps.ts';
+import { type OAuthCallers, type OAuthRequest, replayed } from '../steps/oauth-callers.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly oauthCallers: OAuthCallers;
+  readonly interactionSteps: InteractionSteps;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+/** The initial request of an interactive authorization (OpenID4VCI 1.1 section 6.1.1). */
+export class BeginInteraction {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `invalid_request` and the like as for a pushed request, `missing_interaction_type`, and what
+   *   `OAuthCallers` throws.
+   */
+  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
+    const { store, tenantViews, oauthCallers, interactionSteps, clock, random } = this.#ports;
+    const now = clock.now();
+    const view = tenantViews.ofWallet(await store.beats(tenantId).head());
+    const options = { dpopRequired: false };
+    const caller = await oauthCallers.identify(
+      view,
+      'built-in',
+      'interactive-authorization',
+      oauth,
+      now,
+      options,
+    );
+    const types = readInteractionTypes(oauth.form['interaction_types_supported']);
+    // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
+    const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
+    const request = await readRequest(this.#ports, view, oauth.form, caller, needs);
+    const actions = requiredActions(
+      await view.credentialConfigurations(),
+      request.credentialConfigurationIds,
+    );
+    const kinds = [...new Set(actions.map(kindOf))];
+    const wire = chooseWire(types, kinds);
+    const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
+    if (kinds.includes('web')) assertReturnable(request);
+    const session = await findOffer(this.#ports, view, 'built-in', request, now);
+    const authorization: Authorization = {
+      id: random.token(),
+      server: 'built-in',
+      version: 1,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + AUTHORIZATION_LIFETIME_SECONDS * 1000),
+      stage: 'interacting',
+      request,
+      holder: boundTo(caller, oauth.form['dpop_jkt']),
+      session,
+      handles: {},
+      interaction,
+    };
+    const { client, used } = caller;
+    if (actions.length === 0) {
+      await this.#open(view, authorization, { client, used });
+      return interactionSteps.proceed(view, authorization, interaction, now, { client, used: [] });
+    }
+    const { change, answer } = await interactionSteps.ask(view, authorization, interaction, now);
+    await this.#open(view, { ...authorization, ...change }, { client, used });
+    return answer;
+  }
+
+  async #open(view: TenantView, authorization: Authorization, { client, used }: Spending): Promise<void> {
+    const opened = await this.#ports.store.beats(view.tenantId).openAuthorization(authorization, used);
+    if (opened === undefined) throw new Failure('not_found', 'unknown address');
+    if (opened !== 'opened') throw replayed(opened, client);
+  }
+}
+
+/** OpenID4VCI 1.1 section 6.2.1.2: no other program of the device may take what the browser brings back. */
+function assertReturnable({ redirectUri, codeChallenge }: AuthorizationRequest): void {
+  if (redirectUri === undefined || new URL(redirectUri).protocol !== 'https:') {
+    throw new Failure('invalid_request', 'the user is sent to the web, which needs an https redirect_uri');
+  }
+  if (codeChallenge === undefined) throw new Failure('invalid_request', 'code_challenge is missing');
+}

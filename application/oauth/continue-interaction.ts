@@ -1,0 +1,94 @@
+import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
+import { readHandle } from '../../domain/oauth/handle.ts';
+import { readAnswer } from '../../domain/oauth/interaction.ts';
+import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import type { InteractionRun, InteractionRuns } from '../steps/interaction-runs.ts';
+import { holderOf, type OAuthCaller, type OAuthCallers, type OAuthRequest } from '../steps/oauth-callers.ts';
+import { isOffered } from '../steps/offered-sessions.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
+import type { AcceptInteractionPage } from './accept-interaction-page.ts';
+import type { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly oauthCallers: OAuthCallers;
+  readonly interactionRuns: InteractionRuns;
+  readonly acceptInteractionPresentation: AcceptInteractionPresentation;
+  readonly acceptInteractionPage: AcceptInteractionPage;
+  readonly clock: Clock;
+};
+
+/** An intermediate request of an interactive authorization (OpenID4VCI 1.1 section 6.2). */
+export class ContinueInteraction {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `invalid_session` (by the wire also `invalid_request`), `invalid_request` and `invalid_grant` with
+   *   nothing changed, `access_denied` with the authorization over, and what `OAuthCallers` throws.
+   */
+  async execute(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<WireAnswer> {
+    const { acceptInteractionPresentation, acceptInteractionPage } = this.#ports;
+    const run = await this.#find(tenantId, authSession, oauth);
+    const { pending } = run.interaction;
+    if (pending === undefined) throw sessionFailure(run.interaction.wire);
+    const answer = readAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
+    const offered = await this.#withOffer(run);
+    return answer.kind === 'web'
+      ? acceptInteractionPage.execute(offered, answer.pending)
+      : acceptInteractionPresentation.execute(offered, answer.pending, answer.response);
+  }
+
+  /** @throws Failure of the wire's session unless `auth_session` is the present one, of this wallet and in time. */
+  async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
+    const { store, tenantViews, oauthCallers, clock } = this.#ports;
+    const now = clock.now();
+    const found = await store.beats(tenantId).findAuthorization(readHandle(authSession)?.id ?? '');
+    const view = tenantViews.ofWallet(found?.head);
+    const endpoint = 'interactive-authorization';
+    const options = { dpopRequired: false };
+    const caller = await oauthCallers.identify(view, 'built-in', endpoint, oauth, now, options);
+    const authorization = found?.authorization;
+    const interaction = authorization?.interaction;
+    const isOpen =
+      isCurrent(authorization, 'auth_session', authSession, now) &&
+      interaction?.pending !== undefined &&
+      interaction.pending.until > now &&
+      isSameHolder(authorization, caller);
+    if (!isOpen) throw sessionFailure(interaction?.wire);
+    const spending = { client: caller.client, used: caller.used };
+    return { view, now, authorization, interaction, session: undefined, spending };
+  }
+
+  /** @throws Failure `access_denied` when the offer ended meanwhile. */
+  async #withOffer(run: InteractionRun): Promise<InteractionRun> {
+    const { session, request } = run.authorization;
+    if (session === null) return run;
+    const found = await this.#ports.store.beats(run.view.tenantId).findSession(session.id);
+    if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
+    throw await this.#ports.interactionRuns.deny(run, 'the offer is over');
+  }
+}
+
+/**
+ * The request that began it binds those that follow (OpenID4VCI 1.1 section 6.2.1.4). A wallet that proves nothing of
+ * itself need not repeat its name: `auth_session` stands for it (OAuth 2.0 for First-Party Applications section 5.1).
+ */
+function isSameHolder({ holder, interaction }: Authorization, caller: OAuthCaller): boolean {
+  const { clientId, authenticated, instance, keyThumbprint } = holderOf(caller);
+  const isNameless = clientId === undefined && holder.authenticated !== true;
+  const isKeyOptional = interaction?.provesKey !== true && keyThumbprint === undefined;
+  return (
+    (isNameless || clientId === holder.clientId) &&
+    authenticated === holder.authenticated &&
+    instance === holder.instance &&
+    (holder.keyThumbprint === undefined || isKeyOptional || keyThumbprint === holder.keyThumbprint)
+  );
+}

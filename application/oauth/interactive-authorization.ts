@@ -1,0 +1,31 @@
+import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { OAuthRequest } from '../steps/oauth-callers.ts';
+import type { BeginInteraction } from './begin-interaction.ts';
+import type { ContinueInteraction } from './continue-interaction.ts';
+
+type Ports = {
+  readonly beginInteraction: BeginInteraction;
+  readonly continueInteraction: ContinueInteraction;
+};
+
+/**
+ * The interactive authorization endpoint of the built-in server, which later drafts call the authorization challenge
+ * endpoint (OpenID4VCI 1.1 section 6).
+ */
+export class InteractiveAuthorization {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure as `BeginInteraction` and `ContinueInteraction` do. */
+  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
+    const { beginInteraction, continueInteraction } = this.#ports;
+    const authSession = oauth.form['auth_session'];
+    return authSession === undefined
+      ? beginInteraction.execute(tenantId, oauth)
+      : continueInteraction.execute(tenantId, authSession, oauth);
+  }
+}

@@ -1,0 +1,75 @@
+import { isCurrent, moveOn } from '../../domain/oauth/authorization.ts';
+import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
+import { hashSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
+import { suspend } from '../../domain/oauth/interaction.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+/** What the browser brings back from the customer's page. */
+export type PageReturn = {
+  readonly pageHandle: string | undefined;
+  /** Set when the user gave up there. */
+  readonly error: string | undefined;
+};
+
+/**
+ * The browser comes back from a page of the customer and is sent on to the wallet. It brings no code: who follows a
+ * link that somebody else began must not end up in that somebody's wallet, so the wallet has to prove that it is the
+ * one (OpenID4VCI 1.1 section 6.2.1.2).
+ */
+export class ReturnToInteraction {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @returns where the browser goes: to the wallet. @throws Failure `invalid_request` for a page. */
+  async execute(tenantId: TenantId, { pageHandle = '', error }: PageReturn): Promise<string> {
+    const { store, tenantViews, clock, random, settings } = this.#ports;
+    const now = clock.now();
+    const beats = store.beats(tenantId);
+    const found = await beats.findAuthorization(readHandle(pageHandle)?.id ?? '');
+    tenantViews.ofWallet(found?.head);
+    const authorization = found?.authorization;
+    if (!isCurrent(authorization, 'page', pageHandle, now)) throw over();
+    const { interaction, request } = authorization;
+    const pending = interaction?.pending;
+    if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined)
+      throw over();
+    const secret = random.token(256);
+    const next =
+      error === undefined
+        ? moveOn(authorization, {
+            handles: { auth_session: hashSecret(secret) },
+            interaction: { ...interaction, pending: { ...pending, isReturned: true } },
+          })
+        : moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
+    if ((await beats.advanceAuthorization(next, [])) !== 'advanced') throw over();
+    // RFC 9207 section 2
+    const common = { issuer: issuerIdentifier(settings, tenantId), state: request.state };
+    return authorizationResponse(
+      request.redirectUri,
+      error === undefined
+        ? { ...common, authSession: makeHandle(authorization.id, secret) }
+        : { ...common, error: 'access_denied', description: 'the user gave up' },
+    );
+  }
+}
+
+function over(): Failure {
+  return new Failure('invalid_request', 'this step is unknown, over or done already');
+}

@@ -1,0 +1,294 @@
+import { expect } from 'chai';
+import { Issuer } from '../support/interactive-issuer.ts';
+import {
+  CURRENT,
+  encryptFor,
+  type InteractiveWallet,
+  type Required,
+  WIRES,
+} from '../support/interactive-wallet.ts';
+import { decode, type Held, QUERY, verifiedByLeaf } from '../support/present.ts';
+import { newKey } from '../support/raw-wallet.ts';
+import type { Answer } from '../support/test-service.ts';
+
+describe('A presentation before an issuance', () => {
+  let issuer: Issuer;
+  let held: Held;
+
+  before(async () => {
+    issuer = await Issuer.open();
+    held = await issuer.hold();
+  });
+  after(() => issuer.close());
+  beforeEach(() => issuer.backend.forget());
+
+  const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
+    const { uri, session } = await issuer.offer(configuration);
+    const answer = await wallet.begin(uri, { scope: configuration }, headers);
+    return { wallet, session, asked: wallet.asksPresentation(answer) };
+  };
+  const expectError = (answer: Answer, error: string) => {
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
+    expect(answer.headers.get('cache-control')).to.equal('no-store');
+  };
+
+  describe('keeps the authorization as it is', () => {
+    type Case = [string, string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
+    const vp = (wallet: InteractiveWallet, asked: Required) => ({
+      vp_token: { card: [wallet.bind(asked, held)] },
+    });
+    const cases: Case[] = [
+      [
+        'when nothing is presented',
+        'badge',
+        (wallet, { authSession }) => wallet.post({ auth_session: authSession }),
+      ],
+      [
+        'when a verifier comes instead',
+        'badge',
+        (wallet, { authSession }) =>
+          wallet.post({ auth_session: authSession, code_verifier: 'x'.repeat(43) }),
+      ],
+      ['when it is not JSON', 'badge', (wallet, asked) => wallet.respond(asked, 'vp_token')],
+      ['when it is no object', 'badge', (wallet, asked) => wallet.respond(asked, [1])],
+      ['when it is empty', 'badge', (wallet, asked) => wallet.respond(asked, {})],
+      [
+        'when it is an error, too',
+        'badge',
+        (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' }),
+      ],
+      [
+        'when it is encrypted, though not asked',
+        'badge',
+        (wallet, asked) => wallet.respond(asked, { response: 'x' }),
+      ],
+      [
+        '140 when it is not encrypted, though asked',
+        'sealed',
+        (wallet, asked) => wallet.respond(asked, vp(wallet, asked)),
+      ],
+      [
+        'when it does not decrypt',
+        'sealed',
+        (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' }),
+      ],
+      [
+        'when it is encrypted and plain',
+        'sealed',
+        async (wallet, asked) =>
+          wallet.respond(asked, {
+            ...vp(wallet, asked),
+            response: await encryptFor(asked, vp(wallet, asked)),
+          }),
+      ],
+      [
+        'when nothing is in the ciphertext',
+        'sealed',
+        async (wallet, asked) => wallet.respond(asked, { response: await encryptFor(asked, {}) }),
+      ],
+    ];
+    for (const [what, configuration, attempt] of cases) {
+      it(what, async () => {
+        const { wallet, asked } = await ask(configuration);
+        expectError(await attempt(wallet, asked), 'invalid_request');
+        const right = vp(wallet, asked);
+        const response = configuration === 'sealed' ? { response: await encryptFor(asked, right) } : right;
+        wallet.issuedCode(await wallet.respond(asked, response));
+      });
+    }
+  });
+
+  describe('ends the authorization', () => {
+    type Attempt = (wallet: InteractiveWallet, asked: Required) => Promise<Answer> | Answer;
+    const cases: [string, RegExp, Attempt, string?][] = [
+      [
+        '138 with the nonce of another session',
+        /nonce_mismatch/,
+        async (wallet, asked) => wallet.present(asked, held, { nonce: (await ask()).asked.request.nonce }),
+      ],
+      [
+        '139 for the origin without its prefix',
+        /aud_mismatch/,
+        (wallet, asked) => wallet.present(asked, held, { aud: new URL(wallet.issuer).origin }),
+      ],
+      [
+        '139 for another host',
+        /aud_mismatch/,
+        (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' }),
+      ],
+      [
+        '139 in the words of another draft',
+        /aud_mismatch/,
+        (wallet, asked) => wallet.present(asked, held, { aud: `iae:${new URL(wallet.issuer).origin}` }),
+      ],
+      [
+        '139 for the tenant',
+        /aud_mismatch/,
+        (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` }),
+      ],
+      [
+        'with an old answer',
+        /kb_iat_window/,
+        (wallet, asked) => wallet.present(asked, held, { iat: 1_700_000_000 }),
+      ],
+      [
+        'with the key of somebody else',
+        /kb_signature/,
+        (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() }),
+      ],
+      [
+        'without a key',
+        /holder_binding_missing/,
+        (wallet, asked) => wallet.respond(asked, { vp_token: { card: [held.text] } }),
+      ],
+      [
+        'with too little disclosed',
+        /missing_claim/,
+        (wallet, asked) => wallet.present(asked, { ...held, text: `${held.text.split('~')[0]}~` }),
+      ],
+      [
+        'with a credential of strangers',
+        /untrusted_chain/,
+        (wallet, asked) => wallet.present(asked, held),
+        'wary',
+      ],
+      [
+        'with an answer to another question',
+        /malformed/,
+        (wallet, asked) => wallet.respond(asked, { vp_token: { other: ['x'] } }),
+      ],
+      [
+        'with a vp_token of an earlier draft',
+        /malformed/,
+        (wallet, asked) => wallet.respond(asked, { vp_token: held.text }),
+      ],
+      [
+        'with an mdoc',
+        /"reason":"(malformed|format_mismatch)"/,
+        (wallet, asked) => wallet.respond(asked, { vp_token: { card: ['o2d2ZXJzaW9u'] } }),
+      ],
+      [
+        'when the user refuses',
+        /access_denied/,
+        (wallet, asked) => wallet.respond(asked, { error: 'access_denied' }),
+      ],
+      [
+        'when a wallet that should encrypt refuses',
+        /wallet_error/,
+        (wallet, asked) => wallet.respond(asked, { error: '<script>' }),
+        'sealed',
+      ],
+    ];
+
+    before(async () => {
+      await issuer.check('strangers', { trustAnchors: [] });
+      await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'strangers' }]);
+    });
+
+    for (const [what, reason, attempt, configuration] of cases) {
+      it(what, async () => {
+        const { wallet, asked, session } = await ask(configuration);
+        const denied = await attempt(wallet, asked);
+        expectError(denied, 'access_denied');
+        expect(denied.text, 'the wallet learns no reason').to.not.match(
+          reason.source === 'access_denied' ? /user/ : reason,
+        );
+        expectError(await wallet.present(asked, held), 'invalid_session');
+        const { report, status, failure } = await issuer.session(session);
+        expect(JSON.stringify(report)).to.match(reason);
+        expect([status, failure], 'the offer is as good as before').to.deep.equal(['fetched', undefined]);
+        expect(JSON.stringify(report)).to.not.include('script');
+      });
+    }
+
+    it('with a credential that was revoked', async () => {
+      const revoked = await issuer.hold('card-status');
+      const json = { sessionId: revoked.session, status: 1 };
+      const { token } = issuer;
+      expect((await issuer.service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
+      const { wallet, asked, session } = await ask();
+      expectError(await wallet.present(asked, revoked), 'access_denied');
+      expect(JSON.stringify((await issuer.session(session)).report)).to.include('status_revoked');
+      const again = await ask();
+      wallet.issuedCode(await wallet.present(again.asked, await issuer.hold('card-status')));
+    });
+
+    it('when the offer was withdrawn meanwhile', async () => {
+      const { wallet, asked, session } = await ask();
+      const { token } = issuer;
+      expect((await issuer.service.call('DELETE', `/session/${session}`, { token })).status).to.be.within(
+        200,
+        204,
+      );
+      expectError(await wallet.present(asked, held), 'access_denied');
+    });
+  });
+
+  it('may name the endpoint as its audience, as the example of the current text does', async () => {
+    const { wallet, asked } = await ask();
+    wallet.issuedCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
+    for (const wire of WIRES.filter((one) => one !== CURRENT)) {
+      const earlier = await ask('badge', issuer.wallet(wire));
+      expectError(
+        await earlier.wallet.present(earlier.asked, held, { aud: `iae:${wallet.endpoint}` }),
+        'access_denied',
+      );
+    }
+  });
+
+  for (const wire of WIRES) {
+    it(`is encrypted to a key of this request, in the words of ${wire.name}`, async () => {
+      const [one, other] = [
+        await ask('sealed', issuer.wallet(wire)),
+        await ask('sealed', issuer.wallet(wire)),
+      ];
+      const { wallet, asked } = one;
+      expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
+      expect(asked.request.client_metadata.jwks).to.not.deep.equal(other.asked.request.client_metadata.jwks);
+      const plaintext = { vp_token: { card: [wallet.bind(asked, held)] } };
+      expectError(
+        await wallet.respond(asked, { response: await encryptFor(other.asked, plaintext) }),
+        'invalid_request',
+      );
+      wallet.issuedCode(await wallet.respond(asked, { response: await encryptFor(asked, plaintext) }));
+    });
+  }
+
+  it('is asked for under a signature where the configuration names a key', async () => {
+    await issuer.check('signed', { accessKeyChainId: 'access' });
+    await issuer.badge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
+    const { wallet, asked } = await ask('formal');
+    expect(Object.keys(asked.request)).to.deep.equal(['request']);
+    verifiedByLeaf(asked.request.request);
+    const { header, payload } = decode(asked.request.request);
+    expect(header['typ']).to.equal('oauth-authz-req+jwt');
+    expect(payload).to.include({ response_type: 'vp_token', response_mode: 'ia_post' });
+    expect(payload['client_id']).to.match(/^x509_hash:/);
+    expect(payload['expected_origins']).to.deep.equal([new URL(wallet.issuer).origin]);
+    expect(payload).to.not.have.any.keys('response_uri', 'redirect_uri', 'state');
+    expect(payload['dcql_query']).to.deep.include({ credentials: QUERY.credentials });
+    wallet.issuedCode(await wallet.present({ ...asked, request: payload }, held));
+  });
+
+  it('counts by what is trusted when it comes', async () => {
+    await issuer.check('fickle');
+    await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
+    const { wallet, asked } = await ask('changing');
+    await issuer.check('fickle', { trustAnchors: [] });
+    expectError(await wallet.present(asked, held), 'access_denied');
+  });
+
+  it('cannot be asked for when its configuration is gone, and one under way trusts nobody', async () => {
+    await issuer.check('fleeting');
+    await issuer.badge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
+    const { wallet, asked } = await ask('orphan');
+    const { token } = issuer;
+    const removed = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
+    expect(removed.status, removed.text).to.be.within(200, 204);
+    expectError(await wallet.present(asked, held), 'access_denied');
+    const { uri } = await issuer.offer('orphan');
+    const refused = await wallet.begin(uri, { scope: 'orphan' });
+    expect([refused.status, refused.body.error]).to.deep.equal([503, 'temporarily_unavailable']);
+    expect(refused.text).to.not.include('fleeting');
+  });
+});

@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { decisionPurpose } from '../../application/oauth/show-authorization.ts';
+import { ServiceSettings } from '../../application/ports/settings.ts';
+import { Store } from '../../application/ports/store.ts';
+import { makeChallenge } from '../../domain/oauth/challenge.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { Issuer } from '../support/interactive-issuer.ts';
+import type { InteractiveWallet, Required } from '../support/interactive-wallet.ts';
+import { CLIENT_ID } from '../support/raw-wallet.ts';
+import { type Answer, createTenant } from '../support/test-service.ts';
+
+/** What an approval page for this authorization would carry, if there were one. */
+function approvalOf({ service, id }: Issuer, { authSession }: Required): string {
+  const [key] = service.service.container.get(ServiceSettings).nonceKeys;
+  if (key === undefined) throw new Error('no key');
+  const purpose = decisionPurpose(authSession.split('.')[0] ?? '');
+  return makeChallenge(key, id as TenantId, purpose, new Date(), randomBytes(10));
+}
+
+describe('A page before an issuance', () => {
+  let issuer: Issuer;
+
+  before(async () => {
+    issuer = await Issuer.open();
+  });
+  after(() => issuer.close());
+  beforeEach(() => issuer.backend.forget());
+
+  const ask = async (configuration = 'visitor') => {
+    const wallet = issuer.wallet();
+    const { uri, session } = await issuer.offer(configuration);
+    return { wallet, session, asked: wallet.asksWeb(await wallet.begin(uri, { scope: configuration })) };
+  };
+  const expectError = (answer: Answer, error: string) =>
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
+  const expectPage = (answer: Answer) => {
+    expect(answer.status, answer.text).to.equal(400);
+    expect(answer.headers.get('content-type')).to.match(/^text\/html/);
+    expect(answer.headers.get('location')).to.equal(null);
+  };
+  const pageOf = async (wallet: InteractiveWallet, asked: Required) =>
+    new URL((await wallet.browse(asked)).headers.get('location') ?? '');
+  const goBack = (page: URL, more = '') =>
+    issuer.service.call('GET', `${page.searchParams.get('return_to')}${more}`);
+
+  it('141 gives no code without the verifier of the wallet that began', async () => {
+    const { wallet, asked } = await ask();
+    const { back } = await wallet.visit(asked);
+    expect(back.searchParams.get('code'), 'the browser carries no code').to.equal(null);
+    for (const verifier of ['', 'x'.repeat(43)]) {
+      expectError(await wallet.resume(back, verifier), 'invalid_grant');
+    }
+    wallet.issuedCode(await wallet.resume(back));
+  });
+
+  it('is not left out: not by going on at once, presenting something, or approving', async () => {
+    const { wallet, asked } = await ask();
+    const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
+    expectError(await wallet.resume(here), 'invalid_request');
+    expectError(await wallet.respond(asked, { vp_token: {} }), 'invalid_request');
+    const decision_token = approvalOf(issuer, asked);
+    for (const decision of ['approve', 'deny']) {
+      const form = { client_id: CLIENT_ID, request_uri: asked.requestUri, decision, decision_token };
+      expectPage(await issuer.service.call('POST', `/${issuer.id}/authorize`, { form }));
+    }
+    const { back } = await wallet.visit(asked);
+    const resumed = new URL(`https://x.example/?auth_session=${back.searchParams.get('auth_session')}`);
+    expectError(
+      await wallet.respond({ ...asked, authSession: resumed.searchParams.get('auth_session') ?? '' }, {}),
+      'invalid_request',
+    );
+    wallet.issuedCode(await wallet.resume(back));
+  });
+
+  it('can be loaded again until the user is back', async () => {
+    const { wallet, asked } = await ask();
+    const [one, other] = [await pageOf(wallet, asked), await pageOf(wallet, asked)];
+    expect(one.href).to.equal(other.href);
+    const { back } = await wallet.visit(asked);
+    expectPage(await wallet.browse(asked));
+    expectPage(await goBack(one));
+    wallet.issuedCode(await wallet.resume(back));
+  });
+
+  it('is opened within a minute of being asked for, however long the steps before took', async () => {
+    const { wallet, asked } = await ask();
+    const beats = issuer.service.service.container.get(Store).beats(issuer.id as TenantId);
+    const found = (await beats.findAuthorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
+    const { interaction } = found ?? {};
+    if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
+    const longAgo = new Date(Date.now() - 120_000);
+    const slow = { ...found, createdAt: longAgo, version: found.version + 1 };
+    await beats.advanceAuthorization(slow, []);
+    await wallet.visit(asked);
+    const late = { ...interaction, pending: { ...interaction.pending, since: longAgo } };
+    await beats.advanceAuthorization({ ...slow, interaction: late, version: found.version + 3 }, []);
+    expectPage(await wallet.browse(asked));
+  });
+
+  it('has a name that opens nothing else', async () => {
+    const { wallet, asked } = await ask();
+    const page = await pageOf(wallet, asked);
+    const visit = page.searchParams.get('visit') ?? '';
+    expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${visit}`)), 'invalid_session');
+    for (const guessed of [asked.authSession, `${visit.slice(0, -3)}abc`, 'guessed', '']) {
+      const path = `/${issuer.id}/interactive-authorization/return?auth_session=${guessed}`;
+      expectPage(await issuer.service.call('GET', path));
+    }
+    await createTenant(issuer.service, 'elsewhere');
+    const elsewhere = page.searchParams.get('return_to')?.replace('/acme/', '/elsewhere/') ?? '';
+    expectPage(await issuer.service.call('GET', elsewhere));
+    expectPage(await wallet.browse(asked, 'https://other.example'));
+    wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
+  });
+
+  it('makes the session that the wallet knew before worth nothing', async () => {
+    const { wallet, asked } = await ask();
+    const { back } = await wallet.visit(asked);
+    const before = new URL(`https://x.example/?auth_session=${asked.authSession}`);
+    expectError(await wallet.resume(before), 'invalid_session');
+    wallet.issuedCode(await wallet.resume(back));
+  });
+
+  it('ends the authorization when the user gives up there', async () => {
+    const { wallet, asked } = await ask();
+    const page = await pageOf(wallet, asked);
+    const returned = await goBack(page, '&error=cancelled');
+    expect(returned.status).to.equal(303);
+    const { error_description: _, ...sent } = Object.fromEntries(
+      new URL(returned.headers.get('location') ?? '').searchParams,
+    );
+    expect(sent).to.deep.equal({
+      keep: 'this',
+      error: 'access_denied',
+      state: 'state of the wallet',
+      iss: wallet.issuer,
+    });
+    expectPage(await goBack(page));
+    expectError(
+      await wallet.resume(new URL(`https://x.example/?auth_session=${asked.authSession}`)),
+      'invalid_session',
+    );
+  });
+
+  describe('that the customer has to confirm', () => {
+    before(() => {
+      const { url } = issuer.backend;
+      return issuer.badge('member', [
+        { type: 'redirect_to_web', url: `${url}/join/{auth_session}`, callbackUrl: `${url}/joined` },
+      ]);
+    });
+
+    it('counts when the customer says yes, and is asked about once', async () => {
+      issuer.backend.on('/joined', (response) => response.writeHead(204).end());
+      const { wallet, asked, session } = await ask('member');
+      const { page, back } = await wallet.visit(asked);
+      expectError(await wallet.resume(back, 'x'.repeat(43)), 'invalid_grant');
+      expect(issuer.backend.calls, 'nobody is asked for strangers').to.have.length(0);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.resume(back)));
+      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+      const [call, ...others] = issuer.backend.at('/joined');
+      expect(others).to.have.length(0);
+      const visit = page.pathname.replace('/join/', '');
+      expect(call?.body).to.deep.equal({ session, auth_session: visit });
+      expect(call?.headers['idempotency-key']).to.match(/^[\w-]{22,}$/);
+    });
+
+    it('ends the authorization when the customer says anything else', async () => {
+      const refusals = [403, 500, 302];
+      for (const status of refusals) {
+        issuer.backend.on('/joined', (response) => response.writeHead(status, { Location: '/' }).end());
+        const { wallet, asked, session } = await ask('member');
+        const { back } = await wallet.visit(asked);
+        const denied = await wallet.resume(back);
+        expectError(denied, 'access_denied');
+        expect(denied.text).to.not.include(String(status));
+        issuer.backend.on('/joined', { json: {} });
+        expectError(await wallet.resume(back), 'invalid_session');
+        expect(JSON.stringify((await issuer.session(session)).report)).to.match(/web step/);
+      }
+      expect(issuer.backend.at('/joined')).to.have.length(refusals.length);
+    });
+  });
+});

@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+import type { InteractiveAction } from '../../../domain/issuance/interactive-action.ts';
+import {
+  beginInteraction,
+  completeAction,
+  type Interaction,
+  type PendingPresentation,
+  type PendingWebStep,
+  pageOf,
+  readAnswer,
+  requiredActions,
+  suspend,
+} from '../../../domain/oauth/interaction.ts';
+import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
+
+const CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
+const ENDPOINT = 'https://issuer.example/acme/interactive-authorization';
+
+const show = (presentationConfigId: string, label?: string): InteractiveAction => ({
+  type: 'openid4vp_presentation',
+  presentationConfigId,
+  ...(label === undefined ? {} : { label }),
+});
+const visit = (url: string, callbackUrl?: string): InteractiveAction => ({
+  type: 'redirect_to_web',
+  url,
+  ...(callbackUrl === undefined ? {} : { callbackUrl }),
+});
+
+const since = new Date('2026-06-01T12:00:00Z');
+const until = new Date('2026-06-01T12:05:00Z');
+const PRESENTATION: PendingPresentation = {
+  kind: 'presentation',
+  configurationId: 'check',
+  since,
+  until,
+  nonce: 'n',
+  dcqlQuery: {},
+};
+const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', isReturned: true };
+
+function begun(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
+  const interaction = beginInteraction({ wire: 'ia', provesKey: false, actions });
+  return pending === undefined ? interaction : { ...interaction, pending };
+}
+
+function outcome<T>(attempt: () => T): T | string {
+  try {
+    return attempt();
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}
+
+describe('the actions of an interactive authorization', () => {
+  const [a, b, page] = [show('a'), show('b'), visit('https://x.example/')];
+  const configurations = [
+    { id: 'none' },
+    { id: 'null', iaeActions: null },
+    { id: 'one', iaeActions: [a, page] },
+    {
+      id: 'two',
+      iaeActions: [b, show('a', 'Once more'), visit('https://x.example/', 'https://x.example/ok')],
+    },
+  ];
+
+  // biome-ignore format: a table
+  const cases: [string, readonly string[], readonly InteractiveAction[]][] = [
+    ['nothing for nothing', [], []],
+    ['nothing for configurations without any', ['none', 'null'], []],
+    ['nothing for configurations that are gone', ['gone'], []],
+    ['those of a configuration in their order', ['one'], [a, page]],
+    ['those of several, what both want once', ['one', 'none', 'two'], [a, page, b, visit('https://x.example/', 'https://x.example/ok')]],
+    ['those of several in the order of the request', ['two', 'one'], [b, show('a', 'Once more'), visit('https://x.example/', 'https://x.example/ok'), page]],
+  ];
+  for (const [what, ids, expected] of cases) {
+    it(`are ${what}`, () => expect(requiredActions(configurations, ids)).to.deep.equal(expected));
+  }
+
+  it('are done one after the other, and what was presented is kept', () => {
+    const start = begun([a, page, b], PRESENTATION);
+    const credentials = [
+      { id: 'card', values: { name: 'Ada' } },
+      { id: 'optional', error: 'missing' },
+    ];
+    const second = completeAction(start, credentials);
+    expect(second).to.deep.equal({
+      ...begun([page, b]),
+      presented: [{ id: 'card', values: { name: 'Ada' } }],
+    });
+    const third = completeAction({ ...second, pending: WEB });
+    expect(third).to.deep.equal({ ...second, actions: [b] });
+    const last = completeAction(third, [{ id: 'card', values: [{ name: 'Bob' }] }]);
+    expect(last.actions).to.deep.equal([]);
+    expect(last.presented.map(({ values }) => values)).to.deep.equal([{ name: 'Ada' }, [{ name: 'Bob' }]]);
+  });
+
+  it('cannot be answered while a backend is asked', () => {
+    expect(suspend(begun([a], PRESENTATION))).to.deep.equal(begun([a]));
+  });
+});
+
+describe('an answer within an interactive authorization', () => {
+  const forged = { ...WEB, isReturned: false };
+  // biome-ignore format: a table
+  const cases: [string, PendingPresentation | PendingWebStep, Record<string, string>, string | undefined, string][] = [
+    ['a presentation', PRESENTATION, { openid4vp_response: '{}' }, undefined, 'presentation'],
+    ['a presentation with more', PRESENTATION, { openid4vp_response: '{}', code_verifier: 'x' }, undefined, 'presentation'],
+    ['no presentation', PRESENTATION, {}, undefined, 'invalid_request'],
+    ['a verifier for a presentation', PRESENTATION, { code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
+    ['the verifier', WEB, { code_verifier: CODE_VERIFIER }, CHALLENGE, 'web'],
+    ['no verifier', WEB, {}, CHALLENGE, 'invalid_grant'],
+    ['another verifier', WEB, { code_verifier: CODE_VERIFIER.replace('G', 'H') }, CHALLENGE, 'invalid_grant'],
+    ['the challenge', WEB, { code_verifier: CHALLENGE }, CHALLENGE, 'invalid_grant'],
+    ['a verifier for no challenge', WEB, { code_verifier: CODE_VERIFIER }, undefined, 'invalid_grant'],
+    ['the verifier before the browser is back', forged, { code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
+    ['a presentation for the web', WEB, { openid4vp_response: '{}', code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
+  ];
+  for (const [what, pending, form, challenge, expected] of cases) {
+    it(`that is ${what} is ${expected}`, () => {
+      expect(outcome(() => readAnswer(pending, form, challenge).kind)).to.equal(expected);
+    });
+  }
+
+  // biome-ignore format: a table
+  const responses: [string, string, boolean, string][] = [
+    ['presentations', '{"vp_token":{}}', false, 'presentations'],
+    ['a vp_token of any kind, for the verifier to judge', '{"vp_token":null}', false, 'presentations'],
+    ['an error', '{"error":"access_denied","error_description":"x"}', false, 'wallet_error'],
+    ['an error where encryption was asked for', '{"error":"access_denied"}', true, 'wallet_error'],
+    ['a ciphertext', '{"response":"a"}', true, 'encrypted'],
+    ['presentations where encryption was asked for', '{"vp_token":{}}', true, 'invalid_request'],
+    ['a ciphertext where none was asked for', '{"response":"a"}', false, 'invalid_request'],
+    ['a ciphertext and presentations', '{"response":"a","vp_token":{}}', true, 'invalid_request'],
+    ['a ciphertext and an error', '{"response":"a","error":"x"}', true, 'invalid_request'],
+    ['a ciphertext that is no text', '{"response":{}}', true, 'invalid_request'],
+    ['presentations and an error', '{"vp_token":{},"error":"x"}', false, 'invalid_request'],
+    ['nothing', '{}', false, 'invalid_request'],
+    ['a member twice', '{"vp_token":{},"vp_token":{}}', false, 'invalid_request'],
+    ['no JSON', 'vp_token', false, 'invalid_request'],
+    ['no object', '[]', false, 'invalid_request'],
+  ];
+  for (const [what, text, isEncrypted, expected] of responses) {
+    it(`with ${what} is ${expected}`, () => {
+      expect(outcome(() => openPresentation(text, isEncrypted).kind)).to.equal(expected);
+    });
+  }
+
+  it('may hold presentations or an error in its ciphertext, and nothing else', () => {
+    const read = (text: string | undefined) => outcome(() => openDecrypted(text).kind);
+    expect(['{"vp_token":{}}', '{"error":"x"}'].map(read)).to.deep.equal(['presentations', 'wallet_error']);
+    for (const text of [undefined, '', '[]', '{}', '{"response":"a"}', '{"vp_token":1,"error":"x"}']) {
+      expect(read(text), text).to.equal('invalid_request');
+    }
+  });
+
+  it('names its error by a code, or by none', () => {
+    const code = (error: unknown) => {
+      const opened = openPresentation(JSON.stringify({ error }), false);
+      return opened.kind === 'wallet_error' ? opened.code : opened.kind;
+    };
+    expect(code('access_denied')).to.equal('access_denied');
+    for (const error of ['<b>', 'a\nb', '', 5, null, 'x'.repeat(65)])
+      expect(code(error)).to.equal('wallet_error');
+  });
+});
+
+describe('the page of an interactive authorization', () => {
+  const returnTo = `${ENDPOINT}/return?auth_session=id.secret`;
+
+  it('learns who visits and where to send the browser', () => {
+    for (const [url, start] of [
+      ['https://x.example/', 'https://x.example/?return_to='],
+      ['https://x.example/{auth_session}?a=b#c', 'https://x.example/id.secret?a=b&return_to='],
+      [
+        'https://x.example/?v={auth_session}&w={auth_session}',
+        'https://x.example/?v=id.secret&w=id.secret&return_to=',
+      ],
+    ] as const) {
+      const address = pageOf(begun([visit(url)], WEB), ENDPOINT);
+      expect(address.startsWith(start), address).to.equal(true);
+      expect(new URL(address).searchParams.get('return_to')).to.equal(returnTo);
+    }
+  });
+
+  it('is nowhere while something else is pending', () => {
+    for (const interaction of [
+      begun([visit('https://x.example/')]),
+      begun([visit('https://x.example/')], PRESENTATION),
+      begun([show('a')], WEB),
+      begun([], WEB),
+    ]) {
+      expect(outcome(() => pageOf(interaction, ENDPOINT))).to.equal('invalid_request');
+    }
+  });
+});
