@@ -89,7 +89,8 @@ export class RefreshAccess {
       return this.#use(tenantId, current, generation, caller, now);
     }
     // The wallet did not get the answer; it gets the same token again.
-    if (caller.used.length > 0 && !(await beats.remember(caller.used))) throw replayed('dpop_jti', caller.client);
+    if (caller.used.length > 0 && !(await beats.remember(caller.used)))
+      throw replayed('dpop_jti', caller.client);
     return grant.generation;
   }
 }
