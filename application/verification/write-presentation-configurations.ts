@@ -1,4 +1,5 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import {
   type PresentationConfiguration,
@@ -79,13 +80,28 @@ export class RemovePresentationConfiguration {
     this.#ports = ports;
   }
 
-  /** @throws Failure `not_found`. */
+  /** @throws Failure `not_found`, or `conflict` while a credential is issued only after this presentation. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     assertMaySee(caller, id);
-    await this.#ports.store.forTenant(caller.tenantId, ({ presentationConfigurations }) =>
-      presentationConfigurations.remove(id),
+    await this.#ports.store.forTenant(
+      caller.tenantId,
+      async ({ presentationConfigurations, credentialConfigurations }) => {
+        assertNotAskedFor(id, await credentialConfigurations.list());
+        await presentationConfigurations.remove(id);
+      },
+      { alone: true },
     );
   }
+}
+
+function assertNotAskedFor(id: string, configurations: readonly CredentialConfiguration[]): void {
+  const asking = configurations.find(({ iaeActions }) =>
+    iaeActions?.some(
+      (action) => action.type === 'openid4vp_presentation' && action.presentationConfigId === id,
+    ),
+  );
+  if (asking === undefined) return;
+  throw new Failure('conflict', `the credential configuration ${asking.id} asks for it in its iaeActions`);
 }
 
 async function put(

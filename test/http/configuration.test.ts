@@ -332,8 +332,11 @@ describe('configurations through HTTP', () => {
       expectInvalid(refused, 'notificationWebhook.auth.config.value');
       const server = await service.call('GET', '/acme/.well-known/oauth-authorization-server');
       expect(server.body).to.have.property('authorization_challenge_endpoint');
+      const needed = await call('DELETE', '/verifier/config/asked');
+      expect([needed.status, needed.body.code], needed.text).to.deep.equal([409, 'conflict']);
+      expect(needed.text).to.include('configuration asking');
       expect((await call('DELETE', '/issuer/credentials/asking')).status).to.equal(200);
-      await call('DELETE', '/verifier/config/asked');
+      expect((await call('DELETE', '/verifier/config/asked')).status).to.equal(200);
     });
 
     it('take effect for what is offered afterwards', async () => {
