@@ -84,7 +84,15 @@ function offerRoute({ createOffer }: UseCases): Route {
     },
     responses: {
       201: z
-        .object({ uri: z.string(), session: z.string(), crossDeviceUri: z.string().optional() })
+        .object({
+          uri: z.string(),
+          session: z.string(),
+          crossDeviceUri: z.string().optional(),
+          dcApi: z
+            .object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
+            .optional()
+            .describe('Experimental: the offer for the Digital Credentials API'),
+        })
         .meta({ id: 'Offer' }),
     },
     async handle({ caller, body }) {
