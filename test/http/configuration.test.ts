@@ -229,7 +229,11 @@ describe('configurations through HTTP', () => {
       ['without config', { config: undefined }, 'config'],
       ['of an unknown format', { config: { ...CARD.config, format: 'vc+sd-jwt' } }, 'config.format'],
       ['of an mdoc without type', { config: { ...CARD.config, format: 'mso_mdoc' } }, 'config.docType'],
-      ['with a frame that hides its type', { disclosureFrame: { _sd: ['vct'] } }, 'disclosureFrame._sd'],
+      ...['vct', 'cnf', 'status', 'exp', 'nbf', 'iss'].map((name): [string, object, string] => [
+        `with a frame that hides ${name} (N144)`,
+        { disclosureFrame: { _sd: [name] } },
+        'disclosureFrame._sd',
+      ]),
       ['with proofs, but without a key', { keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
       [
         'with a frame that its schema rules out',

@@ -268,7 +268,7 @@ describe('encrypted credential messages', () => {
       expect(header).to.not.have.property('kid');
     });
 
-    it('that puts the wallet off is encrypted, and so is each later one', async () => {
+    it('that puts the wallet off is encrypted, and so is each later one (N130)', async () => {
       const more = { credential_configuration_id: 'later', credential_response_encryption: wanted };
       const { body: answer } = await open(await sendEncrypted('strict', await body('strict', more)), 202);
       expect(answer).to.include({ interval: 7 });

@@ -93,7 +93,7 @@ describe('deferred issuance', () => {
     expect(second.answer.body.interval).to.equal(17);
   });
 
-  it('keeps the wallet waiting in both published forms', async () => {
+  it('keeps the wallet waiting in both published forms, and notifies of nothing yet (N146)', async () => {
     const deferral = await defer();
     const pending = await poll(deferral);
     expect(pending.status).to.equal(202);

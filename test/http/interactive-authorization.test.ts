@@ -90,34 +90,39 @@ describe('Interactive authorization', () => {
     const TYPES = `${CURRENT.presentation},${CURRENT.web}`;
     type Case = [string, string, Record<string, string>, string];
     const cases: Case[] = [
-      ['135 lists no types', 'badge', { interaction_types_supported: '' }, 'invalid_request'],
-      ['135 lists nothing but commas', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
+      ['lists no types (N135)', 'badge', { interaction_types_supported: '' }, 'invalid_request'],
       [
-        '136 lacks a type that is needed',
+        'lists nothing but commas (N135)',
+        'badge',
+        { interaction_types_supported: ' , ,' },
+        'invalid_request',
+      ],
+      [
+        'lacks a type that is needed (N136)',
         'badge',
         { interaction_types_supported: CURRENT.web },
         'missing_interaction_type',
       ],
       [
-        '136 lacks a type that is needed later',
+        'lacks a type that is needed later (N136)',
         'both',
         { interaction_types_supported: CURRENT.presentation },
         'missing_interaction_type',
       ],
       [
-        '136 names the types in words of two drafts',
+        'names the types in words of two drafts (N136)',
         'both',
         { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
         'missing_interaction_type',
       ],
       [
-        '136 lists types that nobody knows',
+        'lists types that nobody knows (N136)',
         'badge',
         { interaction_types_supported: 'telepathy' },
         'missing_interaction_type',
       ],
       [
-        '142 lists the web without code_challenge',
+        'lists the web without code_challenge (N142)',
         'badge',
         { code_challenge: '', code_challenge_method: '' },
         'invalid_request',

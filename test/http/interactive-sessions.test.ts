@@ -33,7 +33,7 @@ describe('The session of an interactive authorization', () => {
     vp_token: { card: [wallet.bind(asked, held)] },
   });
 
-  describe('137 is refused with the session', () => {
+  describe('is refused with the session (N137)', () => {
     type Case = [string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
     const post = (wallet: InteractiveWallet, asked: Required, form: Record<string, string>, headers = {}) => {
       const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(asked, held)] } });

@@ -44,7 +44,7 @@ describe('A page before an issuance', () => {
   const goBack = (page: URL, more = '') =>
     issuer.service.call('GET', `${page.searchParams.get('return_to')}${more}`);
 
-  it('141 gives no code without the verifier of the wallet that began', async () => {
+  it('gives no code without the verifier of the wallet that began (N141)', async () => {
     const { wallet, asked } = await ask();
     const { back } = await wallet.visit(asked);
     expect(back.searchParams.get('code'), 'the browser carries no code').to.equal(null);

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Answer } from '../support/test-service.ts';
 import { attestationCases } from './negative/attestation.cases.ts';
@@ -7,6 +8,9 @@ import { requestCases } from './negative/request.cases.ts';
 import { resourceCases } from './negative/resource.cases.ts';
 import { tokenCases } from './negative/token.cases.ts';
 import { type Case, type Expected, openWorld, type World } from './negative/world.ts';
+
+/** Cases are numbered; those that need a world of their own say so as `(N<row>)` in the title of their test. */
+const LAST_ROW = 146;
 
 const TABLES: Readonly<Record<string, readonly Case[]>> = {
   'offers, metadata and authorization requests': requestCases,
@@ -31,6 +35,21 @@ describe('What an issuer must refuse, and must not', () => {
       }
     });
   }
+
+  it('has no case that is tested nowhere', () => {
+    const titles = globSync('test/{http,unit/issuance}/*.test.ts').map((file) => readFileSync(file, 'utf8'));
+    const marked = titles.flatMap((text) => [...text.matchAll(/\(N(\d+)\)/g)].map(([, row]) => Number(row)));
+    const tested = new Set([
+      ...Object.values(TABLES)
+        .flat()
+        .map(({ row }) => row),
+      ...marked,
+    ]);
+    const untested = Array.from({ length: LAST_ROW }, (_, index) => index + 1).filter(
+      (row) => !tested.has(row),
+    );
+    expect(untested).to.deep.equal([]);
+  });
 });
 
 function expectAnswer(answer: Answer, expected: Expected): void {

@@ -19,6 +19,7 @@ const CREDENTIAL = {
   vct: 'urn:eudi:pid:1',
   claims: CLAIMS,
   disclosureFrame: { _sd: ['given_name', 'family_name'] },
+  statusManagement: true,
   schema: { type: 'object', required: ['given_name'], properties: { given_name: { type: 'string' } } },
 };
 
@@ -78,7 +79,7 @@ describe('issuing through HTTP', () => {
     expect(await statusOf(session)).to.equal('completed');
   });
 
-  it('issues a batch to different keys, unlinkable to each other', async () => {
+  it('issues a batch to different keys, unlinkable to each other (N143)', async () => {
     const accessToken = await wallet.accessToken((await offer()).uri);
     const nonce = await wallet.nonce();
     const keys = [newKey(), newKey(), newKey()];
@@ -93,6 +94,14 @@ describe('issuing through HTTP', () => {
     expect(credentials).to.have.length(3);
     const disclosures = credentials.flatMap((credential) => credential.split('~').slice(1, -1));
     expect(new Set(disclosures).size, 'salts differ').to.equal(6);
+    const payloads = credentials.map((credential) =>
+      JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()),
+    );
+    expect(payloads.map(({ cnf }) => cnf.jwk)).to.deep.equal(keys.map(({ jwk }) => jwk));
+    expect(new Set(payloads.map(({ status }) => status.status_list.idx)).size).to.equal(3);
+    for (const { iat, nbf, exp } of payloads) {
+      for (const time of [iat, nbf, exp]) expect((time ?? 0) % 3600, 'the minute of issuance').to.equal(0);
+    }
   });
 
   it('serves several requests on one token, and completes when all credentials are issued', async () => {

@@ -103,7 +103,7 @@ describe('issuing mdocs through HTTP', () => {
     return certificates.map((certificate) => ({ certificate }));
   }
 
-  it('says where its status is kept, and makes the copies of a batch differ', async () => {
+  it('says where its status is kept, and makes the copies of a batch differ (N143)', async () => {
     const offer = await call('POST', '/issuer/offer', offerBody('mdl'));
     const wallet = new RawWallet(service, tenant.id);
     const token = await wallet.accessToken(offer.body.uri);

@@ -45,7 +45,7 @@ describe('Making an mdoc', () => {
     );
   });
 
-  it('binds it to the device, without padding, dated in whole hours and without fractions', async () => {
+  it('binds it to the device, without padding, dated in whole hours and without fractions (N145)', async () => {
     const holder = newKey();
     const status = { idx: 7, uri: `${ISSUER}/status-list/1` };
     const text = await world.factory.make(
