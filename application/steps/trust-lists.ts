@@ -13,16 +13,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
 const TIMEOUT_MS = 5_000;
-const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
 const MAX_RELEASES = 10_000;
-const MAX_FAILURES = 10_000;
 const FAILURE_MS = 15_000;
-const MAX_TENANTS = 2_000;
 
 type Ports = {
   readonly remote: Remote;
@@ -48,30 +46,22 @@ type Known = {
   readonly lifetime: ListLifetime;
 };
 
-export type TrustListCacheStats = {
-  readonly size: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
-};
-
 /** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
 export class TrustLists {
   readonly #ports: Ports;
-  readonly #lists = new LRUCache<string, Known>({
-    maxSize: MAX_CACHE_BYTES,
-    sizeCalculation: ({ size }) => size + ENTRY_OVERHEAD,
-  });
+  readonly #lists: FetchedLists<Known>;
   /** Outlives the lists and the clearing of them, so that nobody brings an older release back. */
   readonly #releases = new LRUCache<string, SeenRelease>({ max: MAX_RELEASES });
-  readonly #failures = new LRUCache<string, { readonly refusal: TrustListRefusal; readonly until: number }>({
-    max: MAX_FAILURES,
-  });
-  readonly #underWay = new Map<string, Promise<Known>>();
-  readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
 
   constructor(ports: Ports) {
     this.#ports = ports;
+    this.#lists = new FetchedLists({
+      clock: ports.clock,
+      sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
+      freshUntil: ({ lifetime }) => lifetime.expiresAt,
+      isRefusal: (error) => error instanceof TrustListRefusal,
+      failureMs: FAILURE_MS,
+    });
   }
 
   /**
@@ -79,40 +69,25 @@ export class TrustLists {
    * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
    */
   async get(tenantId: string, uri: string, signers: PinnedSigners): Promise<TrustList> {
-    const wanted = { key: `${tenantId} ${signers.id} ${uri}`, tenantId, uri, signers };
+    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
     const now = this.#ports.clock.now();
-    const known = this.#lists.get(wanted.key);
+    const known = this.#lists.peek(wanted.key);
     if (known === undefined || now >= known.lifetime.expiresAt) {
-      this.#count(tenantId).misses++;
+      this.#lists.count(tenantId, 'misses');
       return (await this.#fetchOnce(wanted)).list;
     }
-    this.#count(tenantId).hits++;
+    this.#lists.count(tenantId, 'hits');
     if (now >= known.lifetime.refreshAt) this.#refresh(wanted);
     return known.list;
   }
 
-  stats(tenantId: string): TrustListCacheStats {
-    const entries = [...this.#lists.entries()]
-      .filter(([key]) => key.startsWith(`${tenantId} `))
-      .map(([, { uri, fetchedAt, lifetime }]) => ({ uri, fetchedAt, expiresAt: lifetime.expiresAt }));
-    const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
-    return { size: entries.length, hits, misses, entries };
+  stats(tenantId: string): FetchedListStats {
+    return this.#lists.stats(tenantId);
   }
 
-  /** The next check fetches, also while a fetch that began before is under way. */
+  /** The next check fetches. */
   clear(tenantId: string): void {
-    for (const table of [this.#lists, this.#failures, this.#underWay]) {
-      for (const key of [...table.keys()]) if (key.startsWith(`${tenantId} `)) table.delete(key);
-    }
-  }
-
-  #count(tenantId: string): { hits: number; misses: number } {
-    let counts = this.#counts.get(tenantId);
-    if (counts === undefined) {
-      counts = { hits: 0, misses: 0 };
-      this.#counts.set(tenantId, counts);
-    }
-    return counts;
+    this.#lists.clear(tenantId);
   }
 
   /** Nobody waits for this copy. */
@@ -125,42 +100,24 @@ export class TrustLists {
   }
 
   #fetchOnce(wanted: Wanted): Promise<Known> {
-    const { key } = wanted;
-    const failed = this.#failures.get(key);
-    if (failed !== undefined && this.#ports.clock.now().getTime() < failed.until) {
-      return Promise.reject(failed.refusal);
-    }
-    const underWay = this.#underWay.get(key);
-    if (underWay !== undefined) return underWay;
-    const fetching = this.#fetch(wanted).then(
-      (known) => {
-        if (this.#settle(key, fetching)) this.#lists.set(key, known);
-        return known;
-      },
-      (error: unknown) => {
-        const isCurrent = this.#settle(key, fetching);
-        if (error instanceof TrustListRefusal) this.#recordFailure(wanted, error, isCurrent);
+    return this.#lists.fetch(wanted.key, async () => {
+      try {
+        return await this.#fetch(wanted);
+      } catch (error) {
+        if (error instanceof TrustListRefusal) this.#logRefusal(wanted, error);
         throw error;
-      },
-    );
-    this.#underWay.set(key, fetching);
-    return fetching;
+      }
+    });
   }
 
-  /** @returns whether nobody cleared the cache since `fetching` began. */
-  #settle(key: string, fetching: Promise<Known>): boolean {
-    if (this.#underWay.get(key) !== fetching) return false;
-    this.#underWay.delete(key);
-    return true;
-  }
-
-  #recordFailure({ key, tenantId, uri }: Wanted, refusal: TrustListRefusal, isCurrent: boolean): void {
-    const { clock, log } = this.#ports;
-    const until = clock.now().getTime() + FAILURE_MS;
-    if (isCurrent) this.#failures.set(key, { refusal, until });
+  #logRefusal({ tenantId, uri }: Wanted, refusal: TrustListRefusal): void {
     // The query may carry a secret of the operator's.
     const { origin, pathname } = new URL(uri);
-    log.warn('trust list not used', { tenantId, list: origin + pathname, reason: refusal.message });
+    this.#ports.log.warn('trust list not used', {
+      tenantId,
+      list: origin + pathname,
+      reason: refusal.message,
+    });
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {
@@ -174,7 +131,7 @@ export class TrustLists {
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     checkSuccession(this.#releases.get(key), release);
     this.#releases.set(key, release);
-    const before = this.#lists.get(key);
+    const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
     const lifetime = listLifetime(list, now);
     return {

@@ -1,10 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseCompactJws, readAlgorithm } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
-import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
 import type { EntryBits } from '../../domain/status-lists/bits.ts';
 import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
@@ -13,16 +12,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from '../steps/fetched-lists.ts';
 
 const MEDIA_TYPE = 'application/statuslist+jwt';
 const TIMEOUT_MS = 5_000;
 const MAX_TOKEN_BYTES = 2 * 1024 * 1024;
-const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 /** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD = 4_096;
-const MAX_FAILURES = 10_000;
 const FAILURE_MS = 30_000;
-const MAX_TENANTS = 2_000;
 
 type Ports = {
   readonly remote: Remote;
@@ -43,43 +40,34 @@ export type RemoteStatusList = {
   readonly lifetime: CacheLifetime;
 };
 
-type Failed = { readonly reason: RefusalReason; readonly detail: string; readonly until: number };
-
-export type StatusListCacheStats = {
-  readonly size: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
-};
-
 /** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
 export class RemoteStatusLists {
   readonly #ports: Ports;
-  readonly #lists = new LRUCache<string, RemoteStatusList>({
-    maxSize: MAX_CACHE_BYTES,
-    sizeCalculation: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
-  });
-  readonly #failures = new LRUCache<string, Failed>({ max: MAX_FAILURES });
-  readonly #underWay = new Map<string, Promise<RemoteStatusList>>();
-  readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
+  readonly #lists: FetchedLists<RemoteStatusList>;
 
   constructor(ports: Ports) {
     this.#ports = ports;
+    this.#lists = new FetchedLists({
+      clock: ports.clock,
+      sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
+      freshUntil: ({ lifetime }) => lifetime.freshUntil,
+      isRefusal: (error) => error instanceof Refusal,
+      failureMs: FAILURE_MS,
+    });
   }
 
   /** @throws Refusal `status_unavailable` when no usable copy can be had, `status_invalid` for a bad token. */
   async get(tenantId: string, uri: string): Promise<RemoteStatusList> {
-    const key = `${tenantId} ${uri}`;
-    const now = this.#ports.clock.now();
-    const known = this.#lists.get(key);
-    const state = known === undefined ? 'expired' : cacheState(known.lifetime, now);
+    const key = keyOf(tenantId, uri);
+    const known = this.#lists.peek(key);
+    const state = known === undefined ? 'expired' : cacheState(known.lifetime, this.#ports.clock.now());
     if (known !== undefined && state === 'fresh') {
-      this.#count(tenantId).hits++;
+      this.#lists.count(tenantId, 'hits');
       return known;
     }
-    this.#count(tenantId).misses++;
+    this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#fetchOnce(key, uri, now);
+      return await this.#lists.fetch(key, () => this.#fetch(uri));
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
@@ -91,60 +79,13 @@ export class RemoteStatusLists {
     }
   }
 
-  stats(tenantId: string): StatusListCacheStats {
-    const entries = [...this.#lists.entries()]
-      .filter(([key]) => key.startsWith(`${tenantId} `))
-      .map(([, { uri, fetchedAt, lifetime }]) => ({ uri, fetchedAt, expiresAt: lifetime.freshUntil }));
-    const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
-    return { size: entries.length, hits, misses, entries };
+  stats(tenantId: string): FetchedListStats {
+    return this.#lists.stats(tenantId);
   }
 
   /** The next check fetches; so does one that follows a fetch under way. */
   clear(tenantId: string): void {
-    for (const table of [this.#lists, this.#failures, this.#underWay]) {
-      for (const key of [...table.keys()]) if (key.startsWith(`${tenantId} `)) table.delete(key);
-    }
-  }
-
-  #count(tenantId: string): { hits: number; misses: number } {
-    let counts = this.#counts.get(tenantId);
-    if (counts === undefined) {
-      counts = { hits: 0, misses: 0 };
-      this.#counts.set(tenantId, counts);
-    }
-    return counts;
-  }
-
-  #fetchOnce(key: string, uri: string, now: Date): Promise<RemoteStatusList> {
-    const failed = this.#failures.get(key);
-    if (failed !== undefined && now.getTime() < failed.until) {
-      return Promise.reject(new Refusal(failed.reason, failed.detail));
-    }
-    const underWay = this.#underWay.get(key);
-    if (underWay !== undefined) return underWay;
-    const fetching = this.#fetch(uri).then(
-      (list) => {
-        if (this.#settle(key, fetching)) this.#lists.set(key, list);
-        return list;
-      },
-      (error: unknown) => {
-        const isCurrent = this.#settle(key, fetching);
-        if (!(error instanceof Refusal)) throw error;
-        const detail = error.message;
-        const until = this.#ports.clock.now().getTime() + FAILURE_MS;
-        if (isCurrent) this.#failures.set(key, { reason: error.reason, detail, until });
-        throw error;
-      },
-    );
-    this.#underWay.set(key, fetching);
-    return fetching;
-  }
-
-  /** @returns whether nobody cleared the cache since `fetching` began. */
-  #settle(key: string, fetching: Promise<RemoteStatusList>): boolean {
-    if (this.#underWay.get(key) !== fetching) return false;
-    this.#underWay.delete(key);
-    return true;
+    this.#lists.clear(tenantId);
   }
 
   async #fetch(uri: string): Promise<RemoteStatusList> {

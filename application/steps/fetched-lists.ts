@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../ports/clock.ts';
+
+const MAX_CACHE_BYTES = 128 * 1024 * 1024;
+const MAX_FAILURES = 10_000;
+const MAX_TENANTS = 2_000;
+
+type Fetched = { readonly uri: string; readonly fetchedAt: Date };
+
+/** What administrators see of a tenant's copies; `hits` and `misses` since the process began. */
+export type FetchedListStats = {
+  readonly size: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
+};
+
+type Rules<L extends Fetched> = {
+  readonly clock: Clock;
+  /** Bytes that a list costs. */
+  sizeOf(list: L): number;
+  /** Until when a list is used without asking again. */
+  freshUntil(list: L): Date;
+  /** Whether an error means that the list cannot be had, so that nobody asks again for `failureMs`. */
+  isRefusal(error: unknown): error is Error;
+  readonly failureMs: number;
+};
+
+/** Lists of others, in bounded memory and per tenant: fetched once for all who wait; failures are kept for a while. */
+export class FetchedLists<L extends Fetched> {
+  readonly #rules: Rules<L>;
+  readonly #lists: LRUCache<string, L>;
+  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>({
+    max: MAX_FAILURES,
+  });
+  readonly #underWay = new Map<string, Promise<L>>();
+  readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
+
+  constructor(rules: Rules<L>) {
+    this.#rules = rules;
+    this.#lists = new LRUCache({
+      maxSize: MAX_CACHE_BYTES,
+      sizeCalculation: (list) => rules.sizeOf(list),
+    });
+  }
+
+  /** The copy of a list, however old. @param key of `keyOf`. */
+  peek(key: string): L | undefined {
+    return this.#lists.get(key);
+  }
+
+  count(tenantId: string, kind: 'hits' | 'misses'): void {
+    let counts = this.#counts.get(tenantId);
+    if (counts === undefined) {
+      counts = { hits: 0, misses: 0 };
+      this.#counts.set(tenantId, counts);
+    }
+    counts[kind]++;
+  }
+
+  /** @throws what `fetch` throws, for all who wait for it, and again for a while when it is a refusal. */
+  fetch(key: string, fetch: () => Promise<L>): Promise<L> {
+    const { clock, isRefusal, failureMs } = this.#rules;
+    const failed = this.#failures.get(key);
+    if (failed !== undefined && clock.now().getTime() < failed.until) return Promise.reject(failed.refusal);
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const fetching = fetch().then(
+      (list) => {
+        if (this.#settle(key, fetching)) this.#lists.set(key, list);
+        return list;
+      },
+      (error: unknown) => {
+        const isCurrent = this.#settle(key, fetching);
+        if (isCurrent && isRefusal(error)) {
+          this.#failures.set(key, { refusal: error, until: clock.now().getTime() + failureMs });
+        }
+        throw error;
+      },
+    );
+    this.#underWay.set(key, fetching);
+    return fetching;
+  }
+
+  /** @returns whether nobody cleared the cache since `fetching` began. */
+  #settle(key: string, fetching: Promise<L>): boolean {
+    if (this.#underWay.get(key) !== fetching) return false;
+    this.#underWay.delete(key);
+    return true;
+  }
+
+  stats(tenantId: string): FetchedListStats {
+    const entries = [...this.#lists.entries()]
+      .filter(([key]) => isOf(key, tenantId))
+      .map(([, list]) => ({
+        uri: list.uri,
+        fetchedAt: list.fetchedAt,
+        expiresAt: this.#rules.freshUntil(list),
+      }));
+    const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
+    return { size: entries.length, hits, misses, entries };
+  }
+
+  /** The next look fetches, also while a fetch that began before is under way. */
+  clear(tenantId: string): void {
+    for (const table of [this.#lists, this.#failures, this.#underWay]) {
+      for (const key of [...table.keys()]) if (isOf(key, tenantId)) table.delete(key);
+    }
+  }
+}
+
+/** Names a list of a tenant. @param parts without spaces. */
+export function keyOf(tenantId: string, ...parts: readonly string[]): string {
+  return [tenantId, ...parts].join(' ');
+}
+
+function isOf(key: string, tenantId: string): boolean {
+  return key.startsWith(`${tenantId} `);
+}
