@@ -1,6 +1,7 @@
 /**
- * Where the wallet's browser goes (RFC 6749 section 4.1.2, RFC 9207 section 2). What the redirect address had in its
- * query stays.
+ * Where the wallet's browser goes (RFC 6749 section 4.1.2, RFC 9207 section 2). The redirect address stays letter by
+ * letter what the wallet wrote (RFC 6749 section 3.1.2): parsing and writing it again would change its query.
+ * @param redirectUri has no fragment; `readAuthorizationRequest` refuses one.
  */
 export function authorizationResponse(
   redirectUri: string,
@@ -10,9 +11,9 @@ export function authorizationResponse(
     | { readonly error: string; readonly description?: string }
   ),
 ): string {
-  const url = new URL(redirectUri);
+  const query = new URLSearchParams();
   const append = (name: string, value: string | undefined) => {
-    if (value !== undefined) url.searchParams.append(name, value);
+    if (value !== undefined) query.append(name, value);
   };
   if ('code' in parameters) append('code', parameters.code);
   // OpenID4VCI 1.1 section 6.2.1.2: the wallet goes on at the interactive authorization endpoint
@@ -23,5 +24,10 @@ export function authorizationResponse(
   }
   append('state', parameters.state);
   append('iss', parameters.issuer);
-  return url.href;
+  return `${redirectUri}${separatorAfter(redirectUri)}${query}`;
+}
+
+function separatorAfter(address: string): string {
+  if (!address.includes('?')) return '?';
+  return /[?&]$/.test(address) ? '' : '&';
 }
