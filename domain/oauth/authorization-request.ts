@@ -55,6 +55,11 @@ export function readAuthorizationRequest(
   if (form['response_type'] !== 'code') {
     throw new Failure('unsupported_response_type', 'only the response type code is supported');
   }
+  const { response_mode: responseMode } = form;
+  // OAuth 2.0 Multiple Response Type Encoding Practices section 2.1: what is not supported is an error
+  if (responseMode !== undefined && responseMode !== 'query') {
+    throw invalid('only the response mode query is supported');
+  }
   const redirectUri = form['redirect_uri'];
   if (redirectUri === undefined ? needs.redirectUri : !isRedirectUri(redirectUri)) {
     throw invalid('redirect_uri must be absolute, without fragment, and https or an app scheme');
@@ -81,17 +86,42 @@ export function readAuthorizationRequest(
   };
 }
 
-/** F2 section 5.3.2.2: https or a private-use scheme; plain http only to the device itself (RFC 8252 section 7.3). */
+/** Characters of a URI (RFC 3986 section 2); whatever else there is, programs read in different ways. */
+const URI_TEXT = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,2048}$/;
+
+/** What browsers and systems do something of their own with, in place of opening the app of a wallet. */
+const HARMFUL_SCHEMES: ReadonlySet<string> = new Set([
+  ...['javascript:', 'vbscript:', 'data:', 'blob:', 'about:', 'file:', 'filesystem:', 'content:', 'jar:'],
+  ...['ftp:', 'ws:', 'wss:', 'mailto:', 'sms:', 'tel:'],
+  ...['intent:', 'android-app:', 'view-source:', 'resource:', 'devtools:', 'search-ms:'],
+  ...['chrome:', 'chrome-extension:', 'edge:', 'moz-extension:'],
+]);
+
+/**
+ * FAPI 2.0 section 5.3.2.2: https or a private-use scheme; plain http only to the device itself (RFC 8252 section 7.3).
+ */
 function isRedirectUri(text: string): boolean {
-  if (text.length > 2048 || text.includes('#') || !URL.canParse(text)) return false;
+  // RFC 6749 section 3.1.2: absolute, without fragment
+  if (!URI_TEXT.test(text) || text.includes('#') || !URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   if (username !== '' || password !== '') return false;
-  if (protocol === 'https:') return true;
-  if (protocol === 'http:') return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
+  if (protocol === 'https:') return namesItsHost(text);
+  if (protocol === 'http:') return namesItsHost(text) && LOOPBACK.has(hostname);
   // RFC 8252 section 7.1 wants a domain name in reverse; wallets use short names too, so only harmful ones are refused
-  return !['javascript:', 'data:', 'file:', 'vbscript:', 'blob:', 'about:', 'ftp:', 'ws:', 'wss:'].includes(
-    protocol,
-  );
+  return !HARMFUL_SCHEMES.has(protocol) && !protocol.startsWith('ms-');
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
+
+/**
+ * Whether the host that stands in an http address is the one that a browser goes to. Browsers mend what is no such
+ * address (`https:evil.example`, `https://0x7f.1`), so that people and programs that read it see another host, or none.
+ */
+function namesItsHost(text: string): boolean {
+  const [, authority] = /^https?:\/\/([^/?#]+)/i.exec(text) ?? [];
+  const { protocol, host } = new URL(text);
+  const written = authority?.toLowerCase();
+  return written === host || written === `${host}:${protocol === 'https:' ? 443 : 80}`;
 }
 
 type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetails' | 'scope'>;
