@@ -99,7 +99,7 @@ export class ClientAuthenticator {
     }
     const call = { view, audience, now, clientId };
     const attested = openAttestation(attestation, attestationPop);
-    if (attested !== undefined) return this.#attested(call, attested);
+    if (attested !== undefined && (await attests(view))) return this.#attested(call, attested);
     const registered = openAssertion(form);
     if (registered !== undefined) return this.#registered(call, registered);
     return unauthenticated(call);
@@ -182,6 +182,15 @@ export class ClientAuthenticator {
   #verifies(jws: OpenedAssertion['jws'], key: Parameters<Signatures['verify']>[0]): boolean {
     return this.#ports.signatures.verify(key, jws.signingInput, jws.signature);
   }
+}
+
+/**
+ * Without trust lists nobody can judge an attestation: where it is demanded all are refused, and where it is not, a
+ * wallet that sends one by habit is as welcome as one that does not, and counts no more.
+ */
+async function attests(view: TenantView): Promise<boolean> {
+  const { walletAttestationRequired, walletProviderTrustLists } = await view.issuance();
+  return walletAttestationRequired || walletProviderTrustLists.length > 0;
 }
 
 async function unauthenticated({ view, clientId }: Call): Promise<AuthenticatedClient> {

@@ -11,7 +11,7 @@ export type AuthorizationServerParts = {
   readonly issuer: string;
   readonly issuance: Pick<
     IssuanceConfigurationBody,
-    'walletAttestationRequired' | 'walletClients' | 'refreshTokenSeconds'
+    'walletAttestationRequired' | 'walletProviderTrustLists' | 'walletClients' | 'refreshTokenSeconds'
   >;
   readonly configurations: readonly CredentialConfiguration[];
 };
@@ -47,8 +47,10 @@ function serverMetadata(
   { issuance, configurations }: AuthorizationServerParts,
   grantTypes: readonly string[],
 ): Record<string, unknown> {
-  const { walletAttestationRequired, walletClients, refreshTokenSeconds } = issuance;
+  const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } = issuance;
   const hasClients = walletClients.length > 0;
+  // Where it is neither demanded nor trusted, wallets shall not try.
+  const attests = walletAttestationRequired || walletProviderTrustLists.length > 0;
   return {
     issuer: server,
     authorization_endpoint: `${server}/authorize`,
@@ -70,14 +72,14 @@ function serverMetadata(
     // RFC 9207 section 3
     authorization_response_iss_parameter_supported: true,
     token_endpoint_auth_methods_supported: [
-      'attest_jwt_client_auth',
+      ...(attests ? ['attest_jwt_client_auth'] : []),
       ...(hasClients ? ['private_key_jwt'] : []),
       ...(walletAttestationRequired ? [] : ['none']),
     ],
     // RFC 8414 section 2: needed with private_key_jwt
     token_endpoint_auth_signing_alg_values_supported: hasClients ? SIGNING_ALGORITHMS : undefined,
-    client_attestation_signing_alg_values_supported: SIGNING_ALGORITHMS,
-    client_attestation_pop_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    client_attestation_signing_alg_values_supported: attests ? SIGNING_ALGORITHMS : undefined,
+    client_attestation_pop_signing_alg_values_supported: attests ? SIGNING_ALGORITHMS : undefined,
     dpop_signing_alg_values_supported: SIGNING_ALGORITHMS,
     scopes_supported: [...new Set(configurations.map(scopeOf))],
     authorization_details_types_supported: ['openid_credential'],

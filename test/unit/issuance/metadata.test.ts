@@ -239,9 +239,7 @@ describe('Authorization server metadata', () => {
     response_modes_supported: ['query'],
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
-    token_endpoint_auth_methods_supported: ['attest_jwt_client_auth', 'none'],
-    client_attestation_signing_alg_values_supported: ALGORITHMS,
-    client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
+    token_endpoint_auth_methods_supported: ['none'],
     dpop_signing_alg_values_supported: ALGORITHMS,
     scopes_supported: ['card', 'other'],
     authorization_details_types_supported: ['openid_credential'],
@@ -281,6 +279,12 @@ describe('Authorization server metadata', () => {
     expect(required['token_endpoint_auth_methods_supported']).to.deep.equal(['attest_jwt_client_auth']);
     expect(required['pre-authorized_grant_anonymous_access_supported']).to.equal(false);
     expect(required).to.not.have.property('token_endpoint_auth_signing_alg_values_supported');
+    const trusting = builtIn({ walletProviderTrustLists: ['https://lists.example/wallets'] });
+    expect(trusting['token_endpoint_auth_methods_supported']).to.deep.equal(['attest_jwt_client_auth', 'none']);
+    expect(trusting).to.deep.include({
+      client_attestation_signing_alg_values_supported: ALGORITHMS,
+      client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
+    });
     const registered = builtIn({ walletClients: [CLIENT], walletAttestationRequired: true });
     expect(registered['token_endpoint_auth_methods_supported']).to.deep.equal([
       'attest_jwt_client_auth',
