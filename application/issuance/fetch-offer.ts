@@ -30,7 +30,8 @@ export class FetchOffer {
     tenantViews.ofWallet(found?.head);
     const session = found?.session;
     const open = session !== undefined && ['active', 'fetched', 'completed'].includes(statusAt(session, now));
-    if (!open || session.request?.kind !== 'issuance')
+    // A wallet that began by itself has a session, and no offer.
+    if (!open || session.request?.kind !== 'issuance' || session.request.offerUrl === '')
       throw new Failure('not_found', 'unknown or expired offer');
     if (found?.changed) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
     return session.request.offer;

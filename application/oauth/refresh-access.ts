@@ -55,6 +55,8 @@ export class RefreshAccess {
     const caller = await oauthCallers.identify(view, server, 'token', request, now, { dpopRequired });
 
     const { grant, holder } = live(found?.grant, server, now);
+    const { refreshTokenSeconds } = await view.issuance();
+    if (refreshTokenSeconds === 0) throw refused('this issuer takes no refresh tokens any more');
     if (token === undefined) throw refused('the refresh token is unknown');
     assertSameHolder(holder, caller);
     const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
@@ -105,7 +107,9 @@ function live(
   if (grant === undefined || holder === null || grant.server !== server || grant.revokedAt !== null) {
     throw refused('the refresh token is unknown or revoked');
   }
-  if (grant.expiresAt <= now) throw refused('the refresh token has expired');
+  if (grant.expiresAt <= now || holder.refreshableUntil * 1000 <= now.getTime()) {
+    throw refused('the refresh token has expired');
+  }
   return { grant, holder };
 }
 

@@ -1,3 +1,4 @@
+import { scopeOf } from '../../domain/issuance/metadata.ts';
 import {
   authorizationDetails,
   BEARER_LIFETIME_SECONDS,
@@ -55,18 +56,17 @@ export class TokenIssuer {
   ): Promise<Redemption> {
     const { refreshTokenSeconds, chainedAs } = await view.issuance();
     const { configurationIds } = asked;
-    const longest = Math.max(
-      refreshTokenSeconds,
-      BOUND_LIFETIME_SECONDS,
-      chainedAs?.token.lifetimeSeconds ?? 0,
-    );
+    const refreshable = now.getTime() + refreshTokenSeconds * 1000;
+    // The last access token may come at the end of the last refresh token.
+    const longest = Math.max(BOUND_LIFETIME_SECONDS, chainedAs?.token.lifetimeSeconds ?? 0);
     return {
       holder: {
         ...holderOf(caller),
         identifiers: asked.identifiers,
+        refreshableUntil: Math.floor(refreshable / 1000),
         ...(configurationIds === undefined ? {} : { configurationIds }),
       },
-      until: new Date(now.getTime() + longest * 1000),
+      until: new Date(refreshable + longest * 1000),
     };
   }
 
@@ -86,6 +86,7 @@ export class TokenIssuer {
     const lifetime = await this.#lifetime(view, grant, caller);
     const identifiers = holder?.identifiers ?? false;
     const subject = authorization?.identity?.sub;
+    const scope = await scopeWithin(view, authorization?.scope, configurationIds);
     const claims: WalletTokenClaims = {
       issuer,
       audience: credentialIssuer,
@@ -98,7 +99,7 @@ export class TokenIssuer {
       credentialConfigurationIds: configurationIds,
       identifiers,
       ...(caller.client.clientId === undefined ? {} : { clientId: caller.client.clientId }),
-      ...(authorization?.scope === undefined ? {} : { scope: authorization.scope }),
+      ...(scope === undefined ? {} : { scope }),
       ...(caller.proof === undefined ? {} : { keyThumbprint: caller.proof.thumbprint }),
     };
     const refreshToken = await this.#refreshToken(view, grant);
@@ -108,7 +109,7 @@ export class TokenIssuer {
         token_type: caller.proof === undefined ? 'Bearer' : 'DPoP',
         expires_in: lifetime,
         ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
-        ...(authorization?.scope === undefined ? {} : { scope: authorization.scope }),
+        ...(scope === undefined ? {} : { scope }),
         ...(identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
       },
       dpopNonce: caller.proof && (await dpopProofs.nonce(view, { issuer, now })),
@@ -129,6 +130,19 @@ export class TokenIssuer {
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
     return makeRefreshToken(key, view.tenantId, { grantId: id, generation });
   }
+}
+
+/** RFC 6749 section 5.1: a wallet that gets less than was granted is told what it gets. */
+async function scopeWithin(
+  view: TenantView,
+  granted: string | undefined,
+  configurationIds: readonly string[],
+): Promise<string | undefined> {
+  if (granted === undefined) return undefined;
+  const configurations = await view.credentialConfigurations();
+  const covered = new Set(configurations.filter(({ id }) => configurationIds.includes(id)).map(scopeOf));
+  const kept = granted.split(' ').filter((value) => covered.has(value));
+  return kept.length === 0 ? undefined : kept.join(' ');
 }
 
 function isBound(holder: Redeemer | null): boolean {

@@ -23,6 +23,8 @@ export type Redeemer = GrantHolder & {
   readonly identifiers: boolean;
   /** Set when the wallet asked for less than was granted. */
   readonly configurationIds?: readonly string[];
+  /** Seconds since 1970: the end of the refresh tokens; access tokens may live longer. */
+  readonly refreshableUntil: number;
 };
 
 /** What the claims webhook learns of the user. */

@@ -249,6 +249,10 @@ describe('the authorization code flow', () => {
       const answer = await wallet.redeemCode(await wallet.authorize(pushed.body.request_uri));
       const issued = await wallet.request(answer.body.access_token, 'card');
       expect(issued.status, issued.text).to.equal(200);
+      const [, claims = ''] = answer.body.access_token.split('.');
+      const { issuer_state } = JSON.parse(Buffer.from(claims, 'base64url').toString());
+      const offered = await service.call('GET', `/acme/credential-offer/${issuer_state}`);
+      expect([typeof issuer_state, offered.status], 'nothing was offered').to.deep.equal(['string', 404]);
     });
 
     it('takes no pre-authorized offer for one of its own', async () => {
@@ -314,6 +318,39 @@ describe('the authorization code flow', () => {
       const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.refresh(token, form)));
       expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(200));
       expect(new Set(answers.map(({ body }) => body.refresh_token)).size).to.equal(1);
+    });
+
+    it('ends when it should, and when the tenant takes none any more', async () => {
+      await configure({ refreshTokenSeconds: 1 });
+      const { wallet, answer } = await tokens();
+      const kept = await tokens();
+      expect((await kept.wallet.refresh(kept.answer.body.refresh_token, form)).status).to.equal(200);
+      await new Promise((resolve) => setTimeout(resolve, 2100));
+      expect(errorOf(await wallet.refresh(answer.body.refresh_token, form))).to.deep.equal([
+        400,
+        'invalid_grant',
+      ]);
+      const { access_token } = answer.body;
+      expect((await wallet.request(access_token, 'card')).status, 'the access token lives on').to.equal(200);
+      await configure();
+      const later = await tokens();
+      await configure({ refreshTokenSeconds: 0 });
+      expect(errorOf(await later.wallet.refresh(later.answer.body.refresh_token, form))).to.deep.equal([
+        400,
+        'invalid_grant',
+      ]);
+    });
+
+    it('says how much of the scope it is for', async () => {
+      const { uri } = await offer(['card', 'pass']);
+      const wallet = new RawWallet(service, 'acme');
+      const code = await wallet.authorize(await wallet.push(uri, 'card pass'));
+      const whole = (await wallet.redeemCode(code)).body;
+      expect(whole.scope).to.equal('card pass');
+      const less = (await wallet.refresh(whole.refresh_token, { ...form, scope: 'pass' })).body;
+      expect(less.scope).to.equal('pass');
+      const claims = JSON.parse(Buffer.from(less.access_token.split('.')[1], 'base64url').toString());
+      expect(claims.scope).to.equal('pass');
     });
 
     it('does not widen the scope', async () => {

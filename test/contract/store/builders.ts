@@ -141,7 +141,7 @@ export function aGrant(session: Session, changes: Partial<NewGrant> = {}): NewGr
 
 /** Who redeems a grant in these tests. */
 export const REDEMPTION: Redemption = {
-  holder: { clientId: 'wallet', keyThumbprint: 'thumb', identifiers: false },
+  holder: { clientId: 'wallet', keyThumbprint: 'thumb', identifiers: false, refreshableUntil: 4_000_000_000 },
   until: seconds(3600),
 };
 
