@@ -3,9 +3,12 @@ import {
   AUTHORIZATION_CODE_GRANT,
   REFRESH_TOKEN_GRANT,
   readTokenRequest,
+  type TokenRequest,
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Store } from '../ports/store.ts';
 import type { OAuthRequest } from '../steps/oauth-callers.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
 import type { TokenAnswer } from '../steps/token-issuer.ts';
 import type { RedeemCode } from './redeem-code.ts';
 import type { RedeemGrant } from './redeem-grant.ts';
@@ -15,6 +18,8 @@ type Ports = {
   readonly redeemGrant: RedeemGrant;
   readonly redeemCode: RedeemCode;
   readonly refreshAccess: RefreshAccess;
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
 };
 
 /** The token endpoint of the built-in and of the chained authorization server, grant by grant. */
@@ -32,7 +37,7 @@ export class AnswerTokenRequest {
     request: OAuthRequest,
   ): Promise<TokenAnswer> {
     const { redeemGrant, redeemCode, refreshAccess } = this.#ports;
-    const wanted = readTokenRequest(request.form, server);
+    const wanted = await this.#read(tenantId, server, request);
     switch (wanted.grantType) {
       case AUTHORIZATION_CODE_GRANT:
         return redeemCode.execute(tenantId, server, request, wanted);
@@ -40,6 +45,17 @@ export class AnswerTokenRequest {
         return refreshAccess.execute(tenantId, server, request, wanted);
       default:
         return redeemGrant.execute(tenantId, request, wanted);
+    }
+  }
+
+  /** Who calls where no tenant is learns that, whatever else is wrong. */
+  async #read(tenantId: TenantId, server: AuthorizationServer, { form }: OAuthRequest): Promise<TokenRequest> {
+    const { store, tenantViews } = this.#ports;
+    try {
+      return readTokenRequest(form, server);
+    } catch (error) {
+      tenantViews.ofWallet(await store.beats(tenantId).head());
+      throw error;
     }
   }
 }

@@ -66,7 +66,9 @@ export class RedeemGrant {
     const { store, tenantViews, tokenIssuer } = this.#ports;
     const known = tenantViews.latest(tenantId);
     if (known === undefined || txCode !== undefined || wanted !== undefined) return undefined;
-    const caller = await this.#identify(known, request, now);
+    const caller = await this.#identify(known, request, now).catch(refusedFor);
+    // The tenant may have begun to demand less since this process looked: the steps look again.
+    if (caller === undefined) return undefined;
     const redemption = await tokenIssuer.redemption(known, caller, { identifiers: false }, now);
     const redeemed = await store.beats(tenantId).redeemGrant(hashCode(code), redemption, caller.used, now);
     if (typeof redeemed === 'string') throw replayed(redeemed, caller.client);
@@ -88,11 +90,10 @@ export class RedeemGrant {
     const found = await beats.findGrant(hashCode(code));
     const view = tenantViews.ofWallet(found?.head);
     const caller = await this.#identify(view, request, now);
-    if (found?.grant?.kind === 'pre_authorized_code' && found.grant.consumedAt !== null) {
-      // RFC 6749 section 4.1.2: whoever holds the tokens of a code that comes back may not be who should
-      await beats.revokeGrant(found.grant.id, now);
-    }
-    const { grant, outcome } = redeem(found?.grant, this.#hashTxCode(txCode), now);
+    const txCodeHash = this.#hashTxCode(txCode);
+    const spentGrant = found?.grant;
+    if (isReplay(spentGrant, txCodeHash)) await beats.revokeGrant(spentGrant.id, now);
+    const { grant, outcome } = redeem(found?.grant, txCodeHash, now);
     const configurationIds = wanted && narrow(grant.credentialConfigurationIds, wanted);
     // The attempt is taken before the comparison counts, so that many at once get no more guesses than one by one.
     if (grant.txCodeHash !== null && !(await beats.takeAttempt(grant.id, MAX_TX_CODE_ATTEMPTS)))
@@ -115,6 +116,19 @@ export class RedeemGrant {
   #hashTxCode(code: string | undefined): string | null {
     return code === undefined ? null : hashTxCode(this.#ports.settings, code);
   }
+}
+
+/**
+ * RFC 6749 section 4.1.2: whoever holds the tokens of a code that comes back may not be who should. Who saw the code and
+ * knows no transaction code could not have redeemed it, and must not take the tokens of the one who did.
+ */
+function isReplay(grant: Grant | undefined, txCodeHash: string | null): grant is Grant {
+  if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null) return false;
+  return grant.txCodeHash === null || grant.txCodeHash === txCodeHash;
+}
+
+function refusedFor(error: unknown): undefined {
+  if (!(error instanceof Failure)) throw error;
 }
 
 export function hashCode(code: string): string {

@@ -152,6 +152,8 @@ export const issuance = new ContainerModule((options) => {
     redeemGrant: RedeemGrant,
     redeemCode: RedeemCode,
     refreshAccess: RefreshAccess,
+    store: Store,
+    tenantViews: TenantViews,
   });
   wire(options, AuthorizationCodes, { store: Store, random: Random, settings: ServiceSettings });
   wire(options, PushAuthorization, { ...base, tenantViews: TenantViews, oauthCallers: OAuthCallers });

@@ -194,6 +194,22 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
     });
 
+    it('does not let who only saw the offer take the tokens of who redeemed it', async () => {
+      const code = await wallet.code((await offer({ tx_code: '493536' })).uri);
+      const redeemed = await wallet.redeem(code, { tx_code: '493536' });
+      const thief = new RawWallet(service, wallet.tenant);
+      expectError(await thief.redeem(code), 400, 'invalid_grant');
+      expectError(await thief.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
+      expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
+      expectError(await thief.redeem(code, { tx_code: '493536' }), 400, 'invalid_grant');
+      expectError(await wallet.request(redeemed.body.access_token, 'pid'), 401, 'invalid_token');
+    });
+
+    it('is not there without a tenant, whatever is sent', async () => {
+      const answer = await service.call('POST', '/nobody/token', { form: {} });
+      expect(answer.status, answer.text).to.equal(404);
+    });
+
     it('wants the transaction code that was agreed, and burns the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
       const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
