@@ -1,4 +1,5 @@
 import type { Failure, FailureCode } from '../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { errorPage, PAGE_HEADERS, PAGE_TYPE } from './pages/page.ts';
 import type { Surface } from './route.ts';
 
@@ -172,6 +173,8 @@ function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): nu
   return rendering.status;
 }
 
+const ALGORITHMS = SIGNING_ALGORITHMS.join(' ');
+
 function challengeOf({ code, details }: Failure, surface: Surface): string | undefined {
   if (surface === 'admin') {
     if (code !== 'unauthenticated') return undefined;
@@ -181,14 +184,15 @@ function challengeOf({ code, details }: Failure, surface: Surface): string | und
   if (surface === 'oauth' && details.basic === true) return 'Basic realm="vidimus"';
   if (surface !== 'vci') return undefined;
   // RFC 6750 section 3.1: without a token there is no error code to tell.
-  if (code === 'missing_token') return 'DPoP algs="ES256 ES384 ES512 EdDSA"';
+  const bearer = details.bearer === true;
+  if (code === 'missing_token') return `DPoP algs="${ALGORITHMS}"${bearer ? ', Bearer' : ''}`;
   if (
     code === 'invalid_token' ||
     code === 'invalid_dpop_proof' ||
     code === 'use_dpop_nonce' ||
     code === 'insufficient_scope'
   ) {
-    return `DPoP error="${code}", algs="ES256 ES384 ES512 EdDSA"`;
+    return `DPoP error="${code}", algs="${ALGORITHMS}"${bearer ? `, Bearer error="${code}"` : ''}`;
   }
   return undefined;
 }

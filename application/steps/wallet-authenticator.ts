@@ -56,6 +56,20 @@ export class WalletAuthenticator {
    */
   async authenticate(
     view: TenantView,
+    credentials: WalletCredentials,
+    expected: Expected,
+  ): Promise<AuthenticatedWallet> {
+    try {
+      return await this.#authenticate(view, credentials, expected);
+    } catch (error) {
+      if (!(error instanceof Failure) || (await view.issuance()).dPopRequired) throw error;
+      // RFC 9449 section 7.2: the challenge names each scheme that is taken here
+      throw new Failure(error.code, { ...error.details, bearer: true }, { cause: error.cause });
+    }
+  }
+
+  async #authenticate(
+    view: TenantView,
     { authorization, dpop }: WalletCredentials,
     expected: Expected,
   ): Promise<AuthenticatedWallet> {

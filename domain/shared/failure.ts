@@ -71,6 +71,8 @@ export type FailureDetails = {
   readonly allow?: readonly string[];
   /** The client could have used HTTP Basic (RFC 6749 section 5.2). */
   readonly basic?: boolean;
+  /** Access tokens that are bound to no key are taken here, too (RFC 6750 section 3). */
+  readonly bearer?: boolean;
 };
 
 export class Failure extends Error {

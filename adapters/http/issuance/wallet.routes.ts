@@ -25,8 +25,11 @@ const Document = z.record(z.string(), z.unknown());
 const DeferralView = z.object({ transaction_id: z.string(), interval: z.number() });
 
 export function walletRequest(request: RawRequest): WalletRequest {
+  const [authorization, ...surplus] = headerValues(request, 'authorization');
+  // RFC 6750 section 3.1: more than one way to send a token
+  if (surplus.length > 0) throw new Failure('invalid_request', 'more than one Authorization header');
   return {
-    wallet: { authorization: request.headers.authorization, dpop: headerValues(request, 'dpop') },
+    wallet: { authorization, dpop: headerValues(request, 'dpop') },
     contentType: request.headers['content-type'],
     body: request.bytes,
   };
