@@ -51,7 +51,12 @@ export const CredentialConfigurationBody = z
       .union([z.string().min(1).max(2048), VctObject])
       .nullable()
       .optional()
-      .describe('dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type'),
+      .describe(
+        'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. Credentials carry the ' +
+          'hash of the hosted document, which also says display, claims, description and frame of the configuration: ' +
+          'to change those after credentials were issued, make a new configuration, or wallets refuse the changed ' +
+          'document for the older credentials',
+      ),
     claims: jsonObject('an object of claims').nullable().optional(),
     claimsWebhook: WebhookConfig.nullable().optional(),
     notificationWebhook: WebhookConfig.nullable().optional(),

@@ -46,7 +46,9 @@ export const IssuanceConfigurationBody = z
     refreshTokenSeconds: Seconds.min(0)
       .max(31_536_000)
       .default(2_592_000)
-      .describe('lifetime of refresh tokens; 0 issues none'),
+      .describe(
+        'lifetime of refresh tokens, at most as long as their session is kept; 0 issues and takes none',
+      ),
     requestEncryption: Use.default('optional').describe('encrypted credential requests'),
     responseEncryption: Use.default('optional').describe('encrypted credential responses'),
   })
