@@ -1,13 +1,16 @@
+import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import { pageOf } from '../../domain/oauth/interaction.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { type Consent, consentSubject } from '../steps/consents.ts';
 import { interactionEndpoint } from '../steps/interaction-steps.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
   readonly store: Store;
@@ -17,24 +20,15 @@ type Ports = {
   readonly settings: ServiceSettings;
 };
 
-/** What the approval page shows and sends back. */
-export type Consent = {
-  readonly issuerName: string;
-  readonly credentials: readonly string[];
-  readonly clientId: string;
-  readonly requestUri: string;
-  /** Proves to the answer that this page was shown a few minutes ago. */
-  readonly decision: string;
-  /** Address that the answer goes to. */
-  readonly action: string;
-};
+/** Visits of one address at the same time that are told apart. */
+const MAX_ATTEMPTS = 3;
 
 /** Purpose of the token that the page carries, per request. */
 export function decisionPurpose(authorizationId: string): string {
   return `decision ${authorizationId}`;
 }
 
-/** The built-in authorization endpoint (RFC 6749 section 4.1.1). Looking changes nothing; a reload shows the same. */
+/** The built-in authorization endpoint (RFC 6749 section 4.1.1). A reload shows the same. */
 export class ShowAuthorization {
   readonly #ports: Ports;
 
@@ -50,29 +44,48 @@ export class ShowAuthorization {
     tenantId: TenantId,
     browser: BrowserRequest,
   ): Promise<Consent | { readonly location: string }> {
-    const { clock, random, settings } = this.#ports;
-    const now = clock.now();
-    const { view, authorization } = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, {
-      opening: true,
-      interactive: true,
-    });
-    const { request, interaction } = authorization;
-    if (interaction !== undefined) {
-      return { location: pageOf(interaction, interactionEndpoint(settings, tenantId)) };
+    const { clock, settings } = this.#ports;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const now = clock.now();
+      const options = { opening: true, interactive: true };
+      const found = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, options);
+      const { view, authorization } = found;
+      const { interaction } = authorization;
+      if (interaction !== undefined) {
+        return { location: pageOf(interaction, interactionEndpoint(settings, tenantId)) };
+      }
+      if (await this.#opens(tenantId, authorization)) return this.#consent(view, authorization, browser, now);
     }
-    const configurations = await view.credentialConfigurations();
+    throw new Failure('invalid_request', 'the request is open elsewhere');
+  }
+
+  /** Remembers the first visit, which is all that the request URI is for. @returns false when another step was first. */
+  async #opens(tenantId: TenantId, authorization: Authorization): Promise<boolean> {
+    if (authorization.isOpened === true) return true;
+    const beats = this.#ports.store.beats(tenantId);
+    const opened = moveOn(authorization, { isOpened: true });
+    return (await beats.advanceAuthorization(opened, [])) === 'advanced';
+  }
+
+  async #consent(
+    view: TenantView,
+    authorization: Authorization,
+    { requestUri = '' }: BrowserRequest,
+    now: Date,
+  ): Promise<Consent> {
+    const { random, settings } = this.#ports;
+    const { tenantId } = view;
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');
     const purpose = decisionPurpose(authorization.id);
     return {
-      issuerName: (await view.issuance()).display[0]?.name ?? (await view.tenant()).name,
-      credentials: request.credentialConfigurationIds.map(
-        (id) => configurations.find((entry) => entry.id === id)?.config.display[0]?.name ?? id,
-      ),
-      clientId: request.clientId,
-      requestUri: browser.requestUri ?? '',
-      decision: makeChallenge(key, tenantId, purpose, now, random.bytes(10)),
+      ...(await consentSubject(view, authorization)),
       action: `${issuerIdentifier(settings, tenantId)}/authorize`,
+      fields: {
+        client_id: authorization.request.clientId,
+        request_uri: requestUri,
+        decision_token: makeChallenge(key, tenantId, purpose, now, random.bytes(10)),
+      },
     };
   }
 }

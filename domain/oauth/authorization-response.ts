@@ -31,3 +31,12 @@ function separatorAfter(address: string): string {
   if (!address.includes('?')) return '?';
   return /[?&]$/.test(address) ? '' : '&';
 }
+
+/**
+ * What users can know a redirect address by: its host, or its scheme where that alone decides which app opens. A host
+ * in another script is told in ASCII, in which it looks like no other one.
+ */
+export function destinationOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol;
+}

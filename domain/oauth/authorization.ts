@@ -6,9 +6,9 @@ import { isSecret, readHandle } from './handle.ts';
 import type { Interaction } from './interaction.ts';
 
 /** The handles by which an authorization can be found; each is replaced or dropped as it moves on. */
-export type HandlePurpose = 'request_uri' | 'upstream' | 'auth_session' | 'page';
+export type HandlePurpose = 'request_uri' | 'upstream' | 'confirmation' | 'auth_session' | 'page';
 
-/** Seconds in which a pushed request has to be opened (RFC 9126 section 2.2). */
+/** Seconds in which a pushed request has to be opened first (RFC 9126 section 2.2). */
 export const REQUEST_URI_LIFETIME_SECONDS = 60;
 /** Seconds from the push to the code; users read, log in and think. */
 export const AUTHORIZATION_LIFETIME_SECONDS = 1800;
@@ -34,25 +34,32 @@ export type Authorization = {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   /** `done` ends it, whatever came of it. */
-  readonly stage: 'pushed' | 'upstream' | 'interacting' | 'done';
+  readonly stage: 'pushed' | 'upstream' | 'confirming' | 'interacting' | 'done';
+  /** Whether a browser came with the request URI in time; from then on the authorization's own end counts. */
+  readonly isOpened?: boolean;
   readonly request: AuthorizationRequest;
   readonly holder: GrantHolder;
   /** The session of the offer; null when the wallet began by itself. */
   readonly session: { readonly id: SessionId; readonly publicId: PublicId } | null;
   /** SHA-256 of the secrets of the present handles. */
   readonly handles: { readonly [purpose in HandlePurpose]?: string };
+  /** Until the authorization ends. */
   readonly upstream?: UpstreamLeg;
   /** Of an interactive authorization: where it stands. */
   readonly interaction?: Interaction;
+  /** Who logged in, while the user is asked about the wallet; nobody needs it here after the end. */
   readonly identity?: Identity;
 };
 
-/** A step of `authorization` at `version + 1`. */
+/** A step of `authorization` at `version + 1`. What is known of the user and of the login ends with it. */
 export function moveOn(
   authorization: Authorization,
   change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>,
 ): Authorization {
-  return { ...authorization, ...change, version: authorization.version + 1 };
+  const next = { ...authorization, ...change, version: authorization.version + 1 };
+  if (next.stage !== 'done') return next;
+  const { identity: _identity, upstream: _upstream, ...ended } = next;
+  return ended;
 }
 
 /** When the present request URI was handed out. */

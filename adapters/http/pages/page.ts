@@ -11,6 +11,8 @@ button { border: 2px solid #1d4ed8; border-radius: .5rem; cursor: pointer; font:
 button.primary { background: #1d4ed8; color: #fff; }
 button.secondary { background: transparent; color: inherit; }
 button:focus-visible { outline: 3px solid #f59e0b; outline-offset: 2px; }
+.warning { border-left: .25rem solid #b45309; margin-top: 1.5rem; padding-left: 1rem; }
+#destination, #client { overflow-wrap: anywhere; }
 .note { font-size: .875rem; opacity: .8; overflow-wrap: anywhere; }
 `;
 
