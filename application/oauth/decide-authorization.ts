@@ -1,4 +1,4 @@
-import { moveOn } from '../../domain/oauth/authorization.ts';
+import { AUTHORIZATION_LIFETIME_SECONDS, moveOn } from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -46,8 +46,10 @@ export class DecideAuthorization {
     );
     const purpose = decisionPurpose(authorization.id);
     const token = decision.decisionToken ?? '';
-    if (readChallenge(settings.nonceKeys, tenantId, purpose, now, token) === undefined) {
-      throw new Failure('invalid_request', 'the page was open for too long');
+    // A page that was shown is good as long as its authorization, which was found above.
+    const lifetime = AUTHORIZATION_LIFETIME_SECONDS;
+    if (readChallenge(settings.nonceKeys, tenantId, purpose, now, token, lifetime) === undefined) {
+      throw new Failure('invalid_request', 'this answer belongs to no page that was shown for the request');
     }
     const { redirectUri, state } = authorization.request;
     const issuer = issuerIdentifier(settings, tenantId);

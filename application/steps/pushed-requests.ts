@@ -24,7 +24,8 @@ const unknown = () => new Failure('invalid_request', 'the request_uri is unknown
 /**
  * Finds the pushed request that a browser comes with. Whatever is wrong ends on a page: where the browser could be
  * sent is not known to be safe before the request is found (RFC 9126 section 4).
- * @param options `opening`: only as long as `expires_in` said (RFC 9126 section 2.2), for the first look at it.
+ * @param options `opening`: the first look at it is only good as long as `expires_in` said (RFC 9126 section 2.2); users
+ *   who were in time may look again until the authorization ends.
  *   `interactive`: also the web step of an interactive authorization, which no approval may replace.
  * @throws Failure `invalid_request`.
  */
@@ -51,7 +52,8 @@ export async function findPushedRequest(
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
   if (authorization.interaction !== undefined && options.interactive !== true) throw unknown();
   const age = (now.getTime() - requestUriSince(authorization).getTime()) / 1000;
-  if (options.opening && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
+  const isFirst = options.opening && authorization.isOpened !== true;
+  if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
   return { view, authorization };
 }

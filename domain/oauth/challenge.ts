@@ -29,6 +29,7 @@ export function makeChallenge(
 }
 
 /**
+ * @param lifetimeSeconds that of a nonce unless the purpose has another.
  * @returns the value to remember and its end, or `undefined` for a challenge that we did not make for this tenant and
  *   purpose, or that is too old.
  */
@@ -38,13 +39,14 @@ export function readChallenge(
   purpose: string,
   now: Date,
   challenge: string,
+  lifetimeSeconds = NONCE_LIFETIME_SECONDS,
 ): { readonly hash: string; readonly expiresAt: Date } | undefined {
   const bytes = challenge.length > 100 ? undefined : decodeBase64url(challenge);
   if (bytes?.length !== TIME_BYTES + RANDOM_BYTES + MAC_BYTES) return undefined;
   const body = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES);
   const received = bytes.subarray(TIME_BYTES + RANDOM_BYTES);
   if (!keys.some((key) => timingSafeEqual(mac(key, tenantId, purpose, body), received))) return undefined;
-  const expiresAt = new Date(body.readUIntBE(0, TIME_BYTES) + NONCE_LIFETIME_SECONDS * 1000);
+  const expiresAt = new Date(body.readUIntBE(0, TIME_BYTES) + lifetimeSeconds * 1000);
   if (expiresAt <= now) return undefined;
   return { hash: createHash('sha256').update(challenge).digest('base64url'), expiresAt };
 }

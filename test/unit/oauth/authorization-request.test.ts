@@ -106,6 +106,8 @@ describe('an authorization request', () => {
         'https://wallet.example/é',
         'https://wallet.example/"',
         'com.example:/\\x',
+        'com.example://wallet@evil.example/',
+        'com.example://a:b@c/',
       ],
       `https://wallet.example/${'x'.repeat(2048)}`,
     ];
