@@ -87,7 +87,7 @@ export class DecideDeferred {
     id: string,
     completion: DeferredCompletion,
   ): Promise<DeferredTransaction> {
-    const { store, clock } = this.#ports;
+    const { store, clock, batchMaker } = this.#ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
     const configuration = await caller.view.credentialConfiguration(transaction.credentialConfigurationId);
@@ -95,11 +95,13 @@ export class DecideDeferred {
       throw new Failure('conflict', 'its credential configuration was deleted');
     }
     const session = await store.beats(caller.tenantId).findSession(transaction.sessionId);
-    const { credentials, batch } = await this.#make(caller, configuration, transaction, completion);
+    const made = await this.#make(caller, configuration, transaction, completion);
+    const { credentials, batch } = made;
     const bit = 2 ** (session?.configurationIds.indexOf(configuration.id) ?? 0);
     const now = clock.now();
     const completed = await store.beats(caller.tenantId).completeDeferred(id, credentials, batch, bit, now);
     if (!completed) {
+      batchMaker.discard(caller.view, made);
       assertPending(await this.get(caller, id), now);
       throw new Failure('conflict', 'its session may issue no more');
     }
@@ -140,8 +142,7 @@ export class DecideDeferred {
     const [fault] = claimsFaults(schemaValidator, view, configuration, claims);
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
     assertFreeClaims(claims, 'claims');
-    const entries = await batchMaker.allocate(view, configuration, holderKeys.length);
-    return batchMaker.make(view, configuration, { session: { id: sessionId }, claims, holderKeys, entries });
+    return batchMaker.make(view, configuration, { session: { id: sessionId }, claims, holderKeys });
   }
 }
 

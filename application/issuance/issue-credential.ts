@@ -11,10 +11,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store, UsedValue } from '../ports/store.ts';
-import type { AllocatedEntries } from '../status-lists/status-allocator.ts';
+import { MAX_ISSUANCES, type SessionUse, type Store, type UsedValue } from '../ports/store.ts';
 import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
 import type { ClaimsProvider } from '../steps/claims-provider.ts';
+import { claimsSource } from '../steps/collect-claims.ts';
 import type { CredentialMessages } from '../steps/credential-messages.ts';
 import type { HolderKeys } from '../steps/holder-keys.ts';
 import { replayed } from '../steps/oauth-callers.ts';
@@ -65,11 +65,6 @@ type Accepted = {
 
 type Issued = { readonly status: 200 | 202; readonly answer: JsonObject };
 
-type Attempt = {
-  readonly issued: Issued | undefined;
-  readonly entries: AllocatedEntries | undefined;
-};
-
 /** The credential endpoint (OpenID4VCI 1.0 section 8). */
 export class IssueCredential {
   readonly #ports: Ports;
@@ -91,8 +86,8 @@ export class IssueCredential {
       if (present === latest) throw error;
       return this.#accept(present, request, now);
     });
-    const attempt = await this.#issueAtOnce(accepted, now);
-    if (attempt?.issued !== undefined) return answerOf(accepted, attempt.issued);
+    const issued = await this.#issueAtOnce(accepted, now);
+    if (issued !== undefined) return answerOf(accepted, issued);
 
     const { publicId, grantId } = accepted.token;
     const claimed = await beats.claimCredentialRequest(publicId, accepted.used, grantId);
@@ -101,16 +96,17 @@ export class IssueCredential {
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     if (claimed?.revoked === true) throw revoked();
     const session = openSession(claimed?.session, accepted.configuration.id, now);
-    return answerOf(accepted, await this.#issue(accepted, session, attempt?.entries));
+    assertLeft(claimed?.use, session, accepted.configuration);
+    return answerOf(accepted, await this.#issue(accepted, session));
   }
 
   /**
    * When this process made the offer and the claims stand in it, the credential is made first; spending the proofs
    * and recording the issuance is then one step of the database, and nobody gets a credential that it refuses.
-   * @returns nothing issued when nothing happened and the steps have to decide; they use the status entries that were
-   *   taken, so that none is wasted.
+   * @returns undefined when nothing happened and the steps have to decide.
+   * @throws Failure for a value that was used before.
    */
-  async #issueAtOnce(accepted: Accepted, now: Date): Promise<Attempt | undefined> {
+  async #issueAtOnce(accepted: Accepted, now: Date): Promise<Issued | undefined> {
     const { store, claimsProvider, batchMaker, eventBus } = this.#ports;
     const { view, token, configuration, holderKeys, used } = accepted;
     const beats = store.beats(view.tenantId);
@@ -118,11 +114,11 @@ export class IssueCredential {
     const claims = session && claimsProvider.atHand(view, session, configuration);
     if (session === undefined || claims === undefined) return undefined;
     if (!session.configurationIds.includes(configuration.id)) return undefined;
-    const entries = await batchMaker.allocate(view, configuration, holderKeys.length);
-    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys, entries });
+    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys });
     const recorded = await beats.issueAtOnce(
       {
         sessionId: session.id,
+        publicId: session.publicId,
         grantId: token.grantId,
         revision: view.head.revision,
         used,
@@ -131,12 +127,13 @@ export class IssueCredential {
       },
       now,
     );
-    if (recorded === undefined) return { issued: undefined, entries };
+    if (recorded === undefined || typeof recorded === 'string') batchMaker.discard(view, made);
+    if (recorded === undefined) return undefined;
     if (typeof recorded === 'string') throw replayed(recorded);
     if (recorded.changed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
     }
-    return { issued: handedOut(made), entries };
+    return handedOut(made);
   }
 
   async #accept(view: TenantView, request: WalletRequest, now: Date): Promise<Accepted> {
@@ -164,19 +161,21 @@ export class IssueCredential {
     };
   }
 
-  async #issue(accepted: Accepted, session: Session, taken: AllocatedEntries | undefined): Promise<Issued> {
+  async #issue(accepted: Accepted, session: Session): Promise<Issued> {
     const { store, claimsProvider, batchMaker, eventBus, clock } = this.#ports;
     const { view, configuration, holderKeys, token } = accepted;
     const provided = await claimsProvider.provide(view, session, configuration, token);
     if ('intervalSeconds' in provided) return this.#defer(accepted, session, provided.intervalSeconds);
-    const entries = taken ?? (await batchMaker.allocate(view, configuration, holderKeys.length));
     const { claims } = provided;
-    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys, entries });
+    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys });
     const { bit, completeMask } = bitsOf(session, configuration.id);
     const recorded = await store
       .beats(view.tenantId)
       .recordIssuance(session.id, made.batch, bit, completeMask, clock.now());
-    if (recorded === undefined) throw new Failure('credential_request_denied', 'the offer is over');
+    if (recorded === undefined) {
+      batchMaker.discard(view, made);
+      throw over();
+    }
     if (recorded.changed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
     }
@@ -206,7 +205,7 @@ export class IssueCredential {
     };
     const { bit } = bitsOf(session, configuration.id);
     if (!(await store.beats(view.tenantId).openDeferred(transaction, bit))) {
-      throw new Failure('credential_request_denied', 'the offer is over');
+      throw over();
     }
     return { status: 202, answer: { transaction_id: transaction.id, interval: intervalSeconds } };
   }
@@ -244,10 +243,31 @@ export function revoked(): Failure {
 function openSession(session: Session | undefined, configurationId: string, now: Date): Session {
   const status = session === undefined ? undefined : statusAt(session, now);
   if (session === undefined || status === 'failed' || status === 'expired') {
-    throw new Failure('credential_request_denied', 'the offer is over');
+    throw over();
   }
   if (session.request?.kind !== 'issuance' || !session.configurationIds.includes(configurationId)) {
     throw new Failure('credential_request_denied', 'the offer does not cover this credential');
   }
   return session;
+}
+
+function over(): Failure {
+  return new Failure('credential_request_denied', 'the offer is over');
+}
+
+/**
+ * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
+ * A backend that may put things off is not asked while the session has no room for a transaction.
+ * @throws Failure `credential_request_denied`.
+ */
+function assertLeft(
+  use: SessionUse | undefined,
+  session: Session,
+  configuration: CredentialConfiguration,
+): void {
+  const { bit } = bitsOf(session, configuration.id);
+  if (use === undefined || use.issued >= MAX_ISSUANCES || (use.barred & bit) !== 0) throw over();
+  const asksBackend =
+    session.request?.kind === 'issuance' && claimsSource(session.request, configuration).type === 'webhook';
+  if (asksBackend && use.deferred >= MAX_ISSUANCES) throw over();
 }

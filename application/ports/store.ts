@@ -123,6 +123,15 @@ export type UsedValue = {
   readonly expiresAt: Date;
 };
 
+/** What a session has used up of what it may issue; both counts are held against `MAX_ISSUANCES`. */
+export type SessionUse = {
+  readonly issued: number;
+  /** Deferred transactions, whatever became of them. */
+  readonly deferred: number;
+  /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
+  readonly barred: number;
+};
+
 export type SessionQuery = {
   readonly kinds: readonly SessionKind[];
   readonly status?: SessionStatus;
@@ -229,6 +238,8 @@ export type Beats = AuthorizationBeats &
       | {
           head: TenantHead;
           session: Session | undefined;
+          /** Of the session, unless there is none or the request was replayed. */
+          use?: SessionUse;
           revoked: boolean;
           replayed?: UsedValue['kind'];
         }
@@ -252,11 +263,13 @@ export type Beats = AuthorizationBeats &
      * Everything that an issuance changes in one step, for one that was prepared with what `recallSession` knew: spends
      * `used`, records the batch, sets the bit.
      * @returns the kind of a value that was known already, or undefined when the session is over, the grant counts no
-     *   more, or the tenant is not active at this `revision`; nothing has happened in either case.
+     *   more, or the tenant is not active at this `revision`; nothing has happened in either case, and the session is
+     *   not recalled any more, so that whoever tries again is judged before anything is prepared.
      */
     issueAtOnce(
       issuance: {
         readonly sessionId: SessionId;
+        readonly publicId: PublicId;
         readonly grantId?: string | undefined;
         readonly revision: number;
         readonly used: readonly UsedValue[];

@@ -4,6 +4,7 @@ import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Allocation, allocateFrom, prepareAllocation } from '../../domain/status-lists/allocation.ts';
 import { roundCapacity } from '../../domain/status-lists/bits.ts';
+import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -30,12 +31,13 @@ export type AllocatedEntries = {
 const RUN_LENGTH = 128;
 const MAX_LISTS = 5_000;
 
-type Run = { next: number; end: number };
+/** Unused rests that a process keeps of one list; beyond that the shortest is wasted. */
+const MAX_RESTS = 64;
 
 /** Hands out status list entries. Two credentials never share one, whichever process issues them. */
 export class StatusAllocator {
   readonly #ports: Ports;
-  readonly #runs = new LRUCache<string, Run>({ max: MAX_LISTS });
+  readonly #reserves = new LRUCache<string, CounterReserve>({ max: MAX_LISTS });
   readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
   readonly #creating = new Map<string, Promise<StatusList>>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
@@ -65,6 +67,16 @@ export class StatusAllocator {
     return this.#entries(view.tenantId, list, firstCounter, count);
   }
 
+  /**
+   * Takes entries back that nobody was given: of an issuance that was refused after it had taken them. Whoever repeats
+   * a request that is refused would use the list up otherwise. Not for one whose outcome is unknown.
+   */
+  giveBack(tenantId: TenantId, { listId, firstCounter, indices }: AllocatedEntries): void {
+    const key = `${tenantId} ${listId}`;
+    this.#reserve(key).add(firstCounter, firstCounter + indices.length);
+    this.#full.delete(key);
+  }
+
   /** The indices of a run that was recorded earlier. */
   indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
     const key = `${tenantId} ${list.id}`;
@@ -89,7 +101,7 @@ export class StatusAllocator {
     const usable = lists.filter(
       (list) =>
         list.keyChainId === signer &&
-        list.usedEntries < list.capacity &&
+        (list.usedEntries < list.capacity || this.#reserves.has(`${view.tenantId} ${list.id}`)) &&
         !this.#full.has(`${view.tenantId} ${list.id}`),
     );
     return [
@@ -100,22 +112,25 @@ export class StatusAllocator {
 
   async #take(tenantId: TenantId, list: StatusList, count: number): Promise<number | undefined> {
     const key = `${tenantId} ${list.id}`;
-    const run = this.#runs.get(key);
-    if (run !== undefined && run.end - run.next >= count) {
-      const first = run.next;
-      run.next += count;
-      return first;
-    }
+    const reserve = this.#reserve(key);
+    const reserved = reserve.take(count);
+    if (reserved !== undefined) return reserved;
     const beats = this.#ports.store.beats(tenantId);
     // Small lists are not drained by one process's reserve.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
     const first = await beats.takeStatusRun(list.id, length);
     if (first === undefined) return length === count ? undefined : beats.takeStatusRun(list.id, count);
-    const other = this.#runs.get(key);
-    const rest = { next: first + count, end: first + length };
-    // Several requests may have fetched a run at once; the longer rest stays.
-    if (other === undefined || other.end - other.next < rest.end - rest.next) this.#runs.set(key, rest);
+    reserve.add(first + count, first + length);
     return first;
+  }
+
+  #reserve(key: string): CounterReserve {
+    let reserve = this.#reserves.get(key);
+    if (reserve === undefined) {
+      reserve = new CounterReserve(MAX_RESTS);
+      this.#reserves.set(key, reserve);
+    }
+    return reserve;
   }
 
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {

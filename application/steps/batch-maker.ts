@@ -21,6 +21,8 @@ export type MadeBatch = {
   readonly credentials: readonly string[];
   /** What goes on record; its id is the `notification_id`. */
   readonly batch: IssuedBatch;
+  /** Taken for it; undefined without statuses, and for what a backend made itself. */
+  readonly entries?: AllocatedEntries | undefined;
 };
 
 /** Makes the credentials of one request: the same claims, a key and a status entry of its own each. */
@@ -31,16 +33,10 @@ export class BatchMaker {
     this.#ports = ports;
   }
 
-  /** One status entry per key; undefined for a configuration without status. */
-  async allocate(
-    view: TenantView,
-    configuration: CredentialConfiguration,
-    keys: number,
-  ): Promise<AllocatedEntries | undefined> {
-    if (!configuration.statusManagement) return undefined;
-    return this.#ports.statusAllocator.allocate(view, configuration, Math.max(1, keys));
-  }
-
+  /**
+   * One credential per key, each with a status entry where the configuration has statuses. A batch that does not get on
+   * record has to be discarded.
+   */
   async make(
     view: TenantView,
     configuration: CredentialConfiguration,
@@ -48,23 +44,63 @@ export class BatchMaker {
       readonly session: { readonly id: SessionId };
       readonly claims: JsonObject;
       readonly holderKeys: readonly PublicJwk[];
-      readonly entries: AllocatedEntries | undefined;
     },
   ): Promise<MadeBatch> {
-    const { credentialFactory } = this.#ports;
-    const { session, claims, holderKeys, entries } = contents;
+    const { session, holderKeys } = contents;
     const count = Math.max(1, holderKeys.length);
+    const entries = await this.#allocate(view, configuration, count);
+    try {
+      const credentials = await this.#sign(view, configuration, contents, count, entries);
+      return {
+        credentials,
+        batch: this.recordOf(session.id, configuration.id, count, entries),
+        entries,
+      };
+    } catch (error) {
+      this.#giveBack(view, entries);
+      throw error;
+    }
+  }
+
+  /**
+   * For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the
+   * process.
+   */
+  discard(view: TenantView, { entries }: MadeBatch): void {
+    this.#giveBack(view, entries);
+  }
+
+  async #allocate(
+    view: TenantView,
+    configuration: CredentialConfiguration,
+    count: number,
+  ): Promise<AllocatedEntries | undefined> {
+    if (!configuration.statusManagement) return undefined;
+    return this.#ports.statusAllocator.allocate(view, configuration, count);
+  }
+
+  #giveBack(view: TenantView, entries: AllocatedEntries | undefined): void {
+    if (entries !== undefined) this.#ports.statusAllocator.giveBack(view.tenantId, entries);
+  }
+
+  async #sign(
+    view: TenantView,
+    configuration: CredentialConfiguration,
+    { claims, holderKeys }: { readonly claims: JsonObject; readonly holderKeys: readonly PublicJwk[] },
+    count: number,
+    entries: AllocatedEntries | undefined,
+  ): Promise<readonly string[]> {
     const credentials: string[] = [];
     for (let i = 0; i < count; i++) {
       const idx = entries?.indices[i];
       credentials.push(
-        await credentialFactory.make(view, configuration, claims, {
+        await this.#ports.credentialFactory.make(view, configuration, claims, {
           ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
           ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
         }),
       );
     }
-    return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries) };
+    return credentials;
   }
 
   /** What goes on record of credentials that were handed out, also of those that a backend made itself. */

@@ -1,4 +1,9 @@
-import { type Beats, MAX_ISSUANCES, type UsedValue } from '../../../application/ports/store.ts';
+import {
+  type Beats,
+  MAX_ISSUANCES,
+  type SessionUse,
+  type UsedValue,
+} from '../../../application/ports/store.ts';
 import type { Grant } from '../../../domain/oauth/grant.ts';
 import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -38,6 +43,11 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
     status !== 'expired' &&
     status !== 'failed' &&
     batches.list(tenantId, ({ sessionId }) => sessionId === id).length < MAX_ISSUANCES;
+  const useOf = ({ id }: Session): SessionUse => ({
+    issued: batches.list(tenantId, ({ sessionId }) => sessionId === id).length,
+    deferred: state.deferred.list(tenantId, ({ sessionId }) => sessionId === id).length,
+    barred: state.bars.find(tenantId, id)?.mask ?? 0,
+  });
   const batchesOf = (sessionId: string) =>
     batches
       .list(tenantId, (batch) => batch.sessionId === sessionId)
@@ -104,7 +114,8 @@ export function walletBeats(state: State, pass: Pass, tenantId: TenantId): Walle
         if (found === undefined) return undefined;
         const replayed = use(used);
         const answer = { ...found, revoked: isRevoked(grantId) };
-        return replayed === undefined ? answer : { ...answer, replayed };
+        if (replayed !== undefined) return { ...answer, replayed };
+        return found.session === undefined ? answer : { ...answer, use: useOf(found.session) };
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
       pass(() => issue(sessionId, batch, bit, completeMask, now)),

@@ -16,6 +16,7 @@ import {
   readIssued,
   readSession,
   readStatusList,
+  readUse,
   sealOutcome,
 } from './session-codec.ts';
 import { INSERT_GRANT_IF, INSERT_SESSION, LOG_FROM, sessionParameters } from './session-parts.postgres.ts';
@@ -86,7 +87,7 @@ const IS_REVOKED = (grant: string) =>
 const CLAIM_CREDENTIAL_REQUEST = named(
   'claim_credential_request',
   `with ${USE_VALUES(3)}
-   select ${HEAD}, s.*, ${IS_REVOKED('$6')} as revoked
+   select ${HEAD}, s.*, ${shared.DEFERRED_COUNT}, ${IS_REVOKED('$6')} as revoked
    from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
@@ -302,7 +303,9 @@ export function postgresBeats(
       }
       const [row] = rows;
       if (row === undefined) return undefined;
-      return { head: readHead(row), session: sessionOf(row), revoked: Boolean(row['revoked']) };
+      const revoked = Boolean(row['revoked']);
+      const session = sessionOf(row);
+      return { head: readHead(row), session, revoked, ...(session && { use: readUse(row) }) };
     },
     async takeStatusRun(listId, count) {
       const row = await one(shared.TAKE_STATUS_RUN, listId, count);
@@ -314,7 +317,7 @@ export function postgresBeats(
       const status = row['status'] as Session['status'];
       return { status, version: Number(row['version']), changed: Boolean(row['changed']) };
     },
-    async issueAtOnce({ sessionId, grantId, revision, used, batch, bit, completeMask }, now) {
+    async issueAtOnce({ sessionId, publicId, grantId, revision, used, batch, bit, completeMask }, now) {
       const rows = await unlessUsed(
         used,
         ISSUE_AT_ONCE,
@@ -323,8 +326,9 @@ export function postgresBeats(
         ...valuesOf(used),
         grantId ?? null,
       );
+      const row = typeof rows === 'string' ? undefined : rows[0];
+      if (row === undefined) recent.forget(tenantId, publicId);
       if (typeof rows === 'string') return rows;
-      const [row] = rows;
       if (row === undefined) return undefined;
       return { status: row['status'] as Session['status'], changed: Boolean(row['changed']) };
     },

@@ -16,6 +16,7 @@ import {
   readIssued,
   readSession,
   readStatusList,
+  readUse,
   sealOutcome,
 } from './session-codec.ts';
 import {
@@ -240,11 +241,13 @@ export function sqliteBeats(
     async claimCredentialRequest(publicId, used, grantId) {
       const claim = () =>
         sql.beat((run) => {
-          const row = first(run, shared.FIND_BY_PUBLIC_ID, publicId);
+          const row = first(run, shared.FIND_WITH_USE, publicId);
           // Nothing is remembered for a tenant that does not exist.
           if (row !== undefined) use(run, used);
           if (row === undefined) return undefined;
-          return { head: readHead(row), session: sessionOf(row), revoked: isRevoked(run, grantId) };
+          const session = sessionOf(row);
+          const revoked = isRevoked(run, grantId);
+          return { head: readHead(row), session, revoked, ...(session && { use: readUse(row) }) };
         });
       return unlessReplayed(claim(), async (replayed) => {
         const found = await this.findByPublicId(publicId);
@@ -258,8 +261,8 @@ export function sqliteBeats(
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>
       sql.beat((run) => issue(run, sessionId, batch, bit, completeMask, now)),
-    issueAtOnce: ({ sessionId, grantId, revision, used, batch, bit, completeMask }, now) =>
-      unlessReplayed(
+    async issueAtOnce({ sessionId, publicId, grantId, revision, used, batch, bit, completeMask }, now) {
+      const recorded = await unlessReplayed(
         sql.beat((run) => {
           if (first(run, IS_CURRENT, sessionId, revision, now.getTime()) === undefined) return undefined;
           if (isRevoked(run, grantId)) return undefined;
@@ -269,7 +272,10 @@ export function sqliteBeats(
           return { status: issued.status, changed: issued.changed };
         }),
         (kind) => kind,
-      ),
+      );
+      if (recorded === undefined || typeof recorded === 'string') recent.forget(tenantId, publicId);
+      return recorded;
+    },
     answerAtOnce: ({ sessionId, publicId, revision, event, outcome }, now) =>
       sql.beat((run) => {
         recent.forget(tenantId, publicId);

@@ -1,5 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { NewGrant, TenantHead } from '../../../application/ports/store.ts';
+import type { NewGrant, SessionUse, TenantHead } from '../../../application/ports/store.ts';
 import type { Grant, GrantedAuthorization, Redeemer } from '../../../domain/oauth/grant.ts';
 import type {
   Session,
@@ -188,5 +188,14 @@ export function readStatusList(cipher: Cipher, row: Row): StatusList {
             issuedAt: date(row['token_issued_at']),
             expiresAt: date(row['token_expires_at']),
           },
+  };
+}
+
+/** What a row of a session says besides the session itself; it has to have `DEFERRED_COUNT`. */
+export function readUse(row: Row): SessionUse {
+  return {
+    issued: Number(row['issued_count']),
+    deferred: Number(row['deferred_count']),
+    barred: Number(row['revoked_mask']),
   };
 }

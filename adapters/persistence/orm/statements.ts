@@ -12,10 +12,14 @@ export const ISSUABLE = (bit: string) =>
   `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
      and (s.revoked_mask & ${bit}) = 0`;
 
+const COUNT_DEFERRED = `(select count(*) from deferred_transactions d
+     where d.tenant_id = s.tenant_id and d.session_id = s.id)`;
+
 /** Whether the session `s` may still put something off: a wallet must not fill the table. */
-export const DEFERRABLE = (bit: string) =>
-  `${ISSUABLE(bit)} and (select count(*) from deferred_transactions d
-     where d.tenant_id = s.tenant_id and d.session_id = s.id) < ${MAX_ISSUANCES}`;
+export const DEFERRABLE = (bit: string) => `${ISSUABLE(bit)} and ${COUNT_DEFERRED} < ${MAX_ISSUANCES}`;
+
+/** Columns that `readUse` reads, besides those of the session `s`. */
+export const DEFERRED_COUNT = `${COUNT_DEFERRED} as deferred_count`;
 
 function statement(name: string, text: string): Statement {
   return { name, text };
@@ -31,6 +35,12 @@ export const FIND_SESSION = statement(
 export const FIND_BY_PUBLIC_ID = statement(
   'find_by_public_id',
   `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
+);
+
+export const FIND_WITH_USE = statement(
+  'find_with_use',
+  `select ${HEAD}, s.*, ${DEFERRED_COUNT}
+   from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
 export const READ_SESSION = statement(

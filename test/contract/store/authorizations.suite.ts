@@ -234,6 +234,7 @@ export function describeAuthorizations(open: () => Store): void {
       };
       const issuance = {
         sessionId: session.id,
+        publicId: session.publicId,
         revision: head?.revision ?? 0,
         batch,
         bit: 1,

@@ -3,6 +3,7 @@ import { MAX_ISSUANCES, type Store } from '../../../application/ports/store.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import {
   aBatch,
+  aDeferred,
   addList,
   addTenant,
   aSession,
@@ -194,10 +195,25 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.claimCredentialRequest(session.publicId, [jti, nonce])).to.deep.equal({
           head,
           session,
+          use: { issued: 0, deferred: 0, barred: 0 },
           revoked: false,
         });
         expect(await beats.remember([jti])).to.equal(false);
         expect(await beats.remember([nonce])).to.equal(false);
+      });
+
+      it('is told what the session has used up', async () => {
+        const { session } = await openOffer(store, tenantId);
+        const other = await openOffer(store, tenantId);
+        const beats = store.beats(tenantId);
+        for (let i = 0; i < 3; i++) await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW);
+        for (let i = 0; i < 2; i++) await beats.openDeferred(aDeferred(session), 1);
+        const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 3 };
+        await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
+        const { use } = (await beats.claimCredentialRequest(session.publicId, [aUse()])) ?? {};
+        expect(use).to.deep.equal({ issued: 3, deferred: 2, barred: 2 });
+        const unused = await beats.claimCredentialRequest(other.session.publicId, [aUse()]);
+        expect(unused?.use).to.deep.equal({ issued: 0, deferred: 0, barred: 0 });
       });
 
       it('names the value that was replayed and leaves nothing behind', async () => {
@@ -305,6 +321,7 @@ export function describeWalletSteps(open: () => Store): void {
         const [jti, nonce] = [aUse('dpop_jti'), aUse('c_nonce')];
         const issuance = (changes: object = {}) => ({
           sessionId: session.id,
+          publicId: session.publicId,
           revision,
           used: [jti, nonce],
           batch: aBatch(session),
@@ -326,6 +343,20 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.issuedBatches(session.id)).to.have.length(2);
       });
 
+      it('is not prepared from memory again after a refusal', async () => {
+        const beats = store.beats(tenantId);
+        const revision = (await beats.head())?.revision ?? -1;
+        const used = [aUse('c_nonce')];
+        await beats.remember(used);
+        for (const changes of [{ used }, { revision: revision - 1 }]) {
+          const { session } = await openOffer(store, tenantId);
+          const { id: sessionId, publicId } = session;
+          const issuance = { sessionId, publicId, revision, used: [], bit: 1, completeMask: 3 };
+          await beats.issueAtOnce({ ...issuance, batch: aBatch(session), ...changes }, NOW);
+          expect(beats.recallSession(publicId)).to.equal(undefined);
+        }
+      });
+
       it('is barred with a change of statuses that knows all that was issued', async () => {
         const beats = store.beats(tenantId);
         const { session } = await openOffer(store, tenantId);
@@ -345,7 +376,8 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await beats.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 1 }]);
         expect(await issue(1)).to.equal(undefined);
         const revision = (await beats.head())?.revision ?? -1;
-        const atOnce = { sessionId: session.id, revision, batch: aBatch(session), completeMask: 7 };
+        const { publicId } = session;
+        const atOnce = { sessionId: session.id, publicId, revision, batch: aBatch(session), completeMask: 7 };
         const value = aUse();
         expect(await beats.issueAtOnce({ ...atOnce, used: [value], bit: 1 }, NOW)).to.equal(undefined);
         expect(await beats.remember([value]), 'and spends nothing').to.equal(true);

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { CounterReserve } from '../../../domain/status-lists/counter-reserve.ts';
+
+describe('a reserve of counters', () => {
+  it('hands out what it was given, each once', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(10, 20);
+    expect([reserve.take(4), reserve.take(4), reserve.take(4), reserve.take(2)]).to.deep.equal([
+      10,
+      14,
+      undefined,
+      18,
+    ]);
+    expect(reserve.take(1)).to.equal(undefined);
+  });
+
+  it('joins what comes back in whichever order', () => {
+    const reserve = new CounterReserve(8);
+    for (const first of [20, 0, 30, 10]) reserve.add(first, first + 10);
+    expect(reserve.take(40)).to.equal(0);
+    reserve.add(5, 5);
+    expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
+  });
+
+  it('is bounded, and forgets the shortest rest first', () => {
+    const reserve = new CounterReserve(2);
+    reserve.add(0, 5);
+    reserve.add(10, 11);
+    reserve.add(20, 23);
+    expect([reserve.take(5), reserve.take(3), reserve.take(1)]).to.deep.equal([0, 20, undefined]);
+  });
+});
