@@ -36,6 +36,10 @@ type Asked = {
   readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
 };
 
+/** For the operator, of a transaction whose credentials nobody may have any more. */
+const OVER = 'its session failed, ended or was revoked before the wallet fetched the credential';
+
+const denied = () => new Failure('credential_request_denied', 'the issuer cannot issue this credential');
 const unknown = () => new Failure('invalid_transaction_id', 'the transaction is unknown, over or done');
 
 /** The deferred credential endpoint (OpenID4VCI 1.0 section 9). */
@@ -69,13 +73,16 @@ export class RetrieveDeferred {
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     if (claimed?.revoked === true) throw revoked();
     const transaction = await this.#find(asked, claimed?.session);
+    // A session that failed issues nothing more, so nobody can complete what it still waits for.
+    const isOver = claimed?.session?.status === 'failed';
+    if (isOver && (await beats.failDeferred(transaction.id, OVER, now))) throw denied();
     switch (deferredStatusAt(transaction, now)) {
       case 'pending':
         return this.#pending(asked, transaction, form);
       case 'ready':
         return this.#handOut(asked, transaction, claimed?.session, form, now);
       case 'failed':
-        throw new Failure('credential_request_denied', 'the issuer cannot issue this credential');
+        throw denied();
       default:
         throw unknown();
     }
@@ -128,7 +135,11 @@ export class RetrieveDeferred {
     return { status: 202, ...(await seal({ transaction_id: id, interval: intervalSeconds })) };
   }
 
-  /** Sealed first and taken out afterwards, so that nothing is lost when sealing fails. */
+  /**
+   * Sealed first and taken out afterwards, so that nothing is lost when sealing fails.
+   * @throws Failure `credential_request_denied` when the session failed or was revoked since the credential was made,
+   *   `invalid_transaction_id` when it was fetched meanwhile.
+   */
   async #handOut(
     { view, seal }: Asked,
     transaction: DeferredTransaction,
@@ -147,8 +158,9 @@ export class RetrieveDeferred {
     const { bit, completeMask } = bitsOf(session, configurationId);
     const taken = await store
       .beats(view.tenantId)
-      .retrieveDeferred(id, session.publicId, bit, completeMask, now);
+      .retrieveDeferred(id, session.publicId, bit, completeMask, OVER, now);
     if (taken === undefined) throw unknown();
+    if (taken === 'refused') throw denied();
     if (taken.completed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
     }

@@ -97,13 +97,16 @@ export type DeferredBeats = {
   failDeferred(id: string, errorMessage: string, now: Date): Promise<boolean>;
   /**
    * Hands the credentials out: `ready` becomes `retrieved`, once, and the session's bit is set, which may complete it.
-   * @returns the transaction as it was before, or undefined when there is nothing to hand out.
+   * @param bit of the configuration. When the session is over or was revoked for it, `ready` becomes `failed` instead,
+   *   with the credentials erased and `reason` for the operator.
+   * @returns the transaction as it was before, `refused` in that case, or undefined when there is nothing to hand out.
    */
   retrieveDeferred(
     id: string,
     publicId: PublicId,
     bit: number,
     completeMask: number,
+    reason: string,
     now: Date,
-  ): Promise<{ transaction: DeferredTransaction; completed: boolean } | undefined>;
+  ): Promise<{ transaction: DeferredTransaction; completed: boolean } | 'refused' | undefined>;
 };

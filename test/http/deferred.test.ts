@@ -147,6 +147,42 @@ describe('deferred issuance', () => {
     expect(errorOf(again.answer)).to.deep.equal([400, 'credential_request_denied']);
   });
 
+  it('is not handed out once its session was revoked', async () => {
+    const deferral = await defer();
+    await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
+    const revoked = await call('POST', '/session/revoke', { sessionId: deferral.session, status: 1 });
+    expect(revoked.status, revoked.text).to.equal(201);
+    for (const answer of [await poll(deferral), await legacyPoll(deferral)]) {
+      expect(errorOf(answer)).to.deep.equal([400, 'credential_request_denied']);
+    }
+    const record = await call('GET', `/issuer/deferred/${deferral.transactionId}`);
+    expect(record.body).to.include({ status: 'failed' });
+    expect(record.body.errorMessage).to.match(/revoked/);
+    await call('POST', '/session/revoke', { sessionId: deferral.session, status: 0 });
+    expect(errorOf(await poll(deferral)), 'for good').to.deep.equal([400, 'credential_request_denied']);
+  });
+
+  it('ends with its session when another transaction of it fails, be it ready or not', async () => {
+    const { uri, session } = await offer(['card', 'pass']);
+    const wallet = new RawWallet(service, 'acme');
+    const token = await wallet.accessToken(uri);
+    const deferrals: Deferral[] = [];
+    for (let count = 0; count < 3; count++) {
+      const { answer } = await request(wallet, token, 'card', 1);
+      deferrals.push({ session, token, transactionId: answer.body.transaction_id, wallet, keys: [] });
+    }
+    const [ready, failed, pending] = deferrals as [Deferral, Deferral, Deferral];
+    await decide(ready.transactionId, 'complete', { claims: { name: 'Ada' } });
+    await decide(failed.transactionId, 'fail', { errorMessage: 'no such person' });
+    for (const deferral of [ready, failed, pending]) {
+      const answer = await poll(deferral);
+      expect(errorOf(answer)).to.deep.equal([400, 'credential_request_denied']);
+      const record = await call('GET', `/issuer/deferred/${deferral.transactionId}`);
+      expect(record.body.status).to.equal('failed');
+    }
+    expect(await statusOf(session)).to.equal('failed');
+  });
+
   it('completes the session when the last credential of the offer is fetched', async () => {
     const { uri, session } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');

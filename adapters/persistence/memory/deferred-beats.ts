@@ -8,9 +8,10 @@ import type { State } from './state.ts';
 export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): DeferredBeats {
   const { batches, deferred, sessions } = state;
   const mayGoOn = ({ status }: Session) => status !== 'failed' && status !== 'expired';
+  const mayHandOut = (session: Session, bit: number) =>
+    mayGoOn(session) && ((state.bars.find(tenantId, session.id)?.mask ?? 0) & bit) === 0;
   const mayIssue = (session: Session, bit: number) =>
-    mayGoOn(session) &&
-    ((state.bars.find(tenantId, session.id)?.mask ?? 0) & bit) === 0 &&
+    mayHandOut(session, bit) &&
     batches.list(tenantId, ({ sessionId }) => sessionId === session.id).length < MAX_ISSUANCES;
 
   return {
@@ -56,13 +57,18 @@ export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): Def
         deferred.put(tenantId, id, { ...row, status: 'failed', errorMessage, updatedAt: now });
         return true;
       }),
-    retrieveDeferred: (id, publicId, bit, completeMask, now) =>
+    retrieveDeferred: (id, publicId, bit, completeMask, reason, now) =>
       pass(() => {
         const row = deferred.find(tenantId, id);
         if (row?.status !== 'ready' || row.publicId !== publicId || row.expiresAt <= now) return undefined;
-        deferred.put(tenantId, id, { ...row, status: 'retrieved', credentials: null, updatedAt: now });
         const session = sessions.find(tenantId, row.sessionId);
-        if (session === undefined) return { transaction: row, completed: false };
+        if (session === undefined) return undefined;
+        const ended = { ...row, credentials: null, updatedAt: now };
+        if (!mayHandOut(session, bit)) {
+          deferred.put(tenantId, id, { ...ended, status: 'failed', errorMessage: reason });
+          return 'refused';
+        }
+        deferred.put(tenantId, id, { ...ended, status: 'retrieved' });
         const issued = { ...session, issuedMask: session.issuedMask | bit, updatedAt: now };
         const completed = issued.issuedMask === completeMask && OPEN_STATUSES.includes(session.status);
         const next: Session = completed

@@ -17,6 +17,7 @@ import {
   FIND_DEFERRED,
   ISSUABLE,
   LIST_DEFERRED,
+  RETRIEVABLE,
 } from './statements.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
@@ -49,27 +50,30 @@ const COMPLETE_DEFERRED = named(
    select id from d`,
 );
 
-/** What was stored before comes back, since the update erases the credentials. */
+/**
+ * What was stored before comes back, since the update erases the credentials. The session is locked with the
+ * transaction, so that a revocation at the same time comes either before or after.
+ */
 const RETRIEVE_DEFERRED = named(
   'retrieve_deferred',
   `with o as (
-     select d.* from deferred_transactions d
-     where d.tenant_id = $1 and d.id = $2 and d.public_id = $3 and d.status = 'ready' and d.expires_at > $6
+     select d.*, ${RETRIEVABLE('$4')} as retrievable,
+       s.status in ('active', 'fetched') and (s.issued_mask | $4) = $5 as completes
+     from deferred_transactions d join sessions s on s.tenant_id = d.tenant_id and s.id = d.session_id
+     where d.tenant_id = $1 and d.id = $2 and d.public_id = $3 and d.status = 'ready' and d.expires_at > $7
      for update),
    d as (
-     update deferred_transactions d set status = 'retrieved', credentials = null, updated_at = $6
-     from o where d.tenant_id = $1 and d.id = o.id returning d.session_id),
-   l as (
-     select s.id, s.status in ('active', 'fetched') and (s.issued_mask | $4) = $5 as completes
-     from sessions s, d where s.tenant_id = $1 and s.id = d.session_id for update of s),
+     update deferred_transactions d set status = case when o.retrievable then 'retrieved' else 'failed' end,
+       error_message = case when o.retrievable then null else $6::text end, credentials = null, updated_at = $7
+     from o where d.tenant_id = $1 and d.id = o.id),
    u as (
-     update sessions s set issued_mask = s.issued_mask | $4, updated_at = $6,
-       status = case when l.completes then 'completed' else s.status end,
-       version = s.version + case when l.completes then 1 else 0 end
-     from l where s.tenant_id = $1 and s.id = l.id
-     returning s.tenant_id, s.id, s.version, s.status, s.updated_at, l.completes),
+     update sessions s set issued_mask = s.issued_mask | $4, updated_at = $7,
+       status = case when o.completes then 'completed' else s.status end,
+       version = s.version + case when o.completes then 1 else 0 end
+     from o where s.tenant_id = $1 and s.id = o.session_id and o.retrievable
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at, o.completes),
    e as (${LOG_FROM('u', 'updated_at')} where completes)
-   select o.*, coalesce((select completes from u), false) as completed from o`,
+   select * from o`,
 );
 
 export function postgresDeferredBeats(
@@ -108,10 +112,11 @@ export function postgresDeferredBeats(
     async failDeferred(id, errorMessage, now) {
       return (await one(FAIL_DEFERRED, id, errorMessage, now.getTime())) !== undefined;
     },
-    async retrieveDeferred(id, publicId, bit, completeMask, now) {
-      const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, now.getTime());
+    async retrieveDeferred(id, publicId, bit, completeMask, reason, now) {
+      const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, reason, now.getTime());
       if (row === undefined) return undefined;
-      return { transaction: readDeferred(cipher, row), completed: Boolean(row['completed']) };
+      if (row['retrievable'] !== true) return 'refused';
+      return { transaction: readDeferred(cipher, row), completed: row['completes'] === true };
     },
   };
 }

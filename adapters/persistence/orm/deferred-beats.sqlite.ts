@@ -10,7 +10,14 @@ import {
 import { batchParameters, INSERT_BATCH } from './session-parts.sqlite.ts';
 import type { SqliteSql, Statement } from './sql.ts';
 import type { SqliteSteps } from './sqlite-steps.ts';
-import { DEFERRABLE, FAIL_DEFERRED, FIND_DEFERRED, ISSUABLE, LIST_DEFERRED } from './statements.ts';
+import {
+  DEFERRABLE,
+  FAIL_DEFERRED,
+  FIND_DEFERRED,
+  ISSUABLE,
+  LIST_DEFERRED,
+  RETRIEVABLE,
+} from './statements.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
@@ -39,12 +46,13 @@ const READY = named(
 );
 const TAKE = named(
   'take_deferred',
-  `select * from deferred_transactions
-   where tenant_id = $1 and id = $2 and public_id = $3 and status = 'ready' and expires_at > $4`,
+  `select d.*, ${RETRIEVABLE('$5')} as retrievable
+   from deferred_transactions d join sessions s on s.tenant_id = d.tenant_id and s.id = d.session_id
+   where d.tenant_id = $1 and d.id = $2 and d.public_id = $3 and d.status = 'ready' and d.expires_at > $4`,
 );
-const RETRIEVED = named(
-  'retrieved_deferred',
-  `update deferred_transactions set status = 'retrieved', credentials = null, updated_at = $3
+const END = named(
+  'end_deferred',
+  `update deferred_transactions set status = $4, error_message = $5, credentials = null, updated_at = $3
    where tenant_id = $1 and id = $2`,
 );
 const SET_BIT = named(
@@ -93,12 +101,16 @@ export function sqliteDeferredBeats(
       }),
     failDeferred: (id, errorMessage, now) =>
       sql.single((run) => first(run, FAIL_DEFERRED, id, errorMessage, now.getTime()) !== undefined),
-    retrieveDeferred: (id, publicId, bit, completeMask, now) =>
+    retrieveDeferred: (id, publicId, bit, completeMask, reason, now) =>
       sql.beat((run) => {
-        const row = first(run, TAKE, id, publicId, now.getTime());
+        const row = first(run, TAKE, id, publicId, now.getTime(), bit);
         if (row === undefined) return undefined;
+        if (row['retrievable'] === 0) {
+          run.change(END, tenantId, id, now.getTime(), 'failed', reason);
+          return 'refused';
+        }
         const transaction = readDeferred(cipher, row);
-        run.change(RETRIEVED, tenantId, id, now.getTime());
+        run.change(END, tenantId, id, now.getTime(), 'retrieved', null);
         const session = first(run, SET_BIT, transaction.sessionId, bit, now.getTime());
         const isWhole = Number(session?.['issued_mask']) === completeMask;
         const completed = isWhole ? first(run, COMPLETE, transaction.sessionId) : undefined;

@@ -7,10 +7,12 @@ export const HEAD = 't.id as head_id, t.status as head_status, t.revision as hea
 export const BATCH_COLUMNS =
   'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
 
+/** Whether the session `s` may still hand out what it issued of what `bit` stands for. */
+export const RETRIEVABLE = (bit: string) =>
+  `s.status in ('active', 'fetched', 'completed') and (s.revoked_mask & ${bit}) = 0`;
+
 /** Whether the session `s` may issue what `bit` stands for. */
-export const ISSUABLE = (bit: string) =>
-  `s.status in ('active', 'fetched', 'completed') and s.issued_count < ${MAX_ISSUANCES}
-     and (s.revoked_mask & ${bit}) = 0`;
+export const ISSUABLE = (bit: string) => `${RETRIEVABLE(bit)} and s.issued_count < ${MAX_ISSUANCES}`;
 
 const COUNT_DEFERRED = `(select count(*) from deferred_transactions d
      where d.tenant_id = s.tenant_id and d.session_id = s.id)`;

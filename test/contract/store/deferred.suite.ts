@@ -21,7 +21,7 @@ export function describeDeferred(open: () => Store): void {
     const complete = (id = transaction.id, at = seconds(1)) =>
       store.beats(tenantId).completeDeferred(id, ['one', 'two'], aBatch(session, { id: 'b' }), 1, at);
     const retrieve = (at = seconds(2)) =>
-      store.beats(tenantId).retrieveDeferred(transaction.id, session.publicId, 1, 1, at);
+      store.beats(tenantId).retrieveDeferred(transaction.id, session.publicId, 1, 1, 'over', at);
 
     it('is found by its tenant, and keeps its session alive', async () => {
       const beats = store.beats(tenantId);
@@ -112,10 +112,17 @@ export function describeDeferred(open: () => Store): void {
       const beats = store.beats(tenantId);
       expect(await retrieve(), 'not yet').to.equal(undefined);
       await complete();
-      const foreign = await beats.retrieveDeferred(transaction.id, 'other' as never, 1, 1, seconds(2));
+      const foreign = await beats.retrieveDeferred(
+        transaction.id,
+        'other' as never,
+        1,
+        1,
+        'over',
+        seconds(2),
+      );
       expect(foreign, 'of another session').to.equal(undefined);
       const answers = await Promise.all(Array.from({ length: 20 }, () => retrieve()));
-      const winners = answers.filter((answer) => answer !== undefined);
+      const winners = answers.filter((answer) => answer !== undefined && answer !== 'refused');
       expect(winners).to.have.length(1);
       expect(winners[0]?.transaction.credentials).to.deep.equal(['one', 'two']);
       expect(winners[0]?.completed).to.equal(true);
@@ -126,6 +133,61 @@ export function describeDeferred(open: () => Store): void {
       expect(await beats.findSession(session.id)).to.deep.include({ status: 'completed', issuedMask: 1 });
       const events = await beats.sessionEvents(session.id, 0, 10);
       expect(events.map(({ status }) => status)).to.deep.equal(['active', 'completed']);
+    });
+
+    it('ends without being handed out when its session failed or was revoked for it', async () => {
+      const beats = store.beats(tenantId);
+      const revoke = (mask: number) =>
+        beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, {
+          sessionId: session.id,
+          mask,
+          barred: true,
+          issuedCount: 1,
+        });
+      const fail = () => beats.recordOutcome(session, 'fail', {}, seconds(1));
+      for (const end of [() => revoke(1), fail]) {
+        ({ session } = await openOffer(store, tenantId));
+        transaction = aDeferred(session);
+        await beats.openDeferred(transaction, 1);
+        await complete();
+        await end();
+        expect(await retrieve()).to.equal('refused');
+        expect(await beats.findDeferred(transaction.id)).to.deep.include({
+          status: 'failed',
+          credentials: null,
+          errorMessage: 'over',
+          updatedAt: seconds(2),
+        });
+        expect((await beats.findSession(session.id))?.issuedMask).to.equal(0);
+        expect(await retrieve(), 'once').to.equal(undefined);
+      }
+    });
+
+    it('is handed out when another credential of its session was revoked, or all others are out', async () => {
+      const beats = store.beats(tenantId);
+      await complete();
+      const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 1 };
+      await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
+      await beats.recordOutcome(session, 'complete', {}, seconds(1));
+      expect(await retrieve()).to.deep.include({ completed: false });
+    });
+
+    it('is either handed out or revoked first, when both come at once', async () => {
+      const beats = store.beats(tenantId);
+      for (let round = 0; round < 20; round++) {
+        ({ session } = await openOffer(store, tenantId));
+        transaction = aDeferred(session);
+        await beats.openDeferred(transaction, 1);
+        await complete();
+        const bar = { sessionId: session.id, mask: 1, barred: true, issuedCount: 1 };
+        const [taken, barred] = await Promise.all([
+          retrieve(),
+          beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar),
+        ]);
+        const { status } = (await beats.findDeferred(transaction.id)) ?? {};
+        expect([barred, status]).to.deep.equal([true, taken === 'refused' ? 'failed' : 'retrieved']);
+        expect((await beats.findSession(session.id))?.issuedMask).to.equal(taken === 'refused' ? 0 : 1);
+      }
     });
 
     it('is not handed out after its end', async () => {
