@@ -96,6 +96,11 @@ export class RetrieveDeferred {
     const { credentialMessages } = this.#ports;
     const missing = () => new Failure('invalid_credential_request', 'transaction_id is missing');
     if (form.form === 'get') {
+      const { requestEncryption, responseEncryption } = await view.issuance();
+      // OpenID4VCI 1.0 section 10: this form has no place for the parameters, so what is required cannot be done.
+      if (requestEncryption === 'required' || responseEncryption === 'required') {
+        throw new Failure('invalid_encryption_parameters', 'this issuer encrypts; use the form by POST');
+      }
       if (form.transactionId === undefined) throw missing();
       const seal: Asked['seal'] = async (answer) => ({
         text: JSON.stringify(answer),

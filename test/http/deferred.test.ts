@@ -137,6 +137,22 @@ describe('deferred issuance', () => {
     expect(fetched.body.credentials).to.deep.equal([{ credential: 'made.by.them~' }]);
   });
 
+  it('is kept from the older form, which cannot be encrypted, where encryption is required', async () => {
+    const config = { display: [{ name: 'Acme', locale: 'en' }], batchSize: 5 };
+    const required = { requestEncryption: 'required' };
+    for (const strictness of [required, { ...required, responseEncryption: 'required' }]) {
+      const deferral = await defer();
+      await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
+      const strict = await call('POST', '/issuer/config', { ...config, ...strictness });
+      expect(strict.status, strict.text).to.equal(201);
+      const refused = await legacyPoll(deferral);
+      expect(errorOf(refused)).to.deep.equal([400, 'invalid_encryption_parameters']);
+      expect(refused.text).to.not.include('credentials');
+      await call('POST', '/issuer/config', config);
+      expect((await legacyPoll(deferral)).status, 'not used up').to.equal(200);
+    }
+  });
+
   it('can be revoked once it is handed out', async () => {
     const deferral = await defer();
     await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
