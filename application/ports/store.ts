@@ -359,7 +359,8 @@ export type Chores = {
    * were made, once they have ended or expired. `full` removes the session with its grants and events; `anonymize`
    * keeps the row without request and outcome, and its events; whoever remembers the request can do nothing with it
    * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
-   * a credential can be revoked as long as it lives. The oldest of a tenant come first.
+   * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
+   * handed out stays as it is. The oldest of a tenant come first.
    * @param defaults for tenants that configured nothing; these remove in full.
    * @returns how many sessions it touched, at most `limit`.
    */

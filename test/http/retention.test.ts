@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { offerBody, type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
@@ -15,6 +16,9 @@ describe('Sessions that their tenant keeps no longer', () => {
   before(async () => {
     service = await startTestService();
     world = await populate(service, 'acme');
+    // Nobody comes back for a credential of this tenant any more.
+    const beats = service.service.container.get(Store).beats('acme' as TenantId);
+    expect(await beats.failDeferred(world.ids.deferred, 'no such person', new Date())).to.equal(true);
   });
   after(() => service.close());
 
@@ -76,5 +80,17 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect((await revoke(0)).status).to.equal(201);
     const left = (await call('GET', '/session')).body.map(({ id }: { id: string }) => id);
     expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
+  });
+
+  it('stay whole while a wallet may come back for a deferred credential', async () => {
+    const { ids, token } = await populate(service, 'waiting');
+    const json = { ttlSeconds: 60 };
+    expect((await service.call('PUT', '/session-config', { token, json })).status).to.equal(200);
+    await cleanUp(301);
+    const session = await service.call('GET', `/session/${ids.issuance}`, { token });
+    expect(session.body).to.include({ status: 'completed' }).and.have.property('offer');
+    const waiting = await service.call('GET', `/issuer/deferred/${ids.deferred}`, { token });
+    expect(waiting.body).to.include({ status: 'pending' });
+    expect((await service.call('GET', `/session/${ids.verification}`, { token })).status).to.equal(404);
   });
 });

@@ -1,5 +1,6 @@
 import type { Chores } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
+import { deferredStatusAt } from '../../../domain/issuance/deferred.ts';
 import { isTerminal, OPEN_STATUSES, type Session, statusAt } from '../../../domain/sessions/session.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
@@ -70,10 +71,15 @@ export function memoryChores(state: State, pass: Pass): Chores {
 function cleanUp(state: State, now: Date, limit: number, defaultTtlSeconds: number) {
   const configOf = ({ tenantId }: Session) => state.tenants.find(EVERYWHERE, tenantId)?.sessionConfig;
   const isKept = (session: Session) => configOf(session)?.cleanupMode === 'anonymize';
+  const isAwaited = ({ tenantId, id }: Session) =>
+    state.deferred.list(tenantId, (row) => {
+      const status = deferredStatusAt(row, now);
+      return row.sessionId === id && (status === 'pending' || status === 'ready');
+    }).length > 0;
   const due = state.sessions.everywhere((session) => {
     const ttlSeconds = configOf(session)?.ttlSeconds ?? defaultTtlSeconds;
     if (session.createdAt.getTime() + ttlSeconds * 1000 > now.getTime()) return false;
-    if (!isTerminal(statusAt(session, now))) return false;
+    if (!isTerminal(statusAt(session, now)) || isAwaited(session)) return false;
     return !isKept(session) || session.request !== null || session.outcome !== null;
   });
   const rows = due

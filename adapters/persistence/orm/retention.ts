@@ -5,9 +5,14 @@ type Retention = Pick<Chores, 'cleanUpSessions' | 'forgetPickUps'>;
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
-/** What makes a session due, but for its age; `s` is the session, `t` its tenant. */
+/**
+ * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential
+ * for later still comes back for it after the others have completed the session.
+ */
 const ENDED = `(s.status not in ('active', 'fetched') or s.expires_at <= $1)
-  and (t.mode = 'full' or s.request is not null or s.outcome is not null)`;
+  and (t.mode = 'full' or s.request is not null or s.outcome is not null)
+  and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
+    and w.status in ('pending', 'ready') and w.expires_at > $1)`;
 
 /** The lateral part walks the index of each tenant and stops at the limit, however many sessions there are. */
 const CLEAN_UP_POSTGRES = named(

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { aBatch, aClient, addTenant, aUse, openOffer } from './builders.ts';
+import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer } from './builders.ts';
 
 /** Long before everything else in this store, so that chores over all tenants meet only what belongs here. */
 const PAST = new Date('2020-01-01T00:00:00Z');
@@ -116,6 +116,41 @@ export function describeChores(open: () => Store): void {
       expect(await beats.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
         undefined,
       );
+    });
+
+    it('leave sessions alone that a wallet will come back to for a deferred credential', async () => {
+      const removing = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
+      const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: 'anonymize' } });
+      for (const tenantId of [removing, quiet]) {
+        const beats = store.beats(tenantId);
+        const awaited = async () => {
+          const session = await offer(tenantId);
+          const times = { createdAt: past(0), updatedAt: past(0), expiresAt: past(500) };
+          const transaction = aDeferred(session, times);
+          await beats.openDeferred(transaction, 1);
+          return { session, transaction, batch: aBatch(session) };
+        };
+        const [pending, ready, fetched, failed] = [
+          await awaited(),
+          await awaited(),
+          await awaited(),
+          await awaited(),
+        ];
+        for (const { transaction, batch } of [ready, fetched])
+          await beats.completeDeferred(transaction.id, ['one'], batch, 1, past(1));
+        const { id, publicId } = fetched.transaction;
+        await beats.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
+        await beats.failDeferred(failed.transaction.id, 'no such person', past(2));
+
+        const count = (number: number) =>
+          tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number };
+        expect(await clean(499), 'fetched and failed').to.deep.equal(count(2));
+        for (const { session, transaction } of [pending, ready]) {
+          expect((await beats.findSession(session.id))?.request).to.deep.equal(session.request);
+          expect(await beats.findDeferred(transaction.id)).to.not.equal(undefined);
+        }
+        expect(await clean(500), 'by the clock').to.deep.equal(count(2));
+      }
     });
 
     it('clean up in portions, the oldest of a tenant first', async () => {
