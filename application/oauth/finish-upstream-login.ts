@@ -1,22 +1,28 @@
 import { type Authorization, isCurrent, moveOn, type UpstreamLeg } from '../../domain/oauth/authorization.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
-import { isSecret, readHandle } from '../../domain/oauth/handle.ts';
+import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
 import { errorForWallet, isResponseFrom } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { AuthorizationServers } from '../ports/authorization-servers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
 import { completeUpstreamLogin } from '../steps/complete-upstream-login.ts';
+import { type Consent, consentSubject } from '../steps/consents.ts';
 import { assertServed } from '../steps/oauth-callers.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 import {
   callbackAddress,
+  chainedIssuer,
   endWithout,
+  failureFor,
   nameOf,
+  needsConfirmation,
+  OFFER_IS_OVER,
   type Refused,
   refusedBy,
   responseTo,
@@ -29,6 +35,7 @@ type Ports = {
   readonly authorizationServers: AuthorizationServers;
   readonly authorizationCodes: AuthorizationCodes;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly settings: ServiceSettings;
 };
@@ -43,11 +50,8 @@ export type UpstreamResponse = {
   readonly browserSecrets: ReadonlyMap<string, string>;
 };
 
-export type FinishedLogin = {
-  /** Where the browser goes: to the wallet. */
-  readonly location: string;
-  readonly authorizationId: string;
-};
+/** Where the browser goes, to the wallet, or a page that asks the user whether it shall. */
+export type FinishedLogin = { readonly location: string; readonly authorizationId: string } | Consent;
 
 type Login = { readonly view: TenantView; readonly authorization: Authorization; readonly leg: UpstreamLeg };
 
@@ -62,17 +66,21 @@ export class FinishUpstreamLogin {
     this.#ports = ports;
   }
 
-  /** @throws Failure `invalid_request` for a page, `not_found`. */
+  /**
+   * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` for a login that failed
+   *   where no browser may be sent to the wallet unseen.
+   */
   async execute(tenantId: TenantId, response: UpstreamResponse): Promise<FinishedLogin> {
     const login = await this.#find(tenantId, response);
     const { view, authorization, leg } = login;
-    const location = await this.#judge(login, response);
-    if (typeof location === 'string') return { location, authorizationId: authorization.id };
+    const outcome = await this.#judge(login, response);
+    if (!('reason' in outcome)) return outcome;
     const { issuer } = leg;
-    const { reason } = location;
+    const { reason } = outcome;
     this.#ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
-    const ended = await endWithout(this.#ports, view.tenantId, location.authorization, location);
+    const ended = await endWithout(this.#ports, view.tenantId, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
+    if (await needsConfirmation(view, authorization)) throw failureFor(outcome);
     return { location: ended, authorizationId: authorization.id };
   }
 
@@ -92,8 +100,8 @@ export class FinishUpstreamLogin {
     return { view, authorization, leg };
   }
 
-  /** @returns where the browser goes, or why there is no code. */
-  async #judge(login: Login, response: UpstreamResponse): Promise<string | Failed> {
+  /** @returns how the login ends, or why there is no code. */
+  async #judge(login: Login, response: UpstreamResponse): Promise<FinishedLogin | Failed> {
     const { authorization, leg } = login;
     const metadata = await this.#ports.authorizationServers.discover(leg.issuer).catch(refusedBy);
     if ('reason' in metadata) return { ...metadata, authorization };
@@ -105,16 +113,35 @@ export class FinishUpstreamLogin {
   }
 
   /** From here on no second answer finds the login, whatever becomes of this one. */
-  async #redeem({ view, authorization, leg }: Login, code: string): Promise<string | Failed> {
+  async #redeem({ view, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
     const { store, authorizationCodes, clock, settings } = this.#ports;
     const { tenantId } = view;
     const claimed = moveOn(authorization, { handles: {} });
     if ((await store.beats(tenantId).advanceAuthorization(claimed, [])) !== 'advanced') throw unknown();
     const identity = await this.#identify(view, leg, code).catch(refusedBy);
     if ('reason' in identity) return { ...identity, authorization: claimed };
+    if (await needsConfirmation(view, claimed)) return this.#ask(view, claimed, identity);
     const granted = await authorizationCodes.grant(view, claimed, clock.now(), { identity });
     if (granted === undefined) return { ...OFFER_IS_OVER, authorization: claimed };
-    return responseTo(settings, tenantId, claimed, { code: granted });
+    const location = responseTo(settings, tenantId, claimed, { code: granted });
+    return { location, authorizationId: claimed.id };
+  }
+
+  /** Keeps who logged in until the user has said that the wallet is the right one; there is no code before. */
+  async #ask(view: TenantView, authorization: Authorization, identity: Identity): Promise<Consent> {
+    const { store, random, settings } = this.#ports;
+    const secret = random.token(256);
+    const asking = moveOn(authorization, {
+      stage: 'confirming',
+      handles: { confirmation: hashSecret(secret) },
+      identity,
+    });
+    if ((await store.beats(view.tenantId).advanceAuthorization(asking, [])) !== 'advanced') throw unknown();
+    return {
+      ...(await consentSubject(view, asking)),
+      action: `${chainedIssuer(settings, view.tenantId)}/confirm`,
+      fields: { confirmation: makeHandle(asking.id, secret) },
+    };
   }
 
   async #identify(view: TenantView, leg: UpstreamLeg, code: string): Promise<Identity | Refused> {
@@ -141,12 +168,6 @@ const UPSTREAM_CHANGED: Refused = {
   error: 'server_error',
   description: 'the login failed',
   reason: 'another upstream provider was configured during the login',
-};
-
-const OFFER_IS_OVER: Refused = {
-  error: 'access_denied',
-  description: 'the offer is over',
-  reason: 'the offer ended during the login',
 };
 
 /** RFC 6749 section 4.1.2.1; what the provider wrote beside the code is between us and the provider. */

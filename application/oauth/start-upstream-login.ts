@@ -11,7 +11,14 @@ import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { callbackAddress, endWithout, refusedBy, upstreamOf } from '../steps/upstream-logins.ts';
+import {
+  callbackAddress,
+  endWithout,
+  failureFor,
+  needsConfirmation,
+  refusedBy,
+  upstreamOf,
+} from '../steps/upstream-logins.ts';
 
 type Ports = {
   readonly store: Store;
@@ -47,7 +54,8 @@ export class StartUpstreamLogin {
 
   /**
    * May be called again until the login is finished; the last visit counts.
-   * @throws Failure `invalid_request` for a page, `not_found`.
+   * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` where the provider cannot
+   *   be asked and no browser may be sent to the wallet unseen.
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -79,7 +87,13 @@ export class StartUpstreamLogin {
     } catch (error) {
       const refused = refusedBy(error);
       this.#ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
-      // The request is known to be good, so the wallet may hear of it.
+      if (await needsConfirmation(view, authorization)) {
+        // Nothing ends: who comes again when the provider is back is in time.
+        const opened = moveOn(authorization, { isOpened: true });
+        if (authorization.isOpened !== true) await store.beats(tenantId).advanceAuthorization(opened, []);
+        throw failureFor(refused);
+      }
+      // The wallet is known and its request is good, so it may hear of it.
       const location = await endWithout(this.#ports, tenantId, authorization, refused);
       return location === undefined ? undefined : { location };
     }
@@ -87,6 +101,7 @@ export class StartUpstreamLogin {
     const [stateSecret, browserSecret] = [random.token(256), random.token(256)];
     const next = moveOn(authorization, {
       stage: 'upstream',
+      isOpened: true,
       handles: { ...authorization.handles, upstream: hashSecret(stateSecret) },
       upstream: { issuer, clientId, nonce, codeVerifier, browserHash: hashSecret(browserSecret) },
     });

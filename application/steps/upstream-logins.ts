@@ -4,6 +4,7 @@ import { authorizationResponse } from '../../domain/oauth/authorization-response
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { WalletError } from '../../domain/oauth/upstream.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
@@ -25,6 +26,16 @@ export async function upstreamOf(view: TenantView): Promise<ChainedAsConfig['ups
   const { chainedAs } = await view.issuance();
   if (chainedAs === null || chainedAs === undefined) throw new Error('a tenant without a chained server');
   return chainedAs.upstream;
+}
+
+/**
+ * Whether the user has to say that the wallet is the right one before a browser is sent to it. Anybody can push a
+ * request in the name of any client and have the answer sent anywhere, and a user with a session at the upstream
+ * provider would see nothing of it (RFC 9700 section 4.11.2).
+ */
+export async function needsConfirmation(view: TenantView, { holder }: Authorization): Promise<boolean> {
+  if (holder.authenticated === true) return false;
+  return (await view.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
 }
 
 /** What the wallet is told; `reason` is for the operator. */
@@ -51,6 +62,11 @@ export function refusedBy(error: unknown): Refused {
   throw error;
 }
 
+/** What the user is told in place of the wallet, when no browser may be sent there yet. */
+export function failureFor({ error, description }: Refused): Failure {
+  return new Failure(error === 'temporarily_unavailable' ? 'unavailable' : 'access_denied', description);
+}
+
 /** A name that came from outside, fit for a log. */
 export function nameOf(error: string): string {
   return /^[a-z_]{1,64}$/.test(error) ? error : 'unknown_error';
@@ -70,6 +86,12 @@ export function responseTo(
     ...response,
   });
 }
+
+export const OFFER_IS_OVER: Refused = {
+  error: 'access_denied',
+  description: 'the offer is over',
+  reason: 'the offer ended during the login',
+};
 
 /** Ends an authorization without a code. @returns undefined when another step was first. */
 export async function endWithout(

@@ -27,6 +27,7 @@ import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts'
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
+import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
 import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
 import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
@@ -176,11 +177,14 @@ export const issuance = new ContainerModule((options) => {
     settings: ServiceSettings,
   };
   wire(options, StartUpstreamLogin, { ...login, random: Random });
-  wire(options, FinishUpstreamLogin, { ...login, authorizationCodes: AuthorizationCodes });
+  const codes = { authorizationCodes: AuthorizationCodes };
+  wire(options, FinishUpstreamLogin, { ...login, ...codes, random: Random });
+  wire(options, ConfirmWallet, { ...wallet, ...codes, settings: ServiceSettings });
   wire(options, ChainedAsRoutes, {
     pushAuthorization: PushAuthorization,
     startUpstreamLogin: StartUpstreamLogin,
     finishUpstreamLogin: FinishUpstreamLogin,
+    confirmWallet: ConfirmWallet,
     answerTokenRequest: AnswerTokenRequest,
     createChallenge: CreateChallenge,
     readIssuerMetadata: ReadIssuerMetadata,

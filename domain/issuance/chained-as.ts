@@ -20,6 +20,13 @@ export const ChainedAsConfig = z
       })
       .default({ lifetimeSeconds: 3600 }),
     requireDPoP: z.boolean().default(true),
+    confirmUnverifiedWallets: z
+      .boolean()
+      .default(true)
+      .describe(
+        'ask users, after their login, about a wallet that did not authenticate; switched off, anybody who sends a ' +
+          'link to a user with a session at the upstream gets the credentials of that user unseen',
+      ),
   })
   .meta({ id: 'ChainedAsConfig' });
 export type ChainedAsConfig = z.infer<typeof ChainedAsConfig>;

@@ -165,9 +165,21 @@ describe('a login at the upstream provider', () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
-    expectPage(await later(61, () => browser.visit(address)), 'the request_uri');
+    const unopened = await wallet.begin({ scope: 'card' });
+    expectPage(await later(61, () => browser.visit(unopened)), 'the request_uri');
+    expectPage(await later(1801, () => browser.visit(address)), 'the request_uri');
     expectPage(await later(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
     expect((await browser.visit(back)).status).to.equal(303);
+  });
+
+  it('lets a user who came in time start the login again until the request ends', async () => {
+    const browser = new Browser();
+    const address = await wallet.begin({ scope: 'card' });
+    expect((await browser.visit(address)).status).to.equal(303);
+    const { status, location } = await later(1700, () => browser.visit(address));
+    expect([status, location?.origin]).to.deep.equal([303, new URL(world.provider.issuer).origin]);
+    const back = await world.provider.login(location?.href ?? '');
+    expect(told((await browser.visit(back.href)).location)).to.have.property('code');
   });
 
   it('opens pushed requests only, for the client that pushed them (N28, N29)', async () => {

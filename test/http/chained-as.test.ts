@@ -242,6 +242,7 @@ describe('the chained authorization server', () => {
         ['POST', '/par'],
         ['GET', '/authorize?client_id=a&request_uri=urn:ietf:params:oauth:request_uri:x'],
         ['GET', '/callback?code=a&state=b'],
+        ['POST', '/confirm'],
         ['POST', '/token'],
         ['POST', '/challenge'],
         ['GET', '/.well-known/jwks.json'],

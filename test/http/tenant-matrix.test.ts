@@ -144,6 +144,8 @@ describe('The things of one tenant', () => {
       chainedRequestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
       loginState: `${random(16)}.${random(32)}`,
       loginCookie: `vidimus-login-${random(16)}=${random(32)}`,
+      confirmation: `${random(16)}.${random(32)}`,
+      confirmationCookie: `vidimus-login-${random(16)}=${random(32)}`,
       transactionId: random(16),
       notificationId: random(16),
     };

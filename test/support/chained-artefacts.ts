@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
+import type { Authorization } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, type RawWallet } from './raw-wallet.ts';
@@ -13,14 +14,44 @@ export async function pushChained({ service, tenant }: RawWallet, scope: string)
   return answer.body.request_uri;
 }
 
+const secret = () => randomBytes(32).toString('base64url');
+
 /** A login that waits for the user to come back from the upstream provider. */
 export async function openLogin(
-  { service }: TestService,
+  service: TestService,
   tenantId: string,
   credentialConfigurationId: string,
 ): Promise<{ loginState: string; loginCookie: string }> {
-  const secret = () => randomBytes(32).toString('base64url');
-  const [id, state, cookie] = [randomBytes(16).toString('base64url'), secret(), secret()];
+  const state = secret();
+  const { id, cookie } = await write(service, tenantId, credentialConfigurationId, {
+    stage: 'upstream',
+    handles: { upstream: hashSecret(state) },
+  });
+  return { loginState: makeHandle(id, state), loginCookie: cookie };
+}
+
+/** A login that waits for the user to say whether the wallet is the right one. */
+export async function openConfirmation(
+  service: TestService,
+  tenantId: string,
+  credentialConfigurationId: string,
+): Promise<{ confirmation: string; confirmationCookie: string }> {
+  const handle = secret();
+  const { id, cookie } = await write(service, tenantId, credentialConfigurationId, {
+    stage: 'confirming',
+    handles: { confirmation: hashSecret(handle) },
+    identity: { iss: 'http://127.0.0.1:9', sub: 'alice', token_claims: {} },
+  });
+  return { confirmation: makeHandle(id, handle), confirmationCookie: cookie };
+}
+
+async function write(
+  { service }: TestService,
+  tenantId: string,
+  credentialConfigurationId: string,
+  standing: Pick<Authorization, 'stage' | 'handles' | 'identity'>,
+): Promise<{ id: string; cookie: string }> {
+  const [id, cookie] = [randomBytes(16).toString('base64url'), secret()];
   const now = new Date();
   await service.container
     .get(Store)
@@ -32,7 +63,6 @@ export async function openLogin(
         version: 1,
         createdAt: now,
         expiresAt: new Date(now.getTime() + 1_800_000),
-        stage: 'upstream',
         request: {
           clientId: CLIENT_ID,
           redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
@@ -42,7 +72,6 @@ export async function openLogin(
         },
         holder: { clientId: CLIENT_ID },
         session: null,
-        handles: { upstream: hashSecret(state) },
         upstream: {
           issuer: 'http://127.0.0.1:9',
           clientId: tenantId,
@@ -50,8 +79,9 @@ export async function openLogin(
           codeVerifier: secret(),
           browserHash: hashSecret(cookie),
         },
+        ...standing,
       },
       [],
     );
-  return { loginState: makeHandle(id, state), loginCookie: `vidimus-login-${id}=${cookie}` };
+  return { id, cookie: `vidimus-login-${id}=${cookie}` };
 }

@@ -2,15 +2,40 @@ import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, RawWallet }
 import type { Answer } from './test-service.ts';
 import type { UpstreamProvider } from './upstream-provider.ts';
 
+/** What a browser got. */
+export type Visit = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly location: URL | undefined;
+  readonly text: string;
+};
+
 /** A browser on a user's device, with the cookies of our service. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   /** Every `Set-Cookie` line that came. */
   readonly lines: string[] = [];
 
-  async visit(address: string): Promise<{ status: number; location: URL | undefined; text: string }> {
+  visit(address: string): Promise<Visit> {
+    return this.#send(address, {});
+  }
+
+  /** Presses a button of the form on a page; what the form sends can be replaced or, by '', left out. */
+  press(page: Visit, decision: string, fields: Record<string, string> = {}): Promise<Visit> {
+    const [, action] = /<form method="post" action="([^"]+)"/.exec(page.text) ?? [];
+    if (action === undefined) throw new Error(`no form: ${page.status} ${page.location} ${page.text}`);
+    const hidden = page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g);
+    const form = new URLSearchParams({ decision });
+    for (const [, name = '', value = ''] of hidden) form.set(name, value);
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    for (const [name, value] of [...form]) if (value === '') form.delete(name);
+    return this.#send(action, { method: 'POST', body: form });
+  }
+
+  async #send(address: string, init: RequestInit): Promise<Visit> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(address, { redirect: 'manual', headers: cookie === '' ? {} : { cookie } });
+    const headers = cookie === '' ? {} : { cookie };
+    const answer = await fetch(address, { ...init, redirect: 'manual', headers });
     for (const line of answer.headers.getSetCookie()) {
       this.lines.push(line);
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
@@ -20,6 +45,7 @@ export class Browser {
     const location = answer.headers.get('location');
     return {
       status: answer.status,
+      headers: answer.headers,
       location: location === null ? undefined : new URL(location),
       text: await answer.text(),
     };

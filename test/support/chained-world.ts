@@ -53,8 +53,13 @@ export class ChainedWorld {
     return { issuer: this.provider.issuer, ...CONFIDENTIAL };
   }
 
+  /**
+   * Wallets of these tests prove nothing, and most tests are about what is between login and wallet; so users are asked
+   * nothing about them unless `chainedAs` says `confirmUnverifiedWallets`, or, with `undefined`, leaves it as it comes.
+   */
   async configure(token: string, chainedAs: object, more: object = {}): Promise<void> {
-    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs, ...more };
+    const server = { confirmUnverifiedWallets: false, ...chainedAs };
+    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: server, ...more };
     const answer = await this.service.call('POST', '/issuer/config', { token, json });
     expect(answer.status, answer.text).to.equal(201);
   }

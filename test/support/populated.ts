@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { openLogin, pushChained } from './chained-artefacts.ts';
+import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { createTenant, type TestService } from './test-service.ts';
 
@@ -37,6 +37,9 @@ export type Artefacts = {
   /** Of a login at the upstream provider that the user has not finished, and the cookie of its browser. */
   readonly loginState: string;
   readonly loginCookie: string;
+  /** Of a login that the user has finished, without an answer about the wallet, and the cookie of its browser. */
+  readonly confirmation: string;
+  readonly confirmationCookie: string;
   /** Of the deferred transaction. */
   readonly transactionId: string;
   readonly notificationId: string;
@@ -106,7 +109,8 @@ export async function populate(service: TestService, id: string): Promise<Popula
   // Nobody listens there; what needs the upstream provider fails at once.
   const upstream = { issuer: 'http://127.0.0.1:9', clientId: id, clientSecret: UPSTREAM_SECRET };
   const display = [{ name: `Issuer ${id}`, locale: 'en' }];
-  await post('/issuer/config', { display, chainedAs: { upstream } });
+  // With the switch off, a wallet that proved nothing hears of that failure; it would be a page of 503 otherwise.
+  await post('/issuer/config', { display, chainedAs: { upstream, confirmUnverifiedWallets: false } });
   await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
 
@@ -139,6 +143,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       requestUri: await wallet.push(coded.uri, ids.credential),
       chainedRequestUri: await pushChained(wallet, ids.credential),
       ...(await openLogin(service, id, ids.credential)),
+      ...(await openConfirmation(service, id, ids.credential)),
       accessToken,
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,

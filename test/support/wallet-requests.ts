@@ -85,6 +85,11 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/chained-as/callback?code=of-the-provider&state=${loginState}`,
     headers: { Cookie: loginCookie },
   }),
+  'POST /:tenant/chained-as/confirm': ({ tenant }, { confirmation, confirmationCookie }) => ({
+    path: `/${tenant}/chained-as/confirm`,
+    form: { confirmation, decision: 'approve' },
+    headers: { Cookie: confirmationCookie },
+  }),
   'POST /:tenant/chained-as/token': ({ tenant, issuer, dpopKey }, { code }) => ({
     path: `/${tenant}/chained-as/token`,
     form: { grant_type: 'authorization_code', code, client_id: CLIENT_ID },

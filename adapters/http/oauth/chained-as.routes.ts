@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ReadIssuerMetadata } from '../../../application/issuance/read-metadata.ts';
 import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import type { ConfirmWallet } from '../../../application/oauth/confirm-wallet.ts';
 import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
 import type { FinishUpstreamLogin } from '../../../application/oauth/finish-upstream-login.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
@@ -8,6 +9,8 @@ import type { StartUpstreamLogin } from '../../../application/oauth/start-upstre
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { DOCUMENT_HEADERS } from '../issuance/metadata.routes.ts';
+import { consentPage } from '../pages/consent-page.ts';
+import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
 import { type Reply, type Route, Routes, reply, route } from '../route.ts';
 import {
   BrowserQuery,
@@ -23,6 +26,7 @@ type UseCases = {
   readonly pushAuthorization: PushAuthorization;
   readonly startUpstreamLogin: StartUpstreamLogin;
   readonly finishUpstreamLogin: FinishUpstreamLogin;
+  readonly confirmWallet: ConfirmWallet;
   readonly answerTokenRequest: AnswerTokenRequest;
   readonly createChallenge: CreateChallenge;
   readonly readIssuerMetadata: ReadIssuerMetadata;
@@ -112,7 +116,8 @@ function seeOther(location: string, cookie: string | undefined): Reply {
   return { status: 303, empty: true, headers };
 }
 
-function browserRoutes({ startUpstreamLogin, finishUpstreamLogin, settings }: UseCases): Route[] {
+function browserRoutes(useCases: UseCases): Route[] {
+  const { startUpstreamLogin, finishUpstreamLogin, settings } = useCases;
   return [
     route({
       method: 'get',
@@ -123,7 +128,9 @@ function browserRoutes({ startUpstreamLogin, finishUpstreamLogin, settings }: Us
       access: 'public',
       params: Tenant,
       query: BrowserQuery,
-      responses: { 303: 'To the upstream provider; to the wallet with an error when it cannot be reached' },
+      responses: {
+        303: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
+      },
       async handle({ params: { tenant: tenantId }, query }) {
         const { location, keep } = await startUpstreamLogin.execute(tenantId as TenantId, {
           clientId: query.client_id,
@@ -141,20 +148,52 @@ function browserRoutes({ startUpstreamLogin, finishUpstreamLogin, settings }: Us
       access: 'public',
       params: Tenant,
       query: CallbackQuery,
-      responses: { 303: 'Back to the wallet, with a code or an error' },
+      responses: {
+        200: 'A page with a form to approve or deny a wallet that did not authenticate',
+        303: 'Back to the wallet, with a code or an error',
+      },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
         const place = { settings, tenantId };
-        const { location, authorizationId } = await finishUpstreamLogin.execute(tenantId as TenantId, {
+        const finished = await finishUpstreamLogin.execute(tenantId as TenantId, {
           code,
           state,
           error,
           iss,
           browserSecrets: readLoginCookies(place, request.headers.cookie),
         });
-        return seeOther(location, spentLoginCookie(place, authorizationId));
+        if (!('location' in finished)) {
+          const text = consentPage(finished);
+          return { status: 200, text, contentType: PAGE_TYPE, headers: PAGE_HEADERS };
+        }
+        return seeOther(finished.location, spentLoginCookie(place, finished.authorizationId));
       },
     }),
+    confirmRoute(useCases),
   ];
+}
+
+function confirmRoute({ confirmWallet, settings }: UseCases): Route {
+  return route({
+    method: 'post',
+    path: '/:tenant/chained-as/confirm',
+    summary: "Take the user's decision about a wallet that did not authenticate",
+    tag,
+    surface: 'page',
+    access: 'public',
+    params: Tenant,
+    body: Form,
+    bodyKind: 'form',
+    responses: { 303: 'Back to the wallet, with a code or an error' },
+    async handle({ params: { tenant: tenantId }, body, request }) {
+      const place = { settings, tenantId };
+      const { location, authorizationId } = await confirmWallet.execute(tenantId as TenantId, {
+        decision: body['decision'],
+        confirmation: body['confirmation'],
+        browserSecrets: readLoginCookies(place, request.headers.cookie),
+      });
+      return seeOther(location, spentLoginCookie(place, authorizationId));
+    },
+  });
 }
 
 function documentRoutes({ readIssuerMetadata }: UseCases): Route[] {

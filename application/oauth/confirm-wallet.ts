@@ -1,0 +1,95 @@
+import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
+import { isSecret, readHandle } from '../../domain/oauth/handle.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
+import { assertServed } from '../steps/oauth-callers.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from '../steps/upstream-logins.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly authorizationCodes: AuthorizationCodes;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/** What the browser sends from the page that asked about an unverified wallet. */
+export type Confirmation = {
+  readonly decision: string | undefined;
+  /** Only the page has it, so nobody else can answer in the name of the user. */
+  readonly confirmation: string | undefined;
+  /** What the browser was given to keep, by the id of the authorization. */
+  readonly browserSecrets: ReadonlyMap<string, string>;
+};
+
+const DENIED: Refused = {
+  error: 'access_denied',
+  description: 'the user denied the request',
+  reason: 'the user denied the request',
+};
+
+/** One sentence for everything that answers no page of this browser; nothing has changed then. */
+const unknown = () => new Failure('invalid_request', 'this page is unknown, answered, or of another browser');
+
+/** The user who logged in upstream approves or denies a wallet that proved nothing. */
+export class ConfirmWallet {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @returns where the browser goes: to the wallet, with a code or an error.
+   * @throws Failure `invalid_request` for a page, `not_found`.
+   */
+  async execute(
+    tenantId: TenantId,
+    confirmation: Confirmation,
+  ): Promise<{ readonly location: string; readonly authorizationId: string }> {
+    const { view, authorization } = await this.#find(tenantId, confirmation);
+    const { decision } = confirmation;
+    if (decision !== 'approve' && decision !== 'deny') {
+      throw new Failure('invalid_request', 'the decision is missing');
+    }
+    const location =
+      decision === 'approve'
+        ? await this.#approve(view, authorization)
+        : await endWithout(this.#ports, tenantId, authorization, DENIED);
+    if (location === undefined) throw unknown();
+    return { location, authorizationId: authorization.id };
+  }
+
+  /** The login that this browser finished and that waits for an answer. */
+  async #find(
+    tenantId: TenantId,
+    { confirmation = '', browserSecrets }: Confirmation,
+  ): Promise<{ view: TenantView; authorization: Authorization }> {
+    const { store, tenantViews, clock } = this.#ports;
+    const id = readHandle(confirmation)?.id ?? '';
+    const found = await store.beats(tenantId).findAuthorization(id);
+    const view = tenantViews.ofWallet(found?.head);
+    await assertServed(view, 'chained');
+    const authorization = found?.authorization;
+    if (!isCurrent(authorization, 'confirmation', confirmation, clock.now())) throw unknown();
+    if (authorization.stage !== 'confirming' || authorization.server !== 'chained') throw unknown();
+    // RFC 9700 section 4.7: whoever answers is who logged in
+    if (!isSecret(browserSecrets.get(id) ?? '', authorization.upstream?.browserHash)) throw unknown();
+    return { view, authorization };
+  }
+
+  /** @returns undefined when another answer was first. */
+  async #approve(view: TenantView, authorization: Authorization): Promise<string | undefined> {
+    const { authorizationCodes, clock, settings } = this.#ports;
+    const { identity } = authorization;
+    if (identity === undefined) throw new Error('a confirmation of nobody');
+    const code = await authorizationCodes.grant(view, authorization, clock.now(), { identity });
+    if (code !== undefined) return responseTo(settings, view.tenantId, authorization, { code });
+    return endWithout(this.#ports, view.tenantId, authorization, OFFER_IS_OVER);
+  }
+}
