@@ -5,6 +5,7 @@ import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
+import { inPortions } from './portions.ts';
 
 type Job = {
   readonly name: string;
@@ -14,28 +15,37 @@ type Job = {
 
 /** Rows that one portion of a job touches. */
 const PORTION = 500;
-const MAX_PORTIONS = 20;
+/**
+ * A run works through what is due for so long: strangers can add rows faster than any fixed number of portions takes
+ * away. Well below the lease of each job in portions, so that no other instance begins meanwhile.
+ */
+const BUDGET_MS = 20_000;
 
-/** Chores that one instance at a time runs; each works in bounded portions and may run twice. */
+/**
+ * Chores that one instance at a time runs; each works in bounded portions and may run twice.
+ * @returns what stops them, after the portions that are under way.
+ */
 export function startJobs(container: Container): () => Promise<void> {
   const store = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
+  const stopping = new AbortController();
+  const untilDone = (portion: () => Promise<boolean>) =>
+    inPortions({ milliseconds: BUDGET_MS, signal: stopping.signal }, portion);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   const jobs: Job[] = [
     {
       name: 'expire-sessions',
       everySeconds: 30,
-      async run(now) {
-        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+      run: (now) =>
+        untilDone(async () => {
           const expired = await store.chores.expireSessions(now, PORTION);
           for (const { tenantId, id } of expired)
             eventBus.publish({ type: 'session', tenantId, sessionId: id });
           if (expired.length > 0) log.info('sessions expired', { count: expired.length });
-          if (expired.length < PORTION) return;
-        }
-      },
+          return expired.length >= PORTION;
+        }),
     },
     {
       name: 'refresh-statistics',
@@ -48,36 +58,32 @@ export function startJobs(container: Container): () => Promise<void> {
     {
       name: 'forget-expired',
       everySeconds: 60,
-      async run(now) {
-        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
-          if ((await store.chores.forgetExpired(now, PORTION)) < PORTION) break;
-        }
-        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
-          if ((await store.chores.forgetPickUps(now, PORTION)) < PORTION) return;
-        }
-      },
+      run: (now) => untilDone(async () => (await store.chores.forgetExpired(now, PORTION)) >= PORTION),
+    },
+    {
+      name: 'forget-pick-ups',
+      everySeconds: 60,
+      run: (now) => untilDone(async () => (await store.chores.forgetPickUps(now, PORTION)) >= PORTION),
     },
     {
       name: 'expire-deferred',
       everySeconds: 600,
-      async run(now) {
-        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+      run: (now) =>
+        untilDone(async () => {
           const count = await store.chores.expireDeferred(now, PORTION);
           if (count > 0) log.info('deferred transactions expired', { count });
-          if (count < PORTION) return;
-        }
-      },
+          return count >= PORTION;
+        }),
     },
     {
       name: 'clean-up-sessions',
       everySeconds: 60,
-      async run(now) {
-        for (let portion = 0; portion < MAX_PORTIONS; portion++) {
+      run: (now) =>
+        untilDone(async () => {
           const { removed, anonymized } = await store.chores.cleanUpSessions(now, PORTION, defaults);
           if (removed + anonymized > 0) log.info('sessions cleaned up', { removed, anonymized });
-          if (removed + anonymized < PORTION) return;
-        }
-      },
+          return removed + anonymized >= PORTION;
+        }),
     },
   ];
   const holder = randomUUID();
@@ -101,6 +107,7 @@ export function startJobs(container: Container): () => Promise<void> {
 
   return async () => {
     for (const timer of timers) clearInterval(timer);
+    stopping.abort();
     await Promise.all(running);
   };
 }

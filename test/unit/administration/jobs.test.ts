@@ -8,7 +8,7 @@ import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
 import { startJobs } from '../../../bootstrap/jobs.ts';
-import { aClient, addTenant, openOffer } from '../../contract/store/builders.ts';
+import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
 
@@ -19,9 +19,7 @@ describe('jobs', () => {
   });
   afterEach(() => timers.restore());
 
-  it('clean up after tenants, say so, and erase secrets that nobody picked up', async () => {
-    const store = new MemoryStore();
-    const info = sinon.fake();
+  const containerOf = (store: Store, info: () => void = () => {}) => {
     const container = new Container();
     container.bind(Store).toConstantValue(store);
     container.bind(Clock).toConstantValue({ now: () => new Date() });
@@ -29,19 +27,48 @@ describe('jobs', () => {
     container.bind(Log).toConstantValue({ info, warn: () => {}, error: () => {} } as unknown as Log);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;
     container.bind(ServiceSettings).toConstantValue(settings);
+    return container;
+  };
 
+  it('clean up after tenants, say so, and erase secrets that nobody picked up', async () => {
+    const store = new MemoryStore();
+    const info = sinon.fake();
     const tenantId = await addTenant(store);
     const { session } = await openOffer(store, tenantId, { session: { createdAt: START, expiresAt: START } });
     const pickUp = { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: START } as const;
     const client = aClient(tenantId, { pickUp });
     await store.forTenant(tenantId, ({ clients }) => clients.add(client));
 
-    const stop = startJobs(container);
+    const stop = startJobs(containerOf(store, info));
     await timers.tickAsync(61_000);
     await stop();
     expect(await store.beats(tenantId).findSession(session.id)).to.equal(undefined);
     const kept = await store.forTenant(tenantId, ({ clients }) => clients.get(client.clientId));
     expect(kept.pickUp).to.equal(null);
     expect(info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
+  });
+
+  it('forget in one run all that strangers left behind since the last one', async () => {
+    const store = new MemoryStore();
+    const beats = store.beats(await addTenant(store));
+    const left = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: START }));
+    await beats.remember(left);
+    const stop = startJobs(containerOf(store));
+    const forgotten = sinon.spy(store.chores, 'forgetExpired');
+    await timers.tickAsync(60_000);
+    while ((await forgotten.lastCall.returnValue) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await stop();
+    expect(await beats.remember(left), 'none is remembered').to.equal(true);
+  });
+
+  it('end with the portion that is under way when the service stops', async () => {
+    const store = new MemoryStore();
+    const endless = sinon.stub(store.chores, 'forgetExpired').resolves(500);
+    const stop = startJobs(containerOf(store));
+    await timers.tickAsync(60_000);
+    await stop();
+    const { callCount } = endless;
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(endless.callCount).to.equal(callCount).and.within(1, 10);
   });
 });
