@@ -1,0 +1,160 @@
+import { expect } from 'chai';
+import { BentProvider } from '../support/bent-provider.ts';
+import { openConfirmation } from '../support/chained-artefacts.ts';
+import { Browser, type ChainedWallet, type Visit } from '../support/chained-wallet.ts';
+import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
+
+const EVIL = 'https://evil.example/take?all=this';
+/** As a tenant has it that says nothing about unverified wallets. */
+const asItComes = { confirmUnverifiedWallets: undefined };
+
+describe('a login for whoever pushed a request', () => {
+  let world: ChainedWorld;
+  let token: string;
+  let wallet: ChainedWallet;
+
+  before(async () => {
+    world = await ChainedWorld.start(['acme']);
+    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...asItComes }));
+  });
+  after(() => world.close());
+
+  describe('that fails shows the user why, and sends no browser to a stranger:', () => {
+    const expectReason = (shown: Visit, status: number, reason: string) => {
+      expect([shown.status, shown.location]).to.deep.equal([status, undefined]);
+      expect(shown.text).to.include('<html').and.include(reason).and.not.include('evil.example');
+    };
+
+    const errors: readonly [string, number, string][] = [
+      ['access_denied', 400, 'the user was not logged in'],
+      ['temporarily_unavailable', 503, 'the login failed'],
+      ['login_required', 400, 'the login failed'],
+    ];
+    for (const [error, status, reason] of errors) {
+      it(`${error} of the provider`, async () => {
+        const browser = new Browser();
+        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const back = await wallet.logIn(world.provider, browser, address, { deny: error });
+        expectReason(await browser.visit(back), status, reason);
+        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+      });
+    }
+
+    it('a provider that is away, until it is back', async () => {
+      const bad = await BentProvider.start();
+      const away = { upstream: { issuer: bad.issuer, clientId: 'client' }, ...asItComes };
+      await bad.close();
+      try {
+        await world.configure(token, away);
+        const browser = new Browser();
+        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        expectReason(await browser.visit(address), 503, 'the login cannot be reached at the moment');
+        expect(browser.lines).to.deep.equal([]);
+        await world.configure(token, { upstream: world.upstream(), ...asItComes });
+        const { status, location } = await later(90, () => browser.visit(address));
+        expect([status, location?.origin]).to.deep.equal([303, new URL(world.provider.issuer).origin]);
+      } finally {
+        await world.configure(token, { upstream: world.upstream(), ...asItComes });
+      }
+    });
+
+    it('metadata of another server, and a code that the provider does not take', async () => {
+      const bad = await BentProvider.start();
+      try {
+        bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+        const upstream = { issuer: bad.issuer, clientId: 'client' };
+        await world.configure(token, { upstream, ...asItComes });
+        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        expectReason(await new Browser().visit(address), 400, 'the login failed');
+      } finally {
+        await world.configure(token, { upstream: world.upstream(), ...asItComes });
+        await bad.close();
+      }
+      const browser = new Browser();
+      const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+      const back = new URL(await wallet.logIn(world.provider, browser, address));
+      back.searchParams.set('code', 'made-up');
+      expectReason(await browser.visit(back.href), 400, 'the login failed');
+    });
+  });
+
+  it('goes to the wallet at once where the operator switched the page off', async () => {
+    await world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets: false });
+    try {
+      const browser = new Browser();
+      const address = await wallet.begin({ scope: 'card' });
+      const answer = await browser.visit(await wallet.logIn(world.provider, browser, address));
+      expect(answer.status).to.equal(303);
+      expect(told(answer.location)).to.have.property('code');
+    } finally {
+      await world.configure(token, { upstream: world.upstream(), ...asItComes });
+    }
+  });
+
+  describe('unlike one for a wallet that proved who it is,', () => {
+    let provider: WalletProvider;
+    before(async () => {
+      provider = await WalletProvider.start();
+      await configure(world.upstream());
+    });
+    after(async () => {
+      await world.configure(token, { upstream: world.upstream(), ...asItComes });
+      await provider.close();
+    });
+    const configure = (upstream: object) =>
+      world.configure(token, { upstream, ...asItComes }, provider.configuration());
+    const begin = async () => {
+      const { body } = await world.service.call('POST', '/acme/chained-as/challenge');
+      const pushed = await wallet.par(
+        { scope: 'card' },
+        {
+          DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/par`),
+          ...provider.headers(newKey(), wallet.server, body.attestation_challenge),
+        },
+      );
+      expect(pushed.status, pushed.text).to.equal(201);
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushed.body.request_uri });
+      return `${wallet.server}/authorize?${query}`;
+    };
+
+    it('which gets its code at once', async () => {
+      const browser = new Browser();
+      const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
+      expect(answer.status, answer.text).to.equal(303);
+      expect(told(answer.location)).to.have.property('code');
+    });
+
+    it('which is told of failures', async () => {
+      const browser = new Browser();
+      const back = await wallet.logIn(world.provider, browser, await begin(), { deny: 'access_denied' });
+      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      await configure({ issuer: 'http://127.0.0.1:9', clientId: 'client' });
+      const { location } = await new Browser().visit(await begin());
+      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+    });
+  });
+});
+
+const CALLERS = 50;
+
+describeRaces('An approval of an unverified wallet', (arena) => {
+  it('gives one code to 50 of the same, and none beside a denial', async () => {
+    const { service, token } = arena();
+    const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
+    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
+    expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
+    for (const decisions of [['approve'], ['approve', 'deny']]) {
+      const { confirmation, confirmationCookie } = await openConfirmation(service, 'acme', 'pid');
+      const answers = await times(CALLERS, (index) =>
+        service.call('POST', '/acme/chained-as/confirm', {
+          form: { confirmation, decision: decisions[index % decisions.length] ?? '' },
+          headers: { Cookie: confirmationCookie },
+        }),
+      );
+      expect(tally(answers), answers[0]?.text).to.deep.equal({ 303: 1, 400: CALLERS - 1 });
+    }
+  });
+});
