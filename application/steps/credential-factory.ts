@@ -2,7 +2,7 @@ import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { credentialTimes, mdocValidity, protocolClaims } from '../../domain/issuance/credential.ts';
+import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
 import { vctOf } from '../../domain/issuance/metadata.ts';
 import {
@@ -85,7 +85,7 @@ export class CredentialFactory {
       alwaysVisible: protocolClaims({
         issuer,
         vct: vctOf(configuration, issuer),
-        times: credentialTimes(now, configuration.lifeTime),
+        times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
         ...(vctIntegrity === undefined ? {} : { vctIntegrity }),
         ...(instance.holderKey === undefined ? {} : { holderKey: instance.holderKey }),
         ...(instance.status === undefined ? {} : { status: instance.status }),

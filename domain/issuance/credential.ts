@@ -54,6 +54,22 @@ function lastTime({ notAfter }: { readonly notAfter: Date }, now: Date): Date {
   return full > now.getTime() ? new Date(full) : notAfter;
 }
 
+/**
+ * Times of an SD-JWT VC, which ends with the certificate that vouches for it at the latest: nobody could verify it any
+ * longer. One without a lifetime stays without an end.
+ * @param signer of the certificate that the credential carries; undefined when it carries none. `now` lies within.
+ */
+export function sdJwtTimes(
+  now: Date,
+  lifeTimeSeconds: number | null | undefined,
+  signer: { readonly notAfter: Date } | undefined,
+): { iat: number; exp?: number } {
+  const { iat, exp } = credentialTimes(now, lifeTimeSeconds);
+  if (exp === undefined) return { iat };
+  if (signer === undefined || exp * 1000 <= signer.notAfter.getTime()) return { iat, exp };
+  return { iat, exp: Math.floor(lastTime(signer, now).getTime() / 1000) };
+}
+
 /** Claims of the protocol in an SD-JWT VC (SD-JWT VC section 2.2.2, Token Status List section 6.2). */
 export function protocolClaims(parts: {
   readonly issuer: string;

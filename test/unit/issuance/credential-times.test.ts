@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { credentialTimes, mdocValidity } from '../../../domain/issuance/credential.ts';
+import { credentialTimes, mdocValidity, sdJwtTimes } from '../../../domain/issuance/credential.ts';
 
 const NOW = new Date('2026-06-01T12:34:56.789Z');
 const DAY = 86_400;
@@ -59,4 +59,27 @@ describe('The times of an mdoc', () => {
       expect(credentialTimes(later, lifeTime)).to.deep.equal(credentialTimes(NOW, lifeTime));
     }
   });
+});
+
+describe('The times of an SD-JWT VC', () => {
+  const end = (text: string) => ({ notAfter: at(text) });
+  const cases: [string, number | undefined, { notAfter: Date } | undefined, string | undefined][] = [
+    ['end with the life of the credential', 30 * DAY, WIDE, '2026-07-02T00:00:00'],
+    [
+      'end at the last full hour of the certificate',
+      30 * DAY,
+      end('2026-06-15T08:15:00'),
+      '2026-06-15T08:00:00',
+    ],
+    ['end with a certificate of this hour', 3600, end('2026-06-01T12:50:00'), '2026-06-01T12:50:00'],
+    ['are not cut without a certificate', 30 * DAY, undefined, '2026-07-02T00:00:00'],
+    ['have no end without a lifetime', undefined, end('2026-06-15T08:15:00'), undefined],
+  ];
+  for (const [what, lifeTime, signer, expected] of cases) {
+    it(what, () => {
+      const { iat, exp } = sdJwtTimes(NOW, lifeTime, signer);
+      expect(iat).to.equal(credentialTimes(NOW, lifeTime).iat);
+      expect(exp).to.equal(expected === undefined ? undefined : at(expected).getTime() / 1000);
+    });
+  }
 });

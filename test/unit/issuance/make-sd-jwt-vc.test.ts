@@ -43,6 +43,20 @@ describe('Making an SD-JWT VC', () => {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutDecoys(member)]));
   }
 
+  it('ends with the certificate that it carries at the latest, and has no end unless it was given a life', async () => {
+    const make = async (lifeTime?: number) =>
+      open(
+        await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), {
+          name: 'Ada',
+        }),
+      );
+    const { header, payload } = await make(100 * 365 * 86_400);
+    const [leaf = ''] = header['x5c'] as string[];
+    const notAfter = new X509Certificate(Buffer.from(leaf, 'base64')).validToDate.getTime() / 1000;
+    expect(Number(payload['exp'])).to.be.within(notAfter - 3600, notAfter);
+    expect((await make()).payload).to.not.have.property('exp');
+  });
+
   it('is signed under a chain without its anchor, and dated in whole days', async () => {
     const { header, payload, signature, signingInput } = open(
       await world.make(aConfiguration({ vct: 'urn:card:1', lifeTime: 30 * 86_400 }), { name: 'Ada' }),
