@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { assertFreeClaims } from '../../domain/issuance/offer.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -141,7 +140,6 @@ export class DecideDeferred {
     }
     const [fault] = claimsFaults(schemaValidator, view, configuration, claims);
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
-    assertFreeClaims(claims, 'claims');
     return batchMaker.make(view, configuration, { session: { id: sessionId }, claims, holderKeys });
   }
 }

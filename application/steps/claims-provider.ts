@@ -9,7 +9,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import { assertIssuable, claimsFaults, claimsSource, denied, hasFreeNames } from './collect-claims.ts';
+import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
 import type { SessionNotes } from './session-notes.ts';
 import type { TenantView } from './tenant-views.ts';
 import type { UserIdentities } from './user-identities.ts';
@@ -40,7 +40,7 @@ export class ClaimsProvider {
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
     const faults = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
-    return faults.length === 0 && hasFreeNames(source.claims) ? source.claims : undefined;
+    return faults.length === 0 ? source.claims : undefined;
   }
 
   /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */

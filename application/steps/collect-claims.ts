@@ -3,7 +3,6 @@ import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
-import { assertFreeClaims } from '../../domain/issuance/offer.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -25,7 +24,10 @@ export function claimsSource(request: IssuanceRequest, configuration: Credential
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
 }
 
-/** What keeps claims from being issued by a configuration: its schema, its format, what it promises. */
+/**
+ * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
+ * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
+ */
 export function claimsFaults(
   validator: SchemaValidator,
   view: TenantView,
@@ -82,15 +84,6 @@ export function assertIssuable(
   const [fault] = formatFaults(view, configuration, claims);
   if (fault !== undefined)
     throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
-}
-
-export function hasFreeNames(claims: JsonObject): boolean {
-  try {
-    assertFreeClaims(claims, 'claims');
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The wallet learns that it gets nothing, the operator why. */

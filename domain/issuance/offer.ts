@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { PROTOCOL_CLAIMS } from '../formats/sd-jwt/claim-names.ts';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -51,17 +50,16 @@ export type OfferContext = {
 };
 
 /**
- * Rules that span several fields of an offer request.
+ * Rules that span several fields of an offer request. Which claims may stand in it is for their format to say.
  * @throws Failure `invalid_input` with the path of the fault.
  */
 export function checkOfferRequest(request: OfferRequest, context: OfferContext): void {
   checkTxCode(request);
   checkConfigurations(request, context);
   const ids = request.credentialConfigurationIds;
-  for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
+  for (const id of Object.keys(request.credentialClaims ?? {})) {
     if (!ids.includes(id))
       throw invalidInput(`credentialClaims.${id}`, 'the offer has no such credential configuration');
-    if (source.type === 'inline') assertFreeClaims(source.claims, `credentialClaims.${id}.claims`);
   }
   const { authorization_server: server, flow } = request;
   if (server === undefined) return;
@@ -96,15 +94,6 @@ function checkConfigurations(
       throw invalidInput('flow', `${id} has iaeActions, so it is issued by authorization_code only`);
     }
   });
-}
-
-/** @throws Failure `invalid_input` when claims about the subject would override a claim of the protocol. */
-export function assertFreeClaims(claims: JsonObject, path: string): void {
-  for (const name of Object.keys(claims)) {
-    if (PROTOCOL_CLAIMS.has(name) || name === '_sd' || name === '...') {
-      throw invalidInput(`${path}.${name}`, 'this claim is set by the issuer');
-    }
-  }
 }
 
 /** What leads from an offer to an access token: a code, or the name of the session. */

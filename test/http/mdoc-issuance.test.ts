@@ -135,6 +135,22 @@ describe('issuing mdocs through HTTP', () => {
     expect(await elementsOf('hooked')).to.deep.equal({ [NAMESPACE]: { ...ada, birth_date: '1815-12-10' } });
   });
 
+  it('has elements of any name, wherever they come from: what an SD-JWT VC reserves is free here', async () => {
+    const elements = { family_name: 'Lovelace', status: 'resident', exp: 'none', iat: 7 };
+    const expected = { [NAMESPACE]: elements };
+    expect(await elementsOf('flat', inline('flat', elements))).to.deep.equal(expected);
+    expect(await elementsOf('mdl', inline('mdl', { [NAMESPACE]: elements }))).to.deep.equal(expected);
+    backend.on('/claims', { json: { hooked: elements } });
+    expect(await elementsOf('hooked')).to.deep.equal(expected);
+    backend.on('/claims', { json: { deferred: true } });
+    const offer = await call('POST', '/issuer/offer', offerBody('hooked'));
+    const wallet = new RawWallet(service, tenant.id);
+    const answer = await wallet.request(await wallet.accessToken(offer.body.uri), 'hooked');
+    const path = `/issuer/deferred/${answer.body.transaction_id}/complete`;
+    const completed = await call('POST', path, { claims: elements });
+    expect([completed.status, completed.body.status], completed.text).to.deep.equal([200, 'ready']);
+  });
+
   const refused: [string, object, string][] = [
     ['a date that is none', { family_name: 'x', birth_date: '30.02.1984' }, '.birth_date'],
     ['elements beside a namespace', { family_name: 'x', [NAMESPACE]: { sex: 1 } }, '.family_name'],
