@@ -5,6 +5,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
+import { WEBHOOKS } from './openapi-webhooks.ts';
 import type { Access, Route, Surface } from './route.ts';
 
 export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
@@ -74,8 +75,9 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
         'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
     },
     servers: [{ url: settings.publicUrl }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set([...routes.map((route) => route.tag), 'Webhooks'])].map((name) => ({ name })),
     paths,
+    webhooks: WEBHOOKS,
     components: {
       securitySchemes: {
         bearer: {

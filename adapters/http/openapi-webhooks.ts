@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { NOTIFICATION_EVENTS } from '../../domain/issuance/notification.ts';
+
+const SessionName = z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it');
+const Values = z.record(z.string(), z.unknown());
+
+const Identity = z
+  .object({
+    iss: z.string().optional().describe('Who says so: the provider of the login, or the server of the token'),
+    sub: z.string().optional().describe('The user at `iss`; where nobody logged in, a name of this offer'),
+    token_claims: Values.optional().describe('All claims of the verified tokens'),
+  })
+  .describe(
+    'Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the ' +
+      'claims of the login; with an external server `sub` and claims of its access token. With the built-in one ' +
+      'the claims of its own access token, which name nobody: its page authenticates no user.',
+  );
+
+const Presented = z.object({
+  id: z.string().describe('Id of the credential query'),
+  values: z
+    .union([Values, z.array(Values)])
+    .optional()
+    .describe('What was verified; an array for a query with `multiple`'),
+  error: z.string().optional().describe('Why nothing was taken, in place of `values`'),
+});
+
+const ClaimsRequest = z
+  .object({
+    session: SessionName,
+    credential_configuration_id: z.string().describe('What is to be issued'),
+    identity: Identity,
+    credentials: z.array(Presented).describe('What an interactive authorization had presented; else empty'),
+  })
+  .meta({ id: 'ClaimsRequest' });
+
+const ClaimsAnswer = z
+  .union([
+    z
+      .record(z.string(), Values)
+      .describe('Claims by configuration id. Only the one that was asked for is read; it has to be there.'),
+    z
+      .looseObject({
+        deferred: z.literal(true),
+        interval: z
+          .number()
+          .min(1)
+          .max(86_400)
+          .nullish()
+          .describe('Seconds that the wallet waits between two polls; 5 unless stated'),
+      })
+      .describe(
+        'Not yet. Ends with `POST /issuer/deferred/{transactionId}/complete` or `/fail`; ' +
+          '`GET /issuer/deferred?session=…` lists the transaction. Nothing for 24 hours ends it as well.',
+      ),
+  ])
+  .meta({ id: 'ClaimsAnswer' });
+
+const NotificationDelivery = z
+  .object({
+    session: SessionName,
+    notification: z.object({
+      id: z.string().describe('The `notification_id`, one for all credentials of one response'),
+      event: z.enum(NOTIFICATION_EVENTS),
+      credentialConfigurationId: z.string(),
+      eventDescription: z.string().optional().describe('In the words of the wallet'),
+    }),
+  })
+  .meta({ id: 'NotificationDelivery' });
+
+const PresentationDelivery = z
+  .object({
+    session: SessionName,
+    credentials: z.array(Presented).describe('One entry per credential query; optional ones may be absent'),
+  })
+  .meta({ id: 'PresentationDelivery' });
+
+const PresentationAnswer = z
+  .looseObject({
+    redirectUri: z
+      .string()
+      .nullish()
+      .describe('Where the browser goes, in place of the configured address; ignored when it is no address'),
+  })
+  .meta({ id: 'PresentationAnswer' });
+
+const WebStepQuestion = z
+  .object({
+    session: SessionName,
+    auth_session: z.string().describe('The visit, as `{auth_session}` named it in the address of the page'),
+  })
+  .meta({ id: 'WebStepQuestion' });
+
+const HEADERS = z.object({
+  'Idempotency-Key': z
+    .string()
+    .describe('Names this delivery; except for web steps also `deliveries[].id` of the session'),
+});
+
+const DELIVERY =
+  'One `POST` of JSON, never repeated. The answer is a 2xx with JSON or without a body, complete within 10 seconds, ' +
+  'at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
+  'Anything else is a failure.';
+const KEYED =
+  'With `auth` the header that it names carries its value; without, the call bears no credentials at all.';
+
+type Webhook = {
+  readonly id: string;
+  readonly summary: string;
+  readonly description: readonly string[];
+  readonly body: z.ZodType;
+  readonly answer?: z.ZodType;
+};
+
+function webhook({ id, summary, description, body, answer }: Webhook): { post: ZodOpenApiOperationObject } {
+  const taken =
+    answer === undefined
+      ? { description: 'Taken; what the body says is not read' }
+      : { description: 'Taken', content: { 'application/json': { schema: answer } } };
+  return {
+    post: {
+      operationId: id,
+      summary,
+      description: [...description, DELIVERY].join('\n\n'),
+      tags: ['Webhooks'],
+      security: [],
+      requestParams: { header: HEADERS },
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+      responses: { '2XX': taken },
+    },
+  };
+}
+
+/** What the service asks of customers' backends. */
+export const WEBHOOKS: ZodOpenApiPathsObject = {
+  claims: webhook({
+    id: 'claimsWebhook',
+    summary: 'Claims for a credential, when a wallet asks for it',
+    description: [
+      '`claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.',
+      'A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a ' +
+        'reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. ' +
+        'Claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) are among what does not fit.',
+      KEYED,
+    ],
+    body: ClaimsRequest,
+    answer: ClaimsAnswer,
+  }),
+  notification: webhook({
+    id: 'notificationWebhook',
+    summary: 'What became of a credential in the wallet',
+    description: [
+      '`notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells ' +
+        'twice is delivered once.',
+      'A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.',
+      KEYED,
+    ],
+    body: NotificationDelivery,
+  }),
+  presentation: webhook({
+    id: 'presentationWebhook',
+    summary: 'What a wallet presented',
+    description: [
+      '`webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a ' +
+        'response that was refused.',
+      'A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. ' +
+        'In an interactive authorization the wallet gets `access_denied` and has to begin again. ' +
+        'A failure to take a refusal changes nothing.',
+      KEYED,
+    ],
+    body: PresentationDelivery,
+    answer: PresentationAnswer,
+  }),
+  webStep: webhook({
+    id: 'webStepWebhook',
+    summary: 'Whether the user is done with a page before an issuance',
+    description: [
+      '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.',
+      'A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its ' +
+        'report says why.',
+      'The call bears no credentials; `auth_session` is known only to the service, the page and its visitor.',
+    ],
+    body: WebStepQuestion,
+  }),
+};
