@@ -16,6 +16,7 @@ import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { bodyReader, readBody } from './read-body.ts';
 import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
 import { sendEvents } from './send-events.ts';
+import { unknownMembers } from './unknown-members.ts';
 
 export type HttpSettings = {
   /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
@@ -131,16 +132,31 @@ async function answerOnce(
   unconfirmed: boolean,
 ): Promise<Reply> {
   const caller = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
+  assertUnconditional(route, request);
   return route.handle({
     caller: caller as never,
     params: parse(route.params, { ...request.params }, 'path'),
     query: parse(route.query, { ...request.query }, 'query'),
-    body:
-      route.body &&
-      route.bodyKind !== 'unread' &&
-      parse(route.body, readBody(route.bodyKind ?? 'json', request.headers['content-type'], request.body)),
+    body: readRouteBody(route, request),
     request: rawRequest(request, response),
   });
+}
+
+/** Who sends a condition relies on it. */
+function assertUnconditional({ surface }: Route, { headers }: Request): void {
+  const isConditional = headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
+  if (surface !== 'admin' || !isConditional) return;
+  throw new Failure('invalid_input', 'conditions such as If-Match are not supported; leave the header out');
+}
+
+function readRouteBody(route: Route, request: Request): unknown {
+  const { body: schema, bodyKind = 'json', surface, access } = route;
+  if (schema === undefined || bodyKind === 'unread') return undefined;
+  const value = readBody(bodyKind, request.headers['content-type'], request.body);
+  const body = parse(schema, value);
+  // Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not.
+  if (surface === 'admin' && access !== 'public') refuse(unknownMembers(schema, value));
+  return body;
 }
 
 async function authenticate(
@@ -192,9 +208,15 @@ function parse<S extends z.ZodType>(
     path: [...(place === undefined ? [] : [place]), ...issue.path].map(String).join('.'),
     message: issue.message,
   }));
+  refuse(errors);
+  throw new Failure('invalid_input', 'invalid');
+}
+
+/** @throws Failure `invalid_input` when there is any fault. */
+function refuse(errors: readonly FieldError[]): void {
   const [first] = errors;
-  const message =
-    first === undefined ? 'invalid' : first.path === '' ? first.message : `${first.path}: ${first.message}`;
+  if (first === undefined) return;
+  const message = first.path === '' ? first.message : `${first.path}: ${first.message}`;
   throw new Failure('invalid_input', { message, errors });
 }
 

@@ -312,6 +312,46 @@ describe('configurations through HTTP', () => {
       expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
     });
 
+    it('have no member that nobody knows, at any depth', async () => {
+      const { disclosureFrame, ...rest } = CARD;
+      const misspelt = { ...rest, id: 'misspelt', disclosureframe: disclosureFrame };
+      const refused = await call('POST', '/issuer/credentials', misspelt);
+      expectInvalid(refused, 'disclosureframe');
+      expect(refused.body.detail).to.include('did you mean disclosureFrame?');
+      expect((await call('GET', '/issuer/credentials/misspelt')).status).to.equal(404);
+      const deep = { ...rest, config: { ...CARD.config, display: [{ name: 'Card', textColor: '#fff' }] } };
+      expectInvalid(await call('POST', '/issuer/credentials', deep), 'config.display.0.textColor');
+      const issuer = { display: [{ name: 'Acme', locale: 'en' }], walletattestationrequired: true };
+      expectInvalid(await call('POST', '/issuer/config', issuer), 'walletattestationrequired');
+      expectInvalid(
+        await call('POST', '/issuer/offer', {
+          response_type: 'uri',
+          flow: 'pre_authorized_code',
+          credentialConfigurationIds: ['x'],
+          txCode: '1234',
+        }),
+        'txCode',
+      );
+    });
+
+    it('can be sent back as they were read', async () => {
+      await call('POST', '/issuer/credentials', { ...CARD, id: 'again' });
+      const read = await call('GET', '/issuer/credentials/again');
+      const written = await call('POST', '/issuer/credentials', read.body);
+      expect(written.status, written.text).to.equal(201);
+      await call('DELETE', '/issuer/credentials/again');
+    });
+
+    it('are not changed on a condition that nobody looks at', async () => {
+      const headers = { 'If-Match': '"1"' };
+      const options = { token: tenant.token, json: { description: 'x' }, headers };
+      const answer = await service.call('PATCH', '/issuer/credentials/card', options);
+      expect([answer.status, answer.body.detail]).to.deep.equal([
+        400,
+        'conditions such as If-Match are not supported; leave the header out',
+      ]);
+    });
+
     it('may ask for a presentation and tell of notifications, whose key is never shown', async () => {
       await call('POST', '/verifier/config', { id: 'asked', dcql_query: QUERY });
       const webhook = { url: 'https://backend.example/notify', auth: AUTH };

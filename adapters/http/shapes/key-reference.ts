@@ -26,6 +26,11 @@ export function acceptKeyReferences<S extends z.ZodType>(schema: S): z.ZodPrepro
   }, schema);
 }
 
+/** What the service calls a member that may have an older name. */
+export function currentName(name: string): string {
+  return NAMES.find(({ certificate }) => certificate === name)?.keyChain ?? name;
+}
+
 function rename(value: unknown, path: (string | number)[], context: z.RefinementCtx): unknown {
   if (!isObject(value)) return value;
   const renamed: Record<string, unknown> = { ...value };
