@@ -49,7 +49,11 @@ export class AnswerTokenRequest {
   }
 
   /** Who calls where no tenant is learns that, whatever else is wrong. */
-  async #read(tenantId: TenantId, server: AuthorizationServer, { form }: OAuthRequest): Promise<TokenRequest> {
+  async #read(
+    tenantId: TenantId,
+    server: AuthorizationServer,
+    { form }: OAuthRequest,
+  ): Promise<TokenRequest> {
     const { store, tenantViews } = this.#ports;
     try {
       return readTokenRequest(form, server);

@@ -47,7 +47,8 @@ function serverMetadata(
   { issuance, configurations }: AuthorizationServerParts,
   grantTypes: readonly string[],
 ): Record<string, unknown> {
-  const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } = issuance;
+  const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } =
+    issuance;
   const hasClients = walletClients.length > 0;
   // Where it is neither demanded nor trusted, wallets shall not try.
   const attests = walletAttestationRequired || walletProviderTrustLists.length > 0;
