@@ -2,7 +2,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import { type Session, statusAt } from '../../domain/sessions/session.ts';
+import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -11,12 +11,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import { MAX_ISSUANCES, type SessionUse, type Store, type UsedValue } from '../ports/store.ts';
+import type { Store, UsedValue } from '../ports/store.ts';
 import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
 import type { ClaimsProvider } from '../steps/claims-provider.ts';
-import { claimsSource } from '../steps/collect-claims.ts';
 import type { CredentialMessages } from '../steps/credential-messages.ts';
 import type { HolderKeys } from '../steps/holder-keys.ts';
+import { bitsOf, issuingSession, offerOver } from '../steps/issuing-sessions.ts';
 import { replayed } from '../steps/oauth-callers.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 import {
@@ -95,8 +95,7 @@ export class IssueCredential {
     if (view !== accepted.view) accepted = await this.#accept(view, request, now);
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     if (claimed?.revoked === true) throw revoked();
-    const session = openSession(claimed?.session, accepted.configuration.id, now);
-    assertLeft(claimed?.use, session, accepted.configuration);
+    const session = issuingSession(claimed?.session, claimed?.use, accepted.configuration, now);
     return answerOf(accepted, await this.#issue(accepted, session));
   }
 
@@ -174,7 +173,7 @@ export class IssueCredential {
       .recordIssuance(session.id, made.batch, bit, completeMask, clock.now());
     if (recorded === undefined) {
       batchMaker.discard(view, made);
-      throw over();
+      throw offerOver();
     }
     if (recorded.changed) {
       eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
@@ -205,14 +204,14 @@ export class IssueCredential {
     };
     const { bit } = bitsOf(session, configuration.id);
     if (!(await store.beats(view.tenantId).openDeferred(transaction, bit))) {
-      throw over();
+      throw offerOver();
     }
     return { status: 202, answer: { transaction_id: transaction.id, interval: intervalSeconds } };
   }
 }
 
 /** OpenID4VCI 1.0 section 8.3. The batch is what the wallet reports on. */
-export function handedOut({ credentials, batch }: MadeBatch): Issued {
+function handedOut({ credentials, batch }: MadeBatch): Issued {
   return {
     status: 200,
     answer: {
@@ -226,48 +225,7 @@ async function answerOf({ seal }: Accepted, { status, answer }: Issued): Promise
   return { status, ...(await seal(answer)) };
 }
 
-/** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
-export function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configurationId: string) {
-  return {
-    bit: 2 ** configurationIds.indexOf(configurationId),
-    completeMask: 2 ** configurationIds.length - 1,
-  };
-}
-
 /** RFC 6749 section 4.1.2: the code of this token came back. */
 export function revoked(): Failure {
   return new Failure('invalid_token', 'the access token was revoked');
-}
-
-/** @throws Failure `credential_request_denied` for a session that is over; it may have completed, though. */
-function openSession(session: Session | undefined, configurationId: string, now: Date): Session {
-  const status = session === undefined ? undefined : statusAt(session, now);
-  if (session === undefined || status === 'failed' || status === 'expired') {
-    throw over();
-  }
-  if (session.request?.kind !== 'issuance' || !session.configurationIds.includes(configurationId)) {
-    throw new Failure('credential_request_denied', 'the offer does not cover this credential');
-  }
-  return session;
-}
-
-function over(): Failure {
-  return new Failure('credential_request_denied', 'the offer is over');
-}
-
-/**
- * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
- * A backend that may put things off is not asked while the session has no room for a transaction.
- * @throws Failure `credential_request_denied`.
- */
-function assertLeft(
-  use: SessionUse | undefined,
-  session: Session,
-  configuration: CredentialConfiguration,
-): void {
-  const { bit } = bitsOf(session, configuration.id);
-  if (use === undefined || use.issued >= MAX_ISSUANCES || (use.barred & bit) !== 0) throw over();
-  const asksBackend =
-    session.request?.kind === 'issuance' && claimsSource(session.request, configuration).type === 'webhook';
-  if (asksBackend && use.deferred >= MAX_ISSUANCES) throw over();
 }

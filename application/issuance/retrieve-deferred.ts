@@ -9,10 +9,11 @@ import type { EventBus } from '../ports/event-bus.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { CredentialMessages } from '../steps/credential-messages.ts';
+import { bitsOf } from '../steps/issuing-sessions.ts';
 import { replayed } from '../steps/oauth-callers.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 import { usedByWallet, type WalletAuthenticator } from '../steps/wallet-authenticator.ts';
-import { bitsOf, revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
+import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
 
 type Ports = {
   readonly store: Store;
