@@ -96,7 +96,10 @@ export class RevokeSession {
       const list = await this.#list(caller, statusListId);
       // Token Status List section 7.1: one bit knows valid and invalid only.
       if (entryFault(list.bits, list.capacity, { index: 0, status }) !== undefined) {
-        throw invalidInput('status', `a status list of ${list.bits} bit cannot express this status`);
+        throw invalidInput(
+          'status',
+          `the status list of this credential has ${list.bits} bit; for credentials issued later, set bits to 2 by PUT /status-list-config`,
+        );
       }
       for (const index of this.#ports.statusAllocator.indicesOf(caller.tenantId, list, firstCounter, count)) {
         changes.push({ listId: list.id, index, status });

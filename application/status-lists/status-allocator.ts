@@ -95,6 +95,7 @@ export class StatusAllocator {
     signer: string | null,
   ): Promise<readonly StatusList[]> {
     const known = await view.statusLists();
+    const shape = await this.#shape(view);
     const created = this.#created.get(await placeOf(view, signer));
     const lists =
       created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
@@ -106,7 +107,8 @@ export class StatusAllocator {
     );
     return [
       ...usable.filter((list) => list.credentialConfigurationId === configurationId),
-      ...usable.filter((list) => list.credentialConfigurationId === null),
+      // Lists that were made before the tenant wished for more bits cannot say what it wishes to say.
+      ...usable.filter((list) => list.credentialConfigurationId === null && list.bits >= shape.bits),
     ];
   }
 
@@ -151,9 +153,14 @@ export class StatusAllocator {
     return creating;
   }
 
+  async #shape(view: TenantView) {
+    const { statusListConfig } = await view.tenant();
+    return effectiveStatusListConfig(statusListConfig, this.#ports.settings.statusDefaults);
+  }
+
   async #create(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
-    const { store, clock, random, settings } = this.#ports;
-    const shape = effectiveStatusListConfig((await view.tenant()).statusListConfig, settings.statusDefaults);
+    const { store, clock, random } = this.#ports;
+    const shape = await this.#shape(view);
     const list: StatusList = {
       id: random.token(),
       credentialConfigurationId: null,

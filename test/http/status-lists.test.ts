@@ -186,6 +186,25 @@ describe('status lists through HTTP', () => {
     expect(etags.size).to.equal(3);
   });
 
+  it('can suspend what is issued after the tenant wished for it', async () => {
+    const tenant = await issuer('wishing', { immediateUpdate: true });
+    const before = await issue(service, tenant, 'card');
+    const refused = await revoke(tenant, { sessionId: before.session, status: 2 });
+    expect([refused.status, refused.body.errors?.[0]?.path], refused.text).to.deep.equal([400, 'status']);
+    expect(refused.body.detail).to.include('PUT /status-list-config');
+    const json = { bits: 2, immediateUpdate: true };
+    const put = await service.call('PUT', '/status-list-config', { token: tenant.token, json });
+    expect(put.status, put.text).to.equal(200);
+    const after = await issue(service, tenant, 'card');
+    const { uri, idx } = referenceIn(after.text);
+    expect(uri).not.to.equal(referenceIn(before.text).uri);
+    expect((await revoke(tenant, { sessionId: after.session, status: 2 })).status).to.equal(201);
+    expect(entriesOf(await fetchList(uri)).at(idx)).to.equal(2);
+    expect((await revoke(tenant, { sessionId: before.session, status: 1 })).status, 'the older one').to.equal(
+      201,
+    );
+  });
+
   it('change for one configuration of a session, or for all', async () => {
     const tenant = await issuer('two', { immediateUpdate: true });
     const second = { ...CARD, id: 'second' };
