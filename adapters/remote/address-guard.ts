@@ -75,6 +75,7 @@ function contains({ network }: Entry, address: Address): boolean {
 function readEntry(text: string): Entry {
   const entry = text.trim().toLowerCase();
   if (ipaddr.isValidCIDR(entry)) return { network: ipaddr.parseCIDR(entry) };
+  if (entry.includes('/')) throw unreadable(text);
   if (ipaddr.IPv6.isValid(entry)) return { network: single(entry) };
 
   const { host = '', port: portText } = ENTRY.exec(entry)?.groups ?? {};
@@ -84,9 +85,15 @@ function readEntry(text: string): Entry {
     return { network: single(literal), ...port };
   }
   // A last label of digits only would be read as a number by the URL parser and never match.
-  if (!NAME.test(host) || /(^|\.)\d+$/.test(host))
-    throw new Error(`The allow list entry "${text}" cannot be read.`);
+  if (!NAME.test(host) || /(^|\.)\d+$/.test(host)) throw unreadable(text);
   return host.startsWith('*.') ? { suffix: host.slice(1), ...port } : { host, ...port };
+}
+
+function unreadable(text: string): Error {
+  return new Error(
+    `OUTBOUND_ALLOW: "${text}" is neither a host (backend.example, *.example) nor a network (10.0.0.0/8) nor an ` +
+      'address, each host or address also with a port (127.0.0.1:8080)',
+  );
 }
 
 function single(text: string): readonly [Address, number] {

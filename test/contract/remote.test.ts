@@ -352,7 +352,7 @@ describe('AddressGuard', () => {
       '1.2.3.4.5',
       'a b',
     ]) {
-      expect(() => new AddressGuard([entry]), entry).to.throw('cannot be read');
+      expect(() => new AddressGuard([entry]), entry).to.throw('OUTBOUND_ALLOW');
     }
   });
 });
