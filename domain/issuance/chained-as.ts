@@ -6,20 +6,43 @@ import { IssuerAddress } from './web-address.ts';
 /** An authorization server of ours that has users log in at another one. */
 export const ChainedAsConfig = z
   .strictObject({
-    enabled: z.boolean().default(true),
-    upstream: z.strictObject({
-      issuer: IssuerAddress,
-      clientId: z.string().min(1).max(500),
-      clientSecret: z.string().min(1).max(4096).optional(),
-      scopes: z.array(z.string().min(1).max(200)).min(1).max(50).default(['openid', 'profile']),
-    }),
+    enabled: z.boolean().default(true).describe('false: its addresses answer 404 and its tokens are refused'),
+    upstream: z
+      .strictObject({
+        issuer: IssuerAddress.describe('found by OpenID Connect Discovery'),
+        clientId: z.string().min(1).max(500).describe('our client there'),
+        clientSecret: z
+          .string()
+          .min(1)
+          .max(4096)
+          .optional()
+          .describe('none for a public client; PKCE is used always'),
+        scopes: z.array(z.string().min(1).max(200)).min(1).max(50).default(['openid', 'profile']),
+      })
+      .describe(
+        'the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims ' +
+          'of its ID token, and of its access token where that is a JWT of its own, reach the claims webhook as ' +
+          '`identity.token_claims`',
+      ),
     token: z
       .strictObject({
-        lifetimeSeconds: z.number().int().min(60).max(86_400).default(3600),
-        signingKeyId: z.string().min(1).max(128).nullable().optional(),
+        lifetimeSeconds: z
+          .number()
+          .int()
+          .min(60)
+          .max(86_400)
+          .default(3600)
+          .describe('of access tokens; those that no key is bound to live 300 seconds at most'),
+        signingKeyId: z
+          .string()
+          .min(1)
+          .max(128)
+          .nullable()
+          .optional()
+          .describe('key chain that signs access tokens; the default of the tenant unless given'),
       })
       .default({ lifetimeSeconds: 3600 }),
-    requireDPoP: z.boolean().default(true),
+    requireDPoP: z.boolean().default(true).describe('false: access tokens without a key are issued, too'),
     confirmUnverifiedWallets: z
       .boolean()
       .default(true)
