@@ -34,31 +34,38 @@ export const ClientId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/, 'letters, digits and . _ : @ -, at most 128');
 
-const AllowList = z.array(z.string().min(1).max(128)).max(1000).nullable().optional();
+const allowList = (what: string) =>
+  z
+    .array(z.string().min(1).max(128))
+    .max(1000)
+    .nullable()
+    .optional()
+    .describe(`ids of ${what} configurations that the client may use; empty or null for all`);
 
 export const ClientCreation = z
   .object({
-    clientId: ClientId,
-    roles: z.array(Role).min(1).max(20),
+    clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
+    roles: z.array(Role).min(1).max(20).describe('Only those that you hold yourself can be granted'),
     secret: z
       .string()
       .min(16, 'at least 16 characters; leave it out and one is generated')
       .max(256)
       .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
-      .optional(),
-    description: z.string().max(1000).nullable().optional(),
-    allowedPresentationConfigs: AllowList,
-    allowedIssuanceConfigs: AllowList,
+      .optional()
+      .describe('Generated, and shown once, unless stated'),
+    description: z.string().max(1000).nullable().optional().describe('For administrators'),
+    allowedPresentationConfigs: allowList('presentation'),
+    allowedIssuanceConfigs: allowList('credential'),
   })
   .meta({ id: 'ClientCreation' });
 export type ClientCreation = z.infer<typeof ClientCreation>;
 
 export const ClientUpdate = z
   .object({
-    roles: z.array(Role).min(1).max(20),
-    description: z.string().max(1000).nullable().optional(),
-    allowedPresentationConfigs: AllowList,
-    allowedIssuanceConfigs: AllowList,
+    roles: z.array(Role).min(1).max(20).describe('Only those that you hold yourself can be granted'),
+    description: z.string().max(1000).nullable().optional().describe('For administrators'),
+    allowedPresentationConfigs: allowList('presentation'),
+    allowedIssuanceConfigs: allowList('credential'),
   })
   .meta({ id: 'ClientUpdate' });
 export type ClientUpdate = z.infer<typeof ClientUpdate>;

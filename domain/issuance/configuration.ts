@@ -14,22 +14,49 @@ const Integrity = z
 
 const VctObject = z
   .looseObject({
-    vct: z.string().min(1).max(2048).optional(),
-    name: Text.optional(),
-    description: z.string().max(5000).optional(),
-    extends: z.string().max(2048).optional(),
-    'extends#integrity': Integrity.optional(),
-    schema_uri: z.string().max(2048).optional(),
-    'schema_uri#integrity': Integrity.optional(),
-    display: z.array(z.record(z.string(), z.json())).max(50).optional(),
-    claims: z.array(z.record(z.string(), z.json())).max(500).optional(),
+    vct: z
+      .string()
+      .min(1)
+      .max(2048)
+      .optional()
+      .describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
+    name: Text.optional().describe('For developers; the first display name unless stated'),
+    description: z
+      .string()
+      .max(5000)
+      .optional()
+      .describe('For developers; that of the configuration unless stated'),
+    extends: z.string().max(2048).optional().describe('The type that this one specializes'),
+    'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
+    schema_uri: z.string().max(2048).optional().describe('A JSON Schema for readers; not applied here'),
+    'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
+    display: z
+      .array(z.record(z.string(), z.json()))
+      .max(50)
+      .optional()
+      .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
+    claims: z
+      .array(z.record(z.string(), z.json()))
+      .max(500)
+      .optional()
+      .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
   })
   .meta({ id: 'TypeMetadata' });
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
 const KeyAttestationsRequired = z.strictObject({
-  key_storage: z.array(z.string().min(1).max(500)).min(1).max(20).optional(),
-  user_authentication: z.array(z.string().min(1).max(500)).min(1).max(20).optional(),
+  key_storage: z
+    .array(z.string().min(1).max(500))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Accepted attack resistance of the key store, such as `iso_18045_high`; any unless stated'),
+  user_authentication: z
+    .array(z.string().min(1).max(500))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Accepted resistance of the user authentication that opens the key; any unless stated'),
 });
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;
@@ -44,9 +71,14 @@ const jsonObject = (what: string) =>
 
 export const CredentialConfigurationBody = z
   .object({
-    id: ConfigurationId,
-    config: CredentialConfig,
-    description: z.string().max(1000).nullable().optional(),
+    id: ConfigurationId.describe('`credential_configuration_id` of wallets and offers'),
+    config: CredentialConfig.describe('What wallets are told, and the format'),
+    description: z
+      .string()
+      .max(1000)
+      .nullable()
+      .optional()
+      .describe('For administrators, and in the metadata of a hosted type'),
     vct: z
       .union([z.string().min(1).max(2048), VctObject])
       .nullable()
@@ -57,22 +89,73 @@ export const CredentialConfigurationBody = z
           'to change those after credentials were issued, make a new configuration, or wallets refuse the changed ' +
           'document for the older credentials',
       ),
-    claims: jsonObject('an object of claims').nullable().optional(),
-    claimsWebhook: WebhookConfig.nullable().optional(),
-    notificationWebhook: WebhookConfig.nullable().optional(),
-    iaeActions: z.array(InteractiveAction).max(10).nullable().optional(),
-    embeddedDisclosurePolicy: DisclosurePolicy.nullable().optional(),
-    disclosureFrame: jsonObject('a disclosure frame').nullable().optional(),
-    keyBinding: z.boolean().default(true),
+    claims: jsonObject('an object of claims')
+      .nullable()
+      .optional()
+      .describe(
+        'Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. ' +
+          'mso_mdoc: elements, flat or keyed by namespace',
+      ),
+    claimsWebhook: WebhookConfig.nullable()
+      .optional()
+      .describe(
+        'Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks',
+      ),
+    notificationWebhook: WebhookConfig.nullable()
+      .optional()
+      .describe(
+        'Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` ' +
+          'among the webhooks',
+      ),
+    iaeActions: z
+      .array(InteractiveAction)
+      .max(10)
+      .nullable()
+      .optional()
+      .describe(
+        'What the user does before, in this order, in an interactive authorization. With any, the credential is issued ' +
+          'in no other way: not by pre-authorized code, pushed request or external server',
+      ),
+    embeddedDisclosurePolicy: DisclosurePolicy.nullable()
+      .optional()
+      .describe(
+        'Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here',
+      ),
+    disclosureFrame: jsonObject('a disclosure frame')
+      .nullable()
+      .optional()
+      .describe(
+        'dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names ' +
+          'and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims ' +
+          'are always visible. For example ' +
+          '`{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}`',
+      ),
+    keyBinding: z
+      .boolean()
+      .default(true)
+      .describe('Binds each credential to a key that the wallet proves; an mdoc is always bound'),
     proofTypes: z
       .array(z.enum(PROOF_TYPES))
       .min(1)
       .refine((types) => new Set(types).size === types.length, 'each once')
       .optional()
       .describe('default jwt; with keyAttestationsRequired both'),
-    keyAttestationsRequired: KeyAttestationsRequired.nullable().optional(),
-    keyChainId: z.string().min(1).max(128).nullable().optional(),
-    statusManagement: z.boolean().default(false),
+    keyAttestationsRequired: KeyAttestationsRequired.nullable()
+      .optional()
+      .describe(
+        'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
+      ),
+    keyChainId: z
+      .string()
+      .min(1)
+      .max(128)
+      .nullable()
+      .optional()
+      .describe('Key chain with the usage `signing` that signs it; the oldest such one unless stated'),
+    statusManagement: z
+      .boolean()
+      .default(false)
+      .describe('Gives each credential an entry in a status list; without it none can be revoked'),
     lifeTime: z
       .number()
       .int()
@@ -81,7 +164,12 @@ export const CredentialConfigurationBody = z
       .nullable()
       .optional()
       .describe('seconds; without it an SD-JWT VC does not expire and an mdoc lives 90 days'),
-    schema: jsonObject('a JSON Schema object').nullable().optional(),
+    schema: jsonObject('a JSON Schema object')
+      .nullable()
+      .optional()
+      .describe(
+        'JSON Schema 2020-12 that claims of every source have to fit; references to other documents are refused',
+      ),
   })
   .superRefine((body, context) => {
     for (const { path, message } of configurationFaults(body)) {

@@ -6,27 +6,32 @@ const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]
 const ClaimPath = z
   .array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()]))
   .min(1)
-  .max(32);
+  .max(32)
+  .describe('Member names, positions, or null for all entries of an array; such as `["address", "street"]`');
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
 /** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
 const ClaimDescription = z.object({
   path: ClaimPath,
-  mandatory: z.boolean().optional(),
+  mandatory: z.boolean().optional().describe('Every credential has it; claims without it are not issued'),
   display: z
-    .array(z.object({ name: Text, locale: Locale.optional() }))
+    .array(z.object({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
     .max(50)
-    .optional(),
+    .optional()
+    .describe('How wallets call it, by language'),
 });
 
 const CredentialDisplay = z.object({
-  name: Text.min(1),
+  name: Text.min(1).describe('Name of the credential as wallets show it'),
   locale: Locale.optional(),
-  description: Text.optional(),
-  background_color: Color.optional(),
-  text_color: Color.optional(),
-  background_image: z.object({ uri: z.string().min(1).max(100_000) }).optional(),
-  logo: Logo.optional(),
+  description: Text.optional().describe('For the user'),
+  background_color: Color.optional().describe('Such as #12355b'),
+  text_color: Color.optional().describe('Such as #ffffff'),
+  background_image: z
+    .object({ uri: z.string().min(1).max(100_000).describe('https or data URL') })
+    .optional()
+    .describe('Behind the card'),
+  logo: Logo.optional().describe('On the card'),
 });
 
 /** OAuth scope-token (RFC 6749 section 3.3). */
@@ -41,9 +46,11 @@ export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 
 export const CredentialConfig = z
   .object({
-    format: z.enum(CREDENTIAL_FORMATS),
-    display: z.array(CredentialDisplay).min(1).max(50),
-    scope: Scope.optional(),
+    format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
+    display: z.array(CredentialDisplay).min(1).max(50).describe('How wallets show it, by language'),
+    scope: Scope.optional().describe(
+      'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
+    ),
     claims: z
       .array(ClaimDescription)
       .max(500)

@@ -6,21 +6,42 @@ const Names = z.array(Name).min(1).max(500);
 /** Whom a wallet may show the credential to; it travels in the issuer's metadata. */
 export const DisclosurePolicy = z
   .discriminatedUnion('policy', [
-    z.strictObject({ policy: z.literal('none') }),
-    z.strictObject({ policy: z.literal('allowList'), values: Names }),
-    z.strictObject({ policy: z.literal('rootOfTrust'), values: z.union([Name, Names]) }),
+    z.strictObject({ policy: z.literal('none').describe('To anybody') }),
     z.strictObject({
-      policy: z.literal('attestationBased'),
+      policy: z.literal('allowList').describe('To the relying parties that are named'),
+      values: Names.describe('Relying parties, by the names that wallets find in their access certificates'),
+    }),
+    z.strictObject({
+      policy: z
+        .literal('rootOfTrust')
+        .describe('To relying parties whose certificates one of these vouches for'),
+      values: z.union([Name, Names]).describe('Names of the authorities'),
+    }),
+    z.strictObject({
+      policy: z.literal('attestationBased').describe('To relying parties that present an attestation'),
       values: z
         .array(
           z.strictObject({
-            claims: z.array(z.record(z.string(), z.json())).max(500).optional(),
-            credentials: z.array(z.record(z.string(), z.json())).min(1).max(100),
-            credential_sets: z.array(z.record(z.string(), z.json())).max(100).optional(),
+            claims: z
+              .array(z.record(z.string(), z.json()))
+              .max(500)
+              .optional()
+              .describe('DCQL claims queries'),
+            credentials: z
+              .array(z.record(z.string(), z.json()))
+              .min(1)
+              .max(100)
+              .describe('DCQL credential queries for what the relying party presents'),
+            credential_sets: z
+              .array(z.record(z.string(), z.json()))
+              .max(100)
+              .optional()
+              .describe('DCQL credential sets over these'),
           }),
         )
         .min(1)
-        .max(100),
+        .max(100)
+        .describe('Any of these is enough'),
     }),
   ])
   .meta({ id: 'DisclosurePolicy' });

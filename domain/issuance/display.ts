@@ -4,11 +4,19 @@ export const DisplayText = z.string().max(500);
 
 export const Locale = z
   .string()
-  .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT');
+  .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT')
+  .describe('BCP 47, such as en or de-AT; each language at most once');
 
-export const Logo = z.object({ uri: z.string().min(1).max(100_000), alt_text: DisplayText.optional() });
+export const Logo = z.object({
+  uri: z.string().min(1).max(100_000).describe('https or data URL'),
+  alt_text: DisplayText.optional().describe('For those who do not see it'),
+});
 
 /** How the issuer itself is shown (OpenID4VCI 1.0 section 12.2.4). */
 export const DisplayInfo = z
-  .object({ name: DisplayText.min(1), locale: Locale.optional(), logo: Logo.optional() })
+  .object({
+    name: DisplayText.min(1).describe('Name of the issuer as wallets show it'),
+    locale: Locale.optional(),
+    logo: Logo.optional().describe('Of the issuer'),
+  })
   .meta({ id: 'DisplayInfo' });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-const Label = z.string().max(500).optional();
+const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
 
 function isWebAddress(text: string): boolean {
   const plain = text.replaceAll('{auth_session}', 'x');
@@ -12,12 +12,19 @@ function isWebAddress(text: string): boolean {
 export const InteractiveAction = z
   .discriminatedUnion('type', [
     z.strictObject({
-      type: z.literal('openid4vp_presentation'),
+      type: z.literal('openid4vp_presentation').describe('The wallet presents credentials first'),
       label: Label,
-      presentationConfigId: z.string().min(1).max(128),
+      presentationConfigId: z
+        .string()
+        .min(1)
+        .max(128)
+        .describe(
+          'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
+            '`credentials`',
+        ),
     }),
     z.strictObject({
-      type: z.literal('redirect_to_web'),
+      type: z.literal('redirect_to_web').describe('The user visits a page of yours first'),
       label: Label,
       url: z
         .string()
@@ -38,7 +45,7 @@ export const InteractiveAction = z
             'anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without ' +
             'it the return of the browser is believed, which every user can bring about, so the page then informs only.',
         ),
-      description: z.string().max(1000).optional(),
+      description: z.string().max(1000).optional().describe('For the administrator'),
     }),
   ])
   .meta({ id: 'InteractiveAction' });

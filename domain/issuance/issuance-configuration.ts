@@ -22,27 +22,101 @@ function isCertificate(pem: string): boolean {
 
 export const IssuanceConfigurationBody = z
   .object({
-    display: z.array(DisplayInfo).min(1).max(50),
-    signingKeyId: KeyChainId.nullable().optional(),
-    batchSize: Seconds.min(0).max(100).default(1),
-    dPopRequired: z.boolean().default(true),
+    display: z.array(DisplayInfo).min(1).max(50).describe('How wallets show the issuer, by language'),
+    signingKeyId: KeyChainId.nullable()
+      .optional()
+      .describe(
+        'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
+          'are signed by `keyChainId` of their configuration',
+      ),
+    batchSize: Seconds.min(0)
+      .max(100)
+      .default(1)
+      .describe('Most keys, and so credentials, in one credential request; 0 and 1 allow one'),
+    dPopRequired: z
+      .boolean()
+      .default(true)
+      .describe('Refuses access tokens that are not bound to a key (RFC 9449)'),
     dPopNonce: Use.default('optional').describe('server nonces in DPoP proofs (RFC 9449 section 8)'),
-    walletAttestationRequired: z.boolean().default(false),
-    walletProviderTrustLists: z.array(WebAddress).max(20).default([]),
+    walletAttestationRequired: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Refuses wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. ' +
+          'Without lists no attestation is accepted',
+      ),
+    walletProviderTrustLists: z
+      .array(WebAddress)
+      .max(20)
+      .default([])
+      .describe(
+        'Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most ' +
+          '2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types ' +
+          '`http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key ' +
+          'attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with ' +
+          'a `ServiceStatus` does not count',
+      ),
     walletProviderTrustListCertificates: z
       .array(Certificate)
       .max(20)
       .default([])
-      .describe('who may sign these lists; a list that none of them vouches for is not used'),
-    attestationMaxAgeSeconds: Seconds.min(60).max(31_536_000).nullable().optional(),
-    walletClients: z.array(WalletClient).max(200).default([]),
-    builtInAs: z
-      .strictObject({ walletInitiated: z.boolean().default(false) })
+      .describe(
+        'who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them ' +
+          'vouches for is not used',
+      ),
+    attestationMaxAgeSeconds: Seconds.min(60)
+      .max(31_536_000)
       .nullable()
-      .optional(),
-    authServers: z.array(IssuerAddress).max(20).default([]),
-    chainedAs: ChainedAsConfig.nullable().optional(),
-    preferredAuthServer: z.string().min(1).max(2048).nullable().optional(),
+      .optional()
+      .describe(
+        'Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated',
+      ),
+    walletClients: z
+      .array(WalletClient)
+      .max(200)
+      .default([])
+      .describe('Wallets that authenticate by `private_key_jwt`, and in no other way'),
+    builtInAs: z
+      .strictObject({
+        walletInitiated: z
+          .boolean()
+          .default(false)
+          .describe(
+            'Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has ' +
+              'no `iaeActions`. At the chained and external servers wallets may always begin so',
+          ),
+      })
+      .nullable()
+      .optional()
+      .describe('The server that is part of the issuer'),
+    authServers: z
+      .array(IssuerAddress)
+      .max(20)
+      .default([])
+      .describe(
+        'Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their ' +
+          'access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with ' +
+          '`iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type ' +
+          '`openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; ' +
+          '`issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused',
+      ),
+    chainedAs: ChainedAsConfig.nullable()
+      .optional()
+      .describe(
+        'A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` ' +
+          'there. Claims of the login reach the claims webhook as `identity`',
+      ),
+    preferredAuthServer: z
+      .string()
+      .min(1)
+      .max(2048)
+      .nullable()
+      .optional()
+      .describe(
+        'Stands first in the metadata, where many wallets take it. `built-in`, one of `authServers`, or the enabled ' +
+          'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +
+          'chained one, then the built-in one',
+      ),
     refreshTokenSeconds: Seconds.min(0)
       .max(31_536_000)
       .default(2_592_000)

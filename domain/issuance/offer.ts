@@ -6,10 +6,16 @@ import { WebhookConfig } from '../webhooks/webhook.ts';
 
 const ClaimsSourceInput = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('inline'),
-    claims: z.record(z.string(), z.json()).transform((value) => value as JsonObject),
+    type: z.literal('inline').describe('The claims themselves'),
+    claims: z
+      .record(z.string(), z.json())
+      .transform((value) => value as JsonObject)
+      .describe('The claims; checked against schema and format at once'),
   }),
-  z.strictObject({ type: z.literal('webhook'), webhook: WebhookConfig }),
+  z.strictObject({
+    type: z.literal('webhook').describe('Asked when a wallet asks for the credential'),
+    webhook: WebhookConfig.describe('See `claims` among the webhooks'),
+  }),
 ]);
 
 /** Bit i of a session's mask stands for the i-th configuration, so an offer has at most this many. */
@@ -17,17 +23,52 @@ const MAX_CONFIGURATIONS = 30;
 
 export const OfferRequest = z
   .object({
-    response_type: z.enum(['uri', 'dc-api']),
-    flow: z.enum(['authorization_code', 'pre_authorized_code']),
-    credentialConfigurationIds: z.array(z.string().min(1).max(128)).min(1).max(MAX_CONFIGURATIONS),
-    credentialClaims: z.record(z.string(), ClaimsSourceInput).optional(),
+    response_type: z
+      .enum(['uri', 'dc-api'])
+      .describe('`dc-api` adds the offer for the Digital Credentials API to the answer'),
+    flow: z
+      .enum(['authorization_code', 'pre_authorized_code'])
+      .describe(
+        '`pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. ' +
+          '`authorization_code`: an authorization server comes first; the page of the built-in one asks for ' +
+          'approval and authenticates nobody',
+      ),
+    credentialConfigurationIds: z
+      .array(z.string().min(1).max(128))
+      .min(1)
+      .max(MAX_CONFIGURATIONS)
+      .describe('What is offered: ids of credential configurations, each once'),
+    credentialClaims: z
+      .record(z.string(), ClaimsSourceInput)
+      .optional()
+      .describe(
+        'Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline ' +
+          'claims or webhook here, `claimsWebhook` of the configuration, its static claims',
+      ),
     tx_code: z
       .string()
       .regex(/^[\x21-\x7e]{4,64}$/, '4 to 64 printable characters without spaces')
-      .optional(),
-    tx_code_description: z.string().max(300, 'at most 300 characters').optional(),
-    authorization_server: z.string().max(2048).optional(),
-    notifyWebhook: WebhookConfig.optional(),
+      .optional()
+      .describe(
+        'Transaction code that the user enters, for pre_authorized_code only. Send it on another way than the offer; the ' +
+          'wallet learns its length and whether it is digits. After 5 wrong ones the offer is of no use any more',
+      ),
+    tx_code_description: z
+      .string()
+      .max(300, 'at most 300 characters')
+      .optional()
+      .describe('What the wallet tells its user about the code, such as where it was sent'),
+    authorization_server: z
+      .string()
+      .max(2048)
+      .optional()
+      .describe(
+        'Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
+          'or one of `authServers`; with pre_authorized_code only the first. Unless stated the wallet chooses',
+      ),
+    notifyWebhook: WebhookConfig.optional().describe(
+      'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
+    ),
     expiresIn: z
       .number()
       .int()

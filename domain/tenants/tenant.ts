@@ -57,8 +57,16 @@ const seconds = (minimum: number) => z.number().int().min(minimum).max(315_360_0
 /** How long sessions are kept and what remains of them. A null field stands for the global default. */
 export const SessionStorageConfig = z
   .object({
-    ttlSeconds: seconds(60).nullable().optional(),
-    cleanupMode: z.enum(['full', 'anonymize']).optional(),
+    ttlSeconds: seconds(60)
+      .nullable()
+      .optional()
+      .describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
+    cleanupMode: z
+      .enum(['full', 'anonymize'])
+      .optional()
+      .describe(
+        'What becomes of ended sessions: removed, or kept without what was asked for and what came of it',
+      ),
   })
   .meta({ id: 'SessionStorageConfig' });
 export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
@@ -66,29 +74,60 @@ export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 /** The shape of status lists that are made from now on. A null field stands for the global default. */
 export const StatusListConfig = z
   .object({
-    capacity: z.number().int().min(100).max(10_000_000).nullable().optional(),
+    capacity: z
+      .number()
+      .int()
+      .min(100)
+      .max(10_000_000)
+      .nullable()
+      .optional()
+      .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
     bits: z
       .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
       .nullable()
-      .optional(),
-    ttl: seconds(60).nullable().optional(),
-    immediateUpdate: z.boolean().nullable().optional(),
-    enableAggregation: z.boolean().nullable().optional(),
+      .optional()
+      .describe(
+        'Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated',
+      ),
+    ttl: seconds(60)
+      .nullable()
+      .optional()
+      .describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
+    immediateUpdate: z
+      .boolean()
+      .nullable()
+      .optional()
+      .describe('Publishes changes at once; otherwise when the published token ends'),
+    enableAggregation: z
+      .boolean()
+      .nullable()
+      .optional()
+      .describe('Names the lists in one document; true unless stated'),
   })
   .meta({ id: 'StatusListConfig' });
 export type StatusListConfig = z.infer<typeof StatusListConfig>;
 
-const Name = z.string().trim().min(1).max(200);
-const Description = z.string().max(1000).nullable().optional();
+const Name = z.string().trim().min(1).max(200).describe('For people; wallets see `display` of the issuer');
+const Description = z.string().max(1000).nullable().optional().describe('For administrators');
+const SessionConfig = SessionStorageConfig.nullable().optional().describe('How long sessions are kept');
+const StatusConfig = StatusListConfig.nullable()
+  .optional()
+  .describe('Shape of status lists that are made from now on');
+
+const AdministratorRoles = z
+  .array(Role)
+  .max(20)
+  .optional()
+  .describe('Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once');
 
 export const TenantCreation = z
   .object({
-    id: TenantIdSchema,
+    id: TenantIdSchema.describe('First segment of all its addresses for wallets; never changes'),
     name: Name,
     description: Description,
-    roles: z.array(Role).max(20).optional(),
-    sessionConfig: SessionStorageConfig.nullable().optional(),
-    statusListConfig: StatusListConfig.nullable().optional(),
+    roles: AdministratorRoles,
+    sessionConfig: SessionConfig,
+    statusListConfig: StatusConfig,
   })
   .meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;
@@ -97,10 +136,15 @@ export const TenantUpdate = z
   .object({
     name: Name.optional(),
     description: Description,
-    status: z.enum(['active', 'suspended']).optional(),
-    roles: z.array(Role).max(20).optional(),
-    sessionConfig: SessionStorageConfig.nullable().optional(),
-    statusListConfig: StatusListConfig.nullable().optional(),
+    status: z
+      .enum(['active', 'suspended'])
+      .optional()
+      .describe(
+        'A suspended tenant is refused to its clients and to wallets; its status lists are still served',
+      ),
+    roles: AdministratorRoles,
+    sessionConfig: SessionConfig,
+    statusListConfig: StatusConfig,
   })
   .meta({ id: 'TenantUpdate' });
 export type TenantUpdate = z.infer<typeof TenantUpdate>;

@@ -39,14 +39,26 @@ const ApiKeyAuth = z.object({
     headerName: z
       .string()
       .regex(TOKEN, 'Give a header name.')
-      .refine(isFreeHeader, 'This header is set by the service itself.'),
-    value: z.string().max(4096).regex(HEADER_VALUE, 'Give visible ASCII characters without line breaks.'),
+      .refine(isFreeHeader, 'This header is set by the service itself.')
+      .describe('Such as `Authorization`; none of the connection, none that begins with `content-`'),
+    value: z
+      .string()
+      .max(4096)
+      .regex(HEADER_VALUE, 'Give visible ASCII characters without line breaks.')
+      .describe(
+        'The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address ' +
+          'and header, that keeps the stored value',
+      ),
   }),
 });
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
 export const WebhookConfig = z.object({
-  url: z.string().max(2048).refine(isPlainHttpUrl, 'Give an http or https address without credentials.'),
-  auth: ApiKeyAuth.optional(),
+  url: z
+    .string()
+    .max(2048)
+    .refine(isPlainHttpUrl, 'Give an http or https address without credentials.')
+    .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
+  auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;
