@@ -59,8 +59,12 @@ export class InteractiveRoutes extends Routes {
         summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
         description:
           'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and ' +
-          '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported` decide in which of ' +
-          'its forms the draft is spoken.',
+          '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported`, separated by commas, ' +
+          'decide in which of its forms the draft is spoken, the newest that fits first:\n\n' +
+          '- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n' +
+          '- `urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n' +
+          '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
+          'Other names are passed over.',
         surface: 'oauth',
         body: z.record(z.string(), z.string()),
         bodyKind: 'form',
