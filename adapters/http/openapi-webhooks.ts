@@ -141,7 +141,7 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
       '`claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.',
       'A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a ' +
         'reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. ' +
-        'Claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) are among what does not fit.',
+        'In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.',
       KEYED,
     ],
     body: ClaimsRequest,
