@@ -1,3 +1,4 @@
+import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { Kms } from '../../application/ports/kms.ts';
 import { type Beats, Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
@@ -7,7 +8,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 /** Whether the call happens before it fails: a connection may break on the way there or on the way back. */
 export type FaultMode = 'before' | 'after';
 
-/** Makes the n-th call of a port fail, counted over the database, the key store and the webhooks together. */
+/** Makes the n-th call of a port fail, counted over the database, the key store and all calls to others. */
 export class Faults {
   #armed: { readonly n: number; readonly mode: FaultMode } | undefined;
   #count = 0;
@@ -26,6 +27,10 @@ export class Faults {
     kms.sign = this.#failing(kms.sign.bind(kms));
     const webhooks = container.get(Webhooks);
     webhooks.post = this.#failing(webhooks.post.bind(webhooks));
+    const servers = container.get(AuthorizationServers);
+    servers.discover = this.#failing(servers.discover.bind(servers));
+    servers.exchangeCode = this.#failing(servers.exchangeCode.bind(servers));
+    servers.verifyIdToken = this.#failing(servers.verifyIdToken.bind(servers));
   }
 
   /** From now on the n-th call fails. */
