@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
+import { Issuer } from '../support/interactive-issuer.ts';
 import { issue } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -120,5 +121,34 @@ describe('the description of webhooks', () => {
       eventDescription: 'kept',
     });
     expect(fault(delivered?.body, requestOf('notification'))).to.equal(undefined);
+  });
+
+  it('fits what the presentation webhook and a page are told before an issuance', async () => {
+    const issuer = await Issuer.open();
+    const url = (path: string) => `${issuer.backend.url}/${path}`;
+    await issuer.check('told', { webhook: { url: url('presented') } });
+    await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
+    await issuer.badge('guest', [
+      { type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') },
+    ]);
+    const held = await issuer.hold();
+    const begin = async (id: string) => {
+      const wallet = issuer.wallet();
+      return { wallet, answer: await wallet.begin((await issuer.offer(id)).uri, { scope: id }) };
+    };
+
+    const friend = await begin('friend');
+    const asked = friend.wallet.asksPresentation(friend.answer);
+    const presented = { vp_token: { card: [friend.wallet.bind(asked, held)] } };
+    friend.wallet.issuedCode(await friend.wallet.respond(asked, presented));
+    const guest = await begin('guest');
+    const { back } = await guest.wallet.visit(guest.wallet.asksWeb(guest.answer));
+    guest.wallet.issuedCode(await guest.wallet.resume(back));
+
+    const told = issuer.backend.at('/presented')[0]?.body;
+    expect(told.credentials[0]).to.have.keys(['id', 'values']);
+    expect(fault(told, requestOf('presentation'))).to.equal(undefined);
+    expect(fault(issuer.backend.at('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
+    await issuer.close();
   });
 });
