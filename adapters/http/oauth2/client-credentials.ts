@@ -15,12 +15,19 @@ export function readClientCredentials(authorization: string | undefined, body: B
   const { client_id: clientId, client_secret: secret } = body;
   if (authorization === undefined) {
     if (clientId === undefined || secret === undefined) {
-      throw new Failure('invalid_client', { message: 'send the client credentials in the header or in the body', basic: true });
+      throw new Failure('invalid_client', {
+        message: 'send the client credentials in the header or in the body',
+        basic: true,
+      });
     }
     return { clientId, secret };
   }
   const basic = readBasic(authorization);
-  if (basic === undefined) throw new Failure('invalid_client', { message: 'the Authorization header is not a Basic one', basic: true });
+  if (basic === undefined)
+    throw new Failure('invalid_client', {
+      message: 'the Authorization header is not a Basic one',
+      basic: true,
+    });
   // RFC 6749 section 2.3: not more than one method in one request; saying the same twice harms nobody.
   if ((clientId ?? basic.clientId) !== basic.clientId || (secret ?? basic.secret) !== basic.secret) {
     throw new Failure('invalid_request', 'the header and the body carry different client credentials');

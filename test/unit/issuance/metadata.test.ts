@@ -280,7 +280,10 @@ describe('Authorization server metadata', () => {
     expect(required['pre-authorized_grant_anonymous_access_supported']).to.equal(false);
     expect(required).to.not.have.property('token_endpoint_auth_signing_alg_values_supported');
     const trusting = builtIn({ walletProviderTrustLists: ['https://lists.example/wallets'] });
-    expect(trusting['token_endpoint_auth_methods_supported']).to.deep.equal(['attest_jwt_client_auth', 'none']);
+    expect(trusting['token_endpoint_auth_methods_supported']).to.deep.equal([
+      'attest_jwt_client_auth',
+      'none',
+    ]);
     expect(trusting).to.deep.include({
       client_attestation_signing_alg_values_supported: ALGORITHMS,
       client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
