@@ -2,6 +2,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import { isAllDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -148,6 +149,7 @@ export class IssueCredential {
     const configuration = resolveConfiguration(message.body, wallet.token, (id) =>
       configurations.find((entry) => entry.id === id),
     );
+    if (!isAllDone(configuration, wallet.token.actionsDone)) throw interactionNeeded();
     const seal = await credentialMessages.responder(view, message);
     const proven = await holderKeys.prove(view, configuration, message.body, wallet.token.clientId, now);
     return {
@@ -223,6 +225,13 @@ function handedOut({ credentials, batch }: MadeBatch): Issued {
 
 async function answerOf({ seal }: Accepted, { status, answer }: Issued): Promise<WalletAnswer> {
   return { status, ...(await seal(answer)) };
+}
+
+function interactionNeeded(): Failure {
+  return new Failure(
+    'credential_request_denied',
+    'this credential needs an interactive authorization, and this access token came without it',
+  );
 }
 
 /** RFC 6749 section 4.1.2: the code of this token came back. */

@@ -54,7 +54,9 @@ export class AuthorizationCodes {
       ...(request.scope === undefined ? {} : { scope: request.scope }),
       byDetails: request.byDetails,
       ...(identity === undefined ? {} : { identity }),
-      ...(authorization.interaction === undefined ? {} : { interactive: true }),
+      ...(authorization.interaction === undefined
+        ? {}
+        : { interactive: true, actionsDone: authorization.interaction.done }),
       ...(presented === undefined ? {} : { presented }),
     };
     const grant: NewGrant = {

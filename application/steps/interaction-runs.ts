@@ -59,8 +59,7 @@ export class InteractionRuns {
    */
   async deny(run: InteractionRun, reason: string): Promise<Failure> {
     const { view, authorization, interaction, spending } = run;
-    const ended = { ...suspend(interaction), presented: [] };
-    const done = moveOn(authorization, { stage: 'done', handles: {}, interaction: ended });
+    const done = moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
     await this.#ports.interactionSteps.advance(view, done, spending);
     const sessionId = authorization.session?.id;
     this.#ports.log.warn('an interactive authorization was denied', {

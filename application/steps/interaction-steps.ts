@@ -129,8 +129,7 @@ export class InteractionSteps {
       return answer;
     }
     const { wire, presented } = interaction;
-    // What was presented goes with the grant, and with nothing else.
-    const last = { ...authorization, interaction: { ...interaction, presented: [] } };
+    const last = { ...authorization, interaction };
     const yielded = { presented, used: spending.used };
     const code = await this.#ports.authorizationCodes.grant(view, last, now, yielded);
     if (code === undefined) throw sessionFailure(wire);

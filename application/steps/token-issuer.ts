@@ -100,6 +100,7 @@ export class TokenIssuer {
       identifiers,
       ...(caller.client.clientId === undefined ? {} : { clientId: caller.client.clientId }),
       ...(scope === undefined ? {} : { scope }),
+      ...(authorization?.actionsDone === undefined ? {} : { actionsDone: authorization.actionsDone }),
       ...(caller.proof === undefined ? {} : { keyThumbprint: caller.proof.thumbprint }),
     };
     const refreshToken = await this.#refreshToken(view, grant);

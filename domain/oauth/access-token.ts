@@ -33,6 +33,8 @@ export type WalletTokenClaims = {
   readonly credentialConfigurationIds: readonly string[];
   /** Set when the wallet asked with `authorization_details`: it must then name identifiers. */
   readonly identifiers: boolean;
+  /** Marks of the interactive actions that the user did on the way to it. */
+  readonly actionsDone?: readonly string[];
   /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
   readonly keyThumbprint?: string;
 };
@@ -53,6 +55,7 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
     ...(claims.identifiers
       ? { authorization_details: authorizationDetails(claims.credentialConfigurationIds) }
       : { credential_configuration_ids: claims.credentialConfigurationIds }),
+    ...(claims.actionsDone === undefined ? {} : { actions_done: claims.actionsDone }),
     ...(claims.keyThumbprint === undefined ? {} : { cnf: { jkt: claims.keyThumbprint } }),
   };
 }
@@ -88,6 +91,7 @@ export function readAccessTokenPayload(
     scope,
     credential_configuration_ids,
     authorization_details,
+    actions_done,
     cnf,
   } = payload;
   if (typeof iss !== 'string' || serverOf(iss, issuer) === undefined || aud !== issuer) return undefined;
@@ -100,7 +104,7 @@ export function readAccessTokenPayload(
         isJsonObject(entry) ? entry['credential_configuration_id'] : undefined,
       )
     : credential_configuration_ids;
-  if (!Array.isArray(ids) || !ids.every((id): id is string => typeof id === 'string')) return undefined;
+  if (!isTexts(ids)) return undefined;
   const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
   if (cnf !== undefined && typeof jkt !== 'string') return undefined;
   return {
@@ -116,6 +120,11 @@ export function readAccessTokenPayload(
     identifiers,
     ...(typeof scope === 'string' ? { scope } : {}),
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
+    ...(isTexts(actions_done) ? { actionsDone: actions_done } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
   };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 }

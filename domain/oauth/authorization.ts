@@ -58,8 +58,8 @@ export function moveOn(
 ): Authorization {
   const next = { ...authorization, ...change, version: authorization.version + 1 };
   if (next.stage !== 'done') return next;
-  const { identity: _identity, upstream: _upstream, ...ended } = next;
-  return ended;
+  const { identity: _identity, upstream: _upstream, interaction, ...ended } = next;
+  return interaction === undefined ? ended : { ...ended, interaction: { ...interaction, presented: [] } };
 }
 
 /** When the present request URI was handed out. */

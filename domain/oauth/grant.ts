@@ -43,6 +43,8 @@ export type GrantedAuthorization = {
   readonly identity?: Identity;
   /** Whether the code went to the wallet itself, past any browser. */
   readonly interactive?: boolean;
+  /** Marks of the interactive actions that were done. */
+  readonly actionsDone?: readonly string[];
   /** What was presented before, per DCQL id, for the claims webhook. */
   readonly presented?: readonly JsonObject[];
 };

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { InteractiveAction } from '../issuance/interactive-action.ts';
 import type { VerificationRequest } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
@@ -26,6 +27,8 @@ export type PendingWebStep = {
   readonly pageHandle: string;
   /** Whether the browser has come back. */
   readonly isReturned: boolean;
+  /** SHA-256 of the cookie of the browser that was sent there last, base64url; nobody was sent before it is set. */
+  readonly browserHash?: string;
 };
 
 /** Where an interactive authorization stands (OpenID4VCI 1.1 section 6). */
@@ -39,6 +42,8 @@ export type Interaction = {
   readonly pending?: PendingPresentation | PendingWebStep;
   /** What was presented so far: `id` of the query and `values`. */
   readonly presented: readonly JsonObject[];
+  /** Marks of the actions that are done. */
+  readonly done: readonly string[];
 };
 
 export function kindOf(action: InteractiveAction): InteractionKind {
@@ -67,8 +72,22 @@ function aimOf(action: InteractiveAction): string {
     : JSON.stringify([action.type, action.url, action.callbackUrl ?? null]);
 }
 
+/** What an action is remembered by: whoever changes what it aims at asks for another one. */
+function markOf(action: InteractiveAction): string {
+  return hash('sha256', aimOf(action), 'base64url').slice(0, 22);
+}
+
+/**
+ * Whether everything that a configuration asks for now was done on the way to a token. It may ask for more since the
+ * token or its grant came to be, and then they count no more for it.
+ * @param marks of the actions that were done.
+ */
+export function isAllDone({ iaeActions }: Actionable, marks: readonly string[] = []): boolean {
+  return (iaeActions ?? []).every((action) => marks.includes(markOf(action)));
+}
+
 export function beginInteraction(start: Pick<Interaction, 'wire' | 'provesKey' | 'actions'>): Interaction {
-  return { ...start, presented: [] };
+  return { ...start, presented: [], done: [] };
 }
 
 /** Nothing can be answered until the next action is asked for. */
@@ -81,11 +100,17 @@ export function completeAction(
   interaction: Interaction,
   credentials: readonly JsonObject[] = [],
 ): Interaction {
-  const { actions, presented } = interaction;
+  const { presented, done } = interaction;
+  const [action, ...actions] = interaction.actions;
   const values = credentials.flatMap(({ id, values }) =>
     id === undefined || values === undefined ? [] : [{ id, values }],
   );
-  return { ...suspend(interaction), actions: actions.slice(1), presented: [...presented, ...values] };
+  return {
+    ...suspend(interaction),
+    actions,
+    presented: [...presented, ...values],
+    done: action === undefined ? done : [...done, markOf(action)],
+  };
 }
 
 /** What a wallet sends for what it was asked. */

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import type { InteractiveAction } from '../../../domain/issuance/interactive-action.ts';
+import { type Authorization, moveOn } from '../../../domain/oauth/authorization.ts';
 import {
   beginInteraction,
   completeAction,
   type Interaction,
+  isAllDone,
   type PendingPresentation,
   type PendingWebStep,
   pageOf,
@@ -90,12 +92,31 @@ describe('the actions of an interactive authorization', () => {
     expect(second).to.deep.equal({
       ...begun([page, b]),
       presented: [{ id: 'card', values: { name: 'Ada' } }],
+      done: second.done,
     });
     const third = completeAction({ ...second, pending: WEB });
-    expect(third).to.deep.equal({ ...second, actions: [b] });
+    expect(third).to.deep.equal({ ...second, actions: [b], done: third.done });
     const last = completeAction(third, [{ id: 'card', values: [{ name: 'Bob' }] }]);
     expect(last.actions).to.deep.equal([]);
     expect(last.presented.map(({ values }) => values)).to.deep.equal([{ name: 'Ada' }, [{ name: 'Bob' }]]);
+  });
+
+  it('count for what they aimed at, however they are called', () => {
+    const { done } = completeAction(completeAction(begun([a, page])));
+    const asks = (...iaeActions: InteractiveAction[]) => isAllDone({ id: 'x', iaeActions }, done);
+    expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(
+      Array(4).fill(true),
+    );
+    const confirmed = { ...page, callbackUrl: 'https://web.example/confirm' } as InteractiveAction;
+    expect([asks(a, b), asks(confirmed), isAllDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(
+      Array(3).fill(false),
+    );
+  });
+
+  it('leave nothing of what was presented when the authorization ends', () => {
+    const interaction = completeAction(begun([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
+    const ended = moveOn({ version: 1, interaction } as Authorization, { stage: 'done' });
+    expect(JSON.stringify(ended)).to.not.include('Ada');
   });
 
   it('cannot be answered while a backend is asked', () => {
