@@ -91,6 +91,8 @@ export type RouteDefinition<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** Whose members the body may have, where `body` leaves that open. */
+  readonly members?: z.ZodType;
   readonly bodyKind?: BodyKind;
   /** Bytes; 64 KiB unless stated. */
   readonly bodyLimit?: number;

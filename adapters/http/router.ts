@@ -150,12 +150,15 @@ function assertUnconditional({ surface }: Route, { headers }: Request): void {
 }
 
 function readRouteBody(route: Route, request: Request): unknown {
-  const { body: schema, bodyKind = 'json', surface, access } = route;
+  const { body: schema, bodyKind = 'json', surface, access, members = schema, responses } = route;
   if (schema === undefined || bodyKind === 'unread') return undefined;
   const value = readBody(bodyKind, request.headers['content-type'], request.body);
   const body = parse(schema, value);
   // Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not.
-  if (surface === 'admin' && access !== 'public') refuse(unknownMembers(schema, value));
+  if (surface === 'admin' && access !== 'public' && members !== undefined) {
+    const view = responses[200] ?? responses[201];
+    refuse(unknownMembers(members, value, typeof view === 'string' ? undefined : view));
+  }
   return body;
 }
 

@@ -2,19 +2,20 @@ import type { z } from 'zod';
 import type { FieldError } from '../../domain/shared/failure.ts';
 import { currentName } from './shapes/key-reference.ts';
 
-/** What answers show beside what was written: whoever sends back what they read means no harm. */
-const SHOWN_ONLY: ReadonlySet<string> = new Set(['tenant', 'createdAt', 'updatedAt']);
-
 const MAX_FAULTS = 50;
 
 /**
  * The members of a body that its schema does not know. A misspelt name must not be taken for none: whoever wrote
  * `txCode` for `tx_code` would believe that a code is asked for.
- * @param value that fits the schema.
+ * @param value that fits the schema, or a part of what does.
+ * @param view what answers look like: whoever sends back what they read means no harm.
  * @returns one fault for each, with its path.
  */
-export function unknownMembers(schema: z.ZodType, value: unknown): FieldError[] {
-  return walk(schema as unknown as Schema, value, []).slice(0, MAX_FAULTS);
+export function unknownMembers(schema: z.ZodType, value: unknown, view?: z.ZodType): FieldError[] {
+  const shown = (view as unknown as Schema | undefined)?._zod.def.shape ?? {};
+  return walk(schema as unknown as Schema, value, [])
+    .filter(({ path }) => !Object.hasOwn(shown, path))
+    .slice(0, MAX_FAULTS);
 }
 
 /** As much of a zod schema as says where values have members. */
@@ -69,14 +70,12 @@ function walkObject(
     const current = currentName(name);
     const known = Object.hasOwn(shape, current) ? shape[current] : undefined;
     if (known !== undefined) return walk(known, member, [...path, name]);
-    if (catchall !== undefined || (path.length === 0 && SHOWN_ONLY.has(name))) return [];
-    return [{ path: [...path, name].join('.'), message: messageFor(name, Object.keys(shape)) }];
+    const meant = Object.keys(shape).find((candidate) => letters(candidate) === letters(name));
+    // Where other members are welcome, one that only looks like a known one is not.
+    if (catchall !== undefined && meant === undefined) return [];
+    const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+    return [{ path: [...path, name].join('.'), message: `there is no such member${question}` }];
   });
-}
-
-function messageFor(name: string, names: readonly string[]): string {
-  const meant = names.find((candidate) => letters(candidate) === letters(name));
-  return meant === undefined ? 'there is no such member' : `there is no such member; did you mean ${meant}?`;
 }
 
 /** What is left of a name without case, underscores and a plural. */

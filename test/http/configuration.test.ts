@@ -319,6 +319,12 @@ describe('configurations through HTTP', () => {
       expectInvalid(refused, 'disclosureframe');
       expect(refused.body.detail).to.include('did you mean disclosureFrame?');
       expect((await call('GET', '/issuer/credentials/misspelt')).status).to.equal(404);
+      const dreamt = { iae_actions: [], config: { ...CARD.config, Scope: 'x' } };
+      await call('POST', '/issuer/credentials', { ...CARD, id: 'dreaming' });
+      const changed = await call('PATCH', '/issuer/credentials/dreaming', dreamt);
+      expectInvalid(changed, 'iae_actions');
+      expectInvalid(changed, 'config.Scope');
+      await call('DELETE', '/issuer/credentials/dreaming');
       const deep = { ...rest, config: { ...CARD.config, display: [{ name: 'Card', textColor: '#fff' }] } };
       expectInvalid(await call('POST', '/issuer/credentials', deep), 'config.display.0.textColor');
       const issuer = { display: [{ name: 'Acme', locale: 'en' }], walletattestationrequired: true };
@@ -339,6 +345,8 @@ describe('configurations through HTTP', () => {
       const read = await call('GET', '/issuer/credentials/again');
       const written = await call('POST', '/issuer/credentials', read.body);
       expect(written.status, written.text).to.equal(201);
+      const patched = await call('PATCH', '/issuer/credentials/again', read.body);
+      expect(patched.status, patched.text).to.equal(200);
       await call('DELETE', '/issuer/credentials/again');
     });
 

@@ -202,6 +202,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       access: manage,
       params: Id,
       body: acceptKeyReferences(z.record(z.string(), z.unknown())),
+      members: CredentialConfigurationBody,
       bodyLimit: CONFIGURATION_LIMIT,
       example: { description: 'Issued to residents' },
       responses: { 200: CredentialConfigurationView },
