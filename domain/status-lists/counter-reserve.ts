@@ -27,6 +27,8 @@ export class CounterReserve {
     const merged: Rest[] = [];
     for (const rest of [...this.#rests, { first, end }].sort((a, b) => a.first - b.first)) {
       const last = merged.at(-1);
+      // Two credentials would share an entry.
+      if (last !== undefined && last.end > rest.first) throw new Error('counters are kept already');
       if (last !== undefined && last.end === rest.first) last.end = rest.end;
       else merged.push(rest);
     }

@@ -22,6 +22,18 @@ describe('a reserve of counters', () => {
     expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
   });
 
+  it('keeps no counter twice, which two credentials would share', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(0, 10);
+    for (const [first, end] of [
+      [0, 10],
+      [9, 12],
+      [3, 4],
+    ] as const)
+      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('kept already');
+    expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
+  });
+
   it('is bounded, and forgets the shortest rest first', () => {
     const reserve = new CounterReserve(2);
     reserve.add(0, 5);
