@@ -1,6 +1,6 @@
 import { isCurrent, moveOn } from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
-import { hashSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
+import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
 import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -23,12 +23,20 @@ export type PageReturn = {
   readonly pageHandle: string | undefined;
   /** Set when the user gave up there. */
   readonly error: string | undefined;
+  /** Cookies of browsers that were sent to pages, by the id of the authorization. */
+  readonly browserSecrets: ReadonlyMap<string, string>;
+};
+
+export type ReturnedBrowser = {
+  /** Where the browser goes: to the wallet. */
+  readonly location: string;
+  readonly authorizationId: string;
 };
 
 /**
- * The browser comes back from a page of the customer and is sent on to the wallet. It brings no code: who follows a
- * link that somebody else began must not end up in that somebody's wallet, so the wallet has to prove that it is the
- * one (OpenID4VCI 1.1 section 6.2.1.2).
+ * The browser comes back from a page of the customer and is sent on to the wallet. Who follows a link that somebody
+ * else began must not end up in that somebody's wallet, so only the browser that the wallet opened gets on. It brings
+ * no code: the wallet has to prove that it is the one that began (OpenID4VCI 1.1 section 6.2.1.2).
  */
 export class ReturnToInteraction {
   readonly #ports: Ports;
@@ -37,8 +45,9 @@ export class ReturnToInteraction {
     this.#ports = ports;
   }
 
-  /** @returns where the browser goes: to the wallet. @throws Failure `invalid_request` for a page. */
-  async execute(tenantId: TenantId, { pageHandle = '', error }: PageReturn): Promise<string> {
+  /** @throws Failure `invalid_request` for a page; what another browser brings changes nothing. */
+  async execute(tenantId: TenantId, returned: PageReturn): Promise<ReturnedBrowser> {
+    const { pageHandle = '', error, browserSecrets } = returned;
     const { store, tenantViews, clock, random, settings } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
@@ -50,6 +59,8 @@ export class ReturnToInteraction {
     const pending = interaction?.pending;
     if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined)
       throw over();
+    const { id } = authorization;
+    if (!isSecret(browserSecrets.get(id) ?? '', pending.browserHash)) throw over();
     const secret = random.token(256);
     const next =
       error === undefined
@@ -61,15 +72,19 @@ export class ReturnToInteraction {
     if ((await beats.advanceAuthorization(next, [])) !== 'advanced') throw over();
     // RFC 9207 section 2
     const common = { issuer: issuerIdentifier(settings, tenantId), state: request.state };
-    return authorizationResponse(
+    const location = authorizationResponse(
       request.redirectUri,
       error === undefined
-        ? { ...common, authSession: makeHandle(authorization.id, secret) }
+        ? { ...common, authSession: makeHandle(id, secret) }
         : { ...common, error: 'access_denied', description: 'the user gave up' },
     );
+    return { location, authorizationId: id };
   }
 }
 
 function over(): Failure {
-  return new Failure('invalid_request', 'this step is unknown, over or done already');
+  return new Failure(
+    'invalid_request',
+    'this step is unknown, over or done already, or began in another browser',
+  );
 }

@@ -1,6 +1,5 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
-import { pageOf } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -8,7 +7,7 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { type Consent, consentSubject } from '../steps/consents.ts';
-import { interactionEndpoint } from '../steps/interaction-steps.ts';
+import { type SentBrowser, sendToPage } from '../steps/page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 
@@ -37,24 +36,22 @@ export class ShowAuthorization {
   }
 
   /**
-   * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization.
+   * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization, where the
+   *   last visit counts.
    * @throws Failure `invalid_request`.
    */
-  async execute(
-    tenantId: TenantId,
-    browser: BrowserRequest,
-  ): Promise<Consent | { readonly location: string }> {
-    const { clock, settings } = this.#ports;
+  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<Consent | SentBrowser> {
+    const { clock } = this.#ports;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const now = clock.now();
       const options = { opening: true, interactive: true };
       const found = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, options);
       const { view, authorization } = found;
-      const { interaction } = authorization;
-      if (interaction !== undefined) {
-        return { location: pageOf(interaction, interactionEndpoint(settings, tenantId)) };
-      }
-      if (await this.#opens(tenantId, authorization)) return this.#consent(view, authorization, browser, now);
+      if (authorization.interaction !== undefined) {
+        const sent = await sendToPage(this.#ports, tenantId, authorization, now);
+        if (sent !== undefined) return sent;
+      } else if (await this.#opens(tenantId, authorization))
+        return this.#consent(view, authorization, browser, now);
     }
     throw new Failure('invalid_request', 'the request is open elsewhere');
   }

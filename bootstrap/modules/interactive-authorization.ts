@@ -86,5 +86,6 @@ export const interactiveAuthorization = new ContainerModule((options) => {
   wire(options, InteractiveRoutes, {
     interactiveAuthorization: InteractiveAuthorization,
     returnToInteraction: ReturnToInteraction,
+    settings: ServiceSettings,
   });
 });

@@ -169,6 +169,7 @@ export const issuance = new ContainerModule((options) => {
     showAuthorization: ShowAuthorization,
     decideAuthorization: DecideAuthorization,
     answerTokenRequest: AnswerTokenRequest,
+    settings: ServiceSettings,
   });
   const login = {
     ...wallet,

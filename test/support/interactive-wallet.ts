@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, importJWK } from 'jose';
+import { Browser, type Visit } from './chained-wallet.ts';
 import type { Held } from './present.ts';
 import {
   AUTHORIZATION_REQUEST,
@@ -74,6 +75,8 @@ export type Required = {
 /** A wallet that goes through interactive authorizations step by step. */
 export class InteractiveWallet extends RawWallet {
   readonly wire: Wire;
+  /** Of the user who holds the wallet. */
+  readonly browser = new Browser();
 
   constructor(service: TestService, tenant: string, wire: Wire = CURRENT) {
     super(service, tenant);
@@ -165,17 +168,18 @@ export class InteractiveWallet extends RawWallet {
   }
 
   /** Opens the browser at the authorization endpoint. @returns where it is sent. */
-  browse({ requestUri }: Required, clientId = CLIENT_ID): Promise<Answer> {
+  browse({ requestUri }: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
     const query = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
-    return this.service.call('GET', `/${this.tenant}/authorize?${query}`);
+    return browser.visit(`${this.service.address}/${this.tenant}/authorize?${query}`);
   }
 
   /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */
   async visit(required: Required): Promise<{ page: URL; back: URL }> {
     const sent = await this.browse(required);
     expect(sent.status, sent.text).to.equal(303);
-    const page = new URL(sent.headers.get('location') ?? '');
-    const returned = await this.service.call('GET', page.searchParams.get('return_to') ?? '');
+    const { location: page } = sent;
+    if (page === undefined) throw new Error('no page to go to');
+    const returned = await this.browser.visit(page.searchParams.get('return_to') ?? '');
     expect(returned.status, returned.text).to.equal(303);
     return { page, back: new URL(returned.headers.get('location') ?? '') };
   }

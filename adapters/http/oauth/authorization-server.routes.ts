@@ -3,10 +3,12 @@ import type { AnswerTokenRequest } from '../../../application/oauth/answer-token
 import type { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
+import { browserCookie, VISIT } from './browser-cookie.ts';
 import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
 
 type UseCases = {
@@ -14,6 +16,7 @@ type UseCases = {
   readonly showAuthorization: ShowAuthorization;
   readonly decideAuthorization: DecideAuthorization;
   readonly answerTokenRequest: AnswerTokenRequest;
+  readonly settings: ServiceSettings;
 };
 
 const Tenant = z.object({ tenant: z.string().max(63) });
@@ -94,7 +97,7 @@ export class AuthorizationServerRoutes extends Routes {
   }
 }
 
-function pageRoutes({ showAuthorization, decideAuthorization }: UseCases): Route[] {
+function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
   return [
     route({
       method: 'get',
@@ -109,12 +112,15 @@ function pageRoutes({ showAuthorization, decideAuthorization }: UseCases): Route
         200: 'A page with a form to approve or deny',
         303: "On to the customer's page, where an interactive authorization has one",
       },
-      async handle({ params, query }) {
-        const shown = await showAuthorization.execute(params.tenant as TenantId, {
+      async handle({ params: { tenant: tenantId }, query }) {
+        const shown = await showAuthorization.execute(tenantId as TenantId, {
           clientId: query.client_id,
           requestUri: query.request_uri,
         });
-        if ('location' in shown) return { status: 303, empty: true, headers: { Location: shown.location } };
+        if ('location' in shown) {
+          const cookie = browserCookie({ settings, tenantId, errand: VISIT }, shown.keep);
+          return { status: 303, empty: true, headers: { Location: shown.location, 'Set-Cookie': cookie } };
+        }
         return { status: 200, text: consentPage(shown), contentType: PAGE_TYPE, headers: PAGE_HEADERS };
       },
     }),

@@ -19,7 +19,7 @@ import {
   PushedRequestView,
   TokenView,
 } from './authorization-server.routes.ts';
-import { loginCookie, readLoginCookies, spentLoginCookie } from './login-cookie.ts';
+import { browserCookie, LOGIN, readBrowserCookies, spentBrowserCookie } from './browser-cookie.ts';
 import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
 
 type UseCases = {
@@ -136,7 +136,7 @@ function browserRoutes(useCases: UseCases): Route[] {
           clientId: query.client_id,
           requestUri: query.request_uri,
         });
-        return seeOther(location, keep && loginCookie({ settings, tenantId }, keep));
+        return seeOther(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
       },
     }),
     route({
@@ -153,19 +153,19 @@ function browserRoutes(useCases: UseCases): Route[] {
         303: 'Back to the wallet, with a code or an error',
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
-        const place = { settings, tenantId };
+        const place = { settings, tenantId, errand: LOGIN };
         const finished = await finishUpstreamLogin.execute(tenantId as TenantId, {
           code,
           state,
           error,
           iss,
-          browserSecrets: readLoginCookies(place, request.headers.cookie),
+          browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
         if (!('location' in finished)) {
           const text = consentPage(finished);
           return { status: 200, text, contentType: PAGE_TYPE, headers: PAGE_HEADERS };
         }
-        return seeOther(finished.location, spentLoginCookie(place, finished.authorizationId));
+        return seeOther(finished.location, spentBrowserCookie(place, finished.authorizationId));
       },
     }),
     confirmRoute(useCases),
@@ -185,13 +185,13 @@ function confirmRoute({ confirmWallet, settings }: UseCases): Route {
     bodyKind: 'form',
     responses: { 303: 'Back to the wallet, with a code or an error' },
     async handle({ params: { tenant: tenantId }, body, request }) {
-      const place = { settings, tenantId };
+      const place = { settings, tenantId, errand: LOGIN };
       const { location, authorizationId } = await confirmWallet.execute(tenantId as TenantId, {
         decision: body['decision'],
         confirmation: body['confirmation'],
-        browserSecrets: readLoginCookies(place, request.headers.cookie),
+        browserSecrets: readBrowserCookies(place, request.headers.cookie),
       });
-      return seeOther(location, spentLoginCookie(place, authorizationId));
+      return seeOther(location, spentBrowserCookie(place, authorizationId));
     },
   });
 }

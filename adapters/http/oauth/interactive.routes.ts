@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import type { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
 import type { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
+import { readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { oauthRequest } from './oauth-request.ts';
 
 type UseCases = {
   readonly interactiveAuthorization: InteractiveAuthorization;
   readonly returnToInteraction: ReturnToInteraction;
+  readonly settings: ServiceSettings;
 };
 
 const common = {
@@ -49,7 +52,7 @@ const Returned = z.object({
 export class InteractiveRoutes extends Routes {
   readonly routes: readonly Route[];
 
-  constructor({ interactiveAuthorization, returnToInteraction }: UseCases) {
+  constructor({ interactiveAuthorization, returnToInteraction, settings }: UseCases) {
     super();
     this.routes = [
       route({
@@ -81,15 +84,19 @@ export class InteractiveRoutes extends Routes {
         method: 'get',
         path: '/:tenant/interactive-authorization/return',
         summary: 'Where a page of the customer sends the browser when the user is done',
+        description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
         surface: 'page',
         query: Returned,
         responses: { 303: 'On to the wallet' },
-        async handle({ params, query }) {
-          const location = await returnToInteraction.execute(params.tenant as TenantId, {
+        async handle({ params: { tenant: tenantId }, query, request }) {
+          const place = { settings, tenantId, errand: VISIT };
+          const { location, authorizationId } = await returnToInteraction.execute(tenantId as TenantId, {
             pageHandle: query.auth_session,
             error: query.error,
+            browserSecrets: readBrowserCookies(place, request.headers.cookie),
           });
-          return { status: 303, empty: true, headers: { Location: location } };
+          const cookie = spentBrowserCookie(place, authorizationId);
+          return { status: 303, empty: true, headers: { Location: location, 'Set-Cookie': cookie } };
         },
       }),
     ];

@@ -1,0 +1,61 @@
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+
+/** What a browser leaves us for and comes back to. */
+type Errand = {
+  readonly name: string;
+  /** Where it comes back to, below the tenant. */
+  readonly folder: string;
+};
+
+/** To the upstream provider of the chained server. */
+export const LOGIN: Errand = { name: 'vidimus-login-', folder: 'chained-as' };
+/** To a page of the customer. */
+export const VISIT: Errand = { name: 'vidimus-visit-', folder: 'interactive-authorization' };
+
+type Place = { readonly settings: ServiceSettings; readonly tenantId: string; readonly errand: Errand };
+
+/**
+ * A `Set-Cookie` value that binds an authorization to the browser that went. It comes back by a link of another site,
+ * for which `SameSite=Lax` is as strict as it can be. There is one cookie per authorization, so that several in one
+ * browser do not meet; its name carries the id.
+ */
+export function browserCookie(
+  place: Place,
+  kept: { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number },
+): string {
+  const { publicUrl } = place.settings;
+  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  return [
+    `${nameAt(place)}${kept.authorizationId}=${kept.browserSecret}`,
+    `Path=${base}/${place.tenantId}/${place.errand.folder}`,
+    `Max-Age=${kept.seconds}`,
+    'HttpOnly',
+    'SameSite=Lax',
+    ...(isSecure(place) ? ['Secure'] : []),
+  ].join('; ');
+}
+
+/** A `Set-Cookie` value that takes the cookie of a finished errand away. */
+export function spentBrowserCookie(place: Place, authorizationId: string): string {
+  return browserCookie(place, { authorizationId, browserSecret: '', seconds: 0 });
+}
+
+/** What a browser kept, by the id of the authorization. @param header the `Cookie` header. */
+export function readBrowserCookies(place: Place, header: string | undefined): ReadonlyMap<string, string> {
+  const name = nameAt(place);
+  const kept = new Map<string, string>();
+  for (const pair of (header ?? '').split(';')) {
+    const [given = '', value = ''] = pair.trim().split('=', 2);
+    if (given.startsWith(name)) kept.set(given.slice(name.length), value);
+  }
+  return kept;
+}
+
+function isSecure({ settings }: Place): boolean {
+  return settings.publicUrl.startsWith('https:');
+}
+
+/** RFC 6265bis section 4.1.3.1: nobody on an insecure connection can plant a cookie of this name. */
+function nameAt(place: Place): string {
+  return isSecure(place) ? `__Secure-${place.errand.name}` : place.errand.name;
+}
