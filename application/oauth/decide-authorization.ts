@@ -1,14 +1,21 @@
-import { AUTHORIZATION_LIFETIME_SECONDS, moveOn } from '../../domain/oauth/authorization.ts';
+import {
+  AUTHORIZATION_LIFETIME_SECONDS,
+  type Authorization,
+  moveOn,
+} from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
+import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
+import { isBoundBrowser, type SentBrowser, sendToPage } from '../steps/page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 import { decisionPurpose } from './show-authorization.ts';
 
 type Ports = {
@@ -16,13 +23,19 @@ type Ports = {
   readonly tenantViews: TenantViews;
   readonly authorizationCodes: AuthorizationCodes;
   readonly clock: Clock;
+  readonly random: Random;
   readonly settings: ServiceSettings;
 };
 
 export type Decision = BrowserRequest & {
   readonly decision: string | undefined;
   readonly decisionToken: string | undefined;
+  /** Cookies of browsers that were asked about interactive authorizations, by the id of the authorization. */
+  readonly browserSecrets: ReadonlyMap<string, string>;
 };
+
+/** Where the browser goes: to the wallet, or to the customer's page of an interactive authorization. */
+export type Decided = { readonly location: string } | SentBrowser;
 
 /** The user approves or denies on the page of the built-in server. */
 export class DecideAuthorization {
@@ -32,9 +45,9 @@ export class DecideAuthorization {
     this.#ports = ports;
   }
 
-  /** @returns where the browser goes: to the wallet. @throws Failure `invalid_request` for a page. */
-  async execute(tenantId: TenantId, decision: Decision): Promise<string> {
-    const { store, authorizationCodes, clock, settings } = this.#ports;
+  /** @throws Failure `invalid_request` for a page. */
+  async execute(tenantId: TenantId, decision: Decision): Promise<Decided> {
+    const { store, clock, settings } = this.#ports;
     const now = clock.now();
     const { view, authorization } = await findPushedRequest(
       this.#ports,
@@ -42,7 +55,7 @@ export class DecideAuthorization {
       'built-in',
       decision,
       now,
-      { opening: false },
+      { opening: false, interactive: true },
     );
     const purpose = decisionPurpose(authorization.id);
     const token = decision.decisionToken ?? '';
@@ -51,24 +64,33 @@ export class DecideAuthorization {
     if (readChallenge(settings.nonceKeys, tenantId, purpose, now, token, lifetime) === undefined) {
       throw new Failure('invalid_request', 'this answer belongs to no page that was shown for the request');
     }
-    const { redirectUri, state } = authorization.request;
+    const { interaction, request } = authorization;
+    // Whoever began knows a token; what is done by another site's form in the user's browser brings no cookie.
+    if (interaction !== undefined && !isBoundBrowser(authorization, decision.browserSecrets)) throw over();
+    const { redirectUri, state } = request;
     const issuer = issuerIdentifier(settings, tenantId);
     if (redirectUri === undefined) throw over();
     if (decision.decision === 'deny') {
-      const denied = moveOn(authorization, { stage: 'done', handles: {} });
+      const rest = interaction === undefined ? {} : { interaction: suspend(interaction) };
+      const denied = moveOn(authorization, { stage: 'done', handles: {}, ...rest });
       if ((await store.beats(tenantId).advanceAuthorization(denied, [])) !== 'advanced') throw over();
       // RFC 6749 section 4.1.2.1, RFC 9207 section 2
-      return authorizationResponse(redirectUri, {
-        issuer,
-        state,
-        error: 'access_denied',
-        description: 'the user denied the request',
-      });
+      const description = 'the user denied the request';
+      const response = { issuer, state, error: 'access_denied', description } as const;
+      return { location: authorizationResponse(redirectUri, response) };
     }
     if (decision.decision !== 'approve') throw new Failure('invalid_request', 'the decision is missing');
-    const code = await authorizationCodes.grant(view, authorization, now);
+    if (interaction !== undefined) return this.#send(view, authorization, now);
+    const code = await this.#ports.authorizationCodes.grant(view, authorization, now);
     if (code === undefined) throw over();
-    return authorizationResponse(redirectUri, { issuer, state, code });
+    return { location: authorizationResponse(redirectUri, { issuer, state, code }) };
+  }
+
+  /** An approval replaces no web step: the user still has to go there. */
+  async #send({ tenantId }: TenantView, authorization: Authorization, now: Date): Promise<SentBrowser> {
+    const sent = await sendToPage(this.#ports, tenantId, authorization, now);
+    if (sent === undefined) throw over();
+    return sent;
   }
 }
 

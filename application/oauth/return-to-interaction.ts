@@ -1,6 +1,6 @@
 import { isCurrent, moveOn } from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
-import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
+import { hashSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
 import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { isBoundBrowser } from '../steps/page-visits.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
@@ -60,7 +61,7 @@ export class ReturnToInteraction {
     if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined)
       throw over();
     const { id } = authorization;
-    if (!isSecret(browserSecrets.get(id) ?? '', pending.browserHash)) throw over();
+    if (!isBoundBrowser(authorization, browserSecrets)) throw over();
     const secret = random.token(256);
     const next =
       error === undefined

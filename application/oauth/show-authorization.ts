@@ -7,7 +7,7 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { type Consent, consentSubject } from '../steps/consents.ts';
-import { type SentBrowser, sendToPage } from '../steps/page-visits.ts';
+import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from '../steps/page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
 
@@ -27,6 +27,9 @@ export function decisionPurpose(authorizationId: string): string {
   return `decision ${authorizationId}`;
 }
 
+/** What the user is asked; the answer about an interactive authorization comes from the browser that was asked. */
+export type ShownConsent = Consent & { readonly keep?: KeptByBrowser };
+
 /** The built-in authorization endpoint (RFC 6749 section 4.1.1). A reload shows the same. */
 export class ShowAuthorization {
   readonly #ports: Ports;
@@ -36,11 +39,11 @@ export class ShowAuthorization {
   }
 
   /**
-   * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization, where the
-   *   last visit counts.
+   * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization of a wallet
+   *   that proved who it is. Of visits of an interactive authorization the last one counts.
    * @throws Failure `invalid_request`.
    */
-  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<Consent | SentBrowser> {
+  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<ShownConsent | SentBrowser> {
     const { clock } = this.#ports;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const now = clock.now();
@@ -48,12 +51,32 @@ export class ShowAuthorization {
       const found = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, options);
       const { view, authorization } = found;
       if (authorization.interaction !== undefined) {
-        const sent = await sendToPage(this.#ports, tenantId, authorization, now);
-        if (sent !== undefined) return sent;
+        const shown = await this.#interact(view, authorization, browser, now);
+        if (shown !== undefined) return shown;
       } else if (await this.#opens(tenantId, authorization))
         return this.#consent(view, authorization, browser, now);
     }
     throw new Failure('invalid_request', 'the request is open elsewhere');
+  }
+
+  /**
+   * Anybody can begin in the name of any wallet and hand on the address, so the user hears where the answer goes before
+   * doing anything for it.
+   * @returns undefined when another step was first.
+   */
+  async #interact(
+    view: TenantView,
+    authorization: Authorization,
+    browser: BrowserRequest,
+    now: Date,
+  ): Promise<ShownConsent | SentBrowser | undefined> {
+    const { tenantId } = view;
+    if (authorization.holder.authenticated === true) {
+      return sendToPage(this.#ports, tenantId, authorization, now);
+    }
+    const keep = await bindBrowser(this.#ports, tenantId, authorization, now);
+    if (keep === undefined) return undefined;
+    return { ...(await this.#consent(view, authorization, browser, now)), keep };
   }
 
   /** Remembers the first visit, which is all that the request URI is for. @returns false when another step was first. */

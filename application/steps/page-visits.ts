@@ -1,5 +1,5 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
-import { hashSecret } from '../../domain/oauth/handle.ts';
+import { hashSecret, isSecret } from '../../domain/oauth/handle.ts';
 import { pageOf } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -10,38 +10,64 @@ import { interactionEndpoint } from './interaction-steps.ts';
 
 type Ports = { readonly store: Store; readonly random: Random; readonly settings: ServiceSettings };
 
-/** A browser on its way to a page of the customer. */
-export type SentBrowser = {
-  readonly location: string;
-  /** What it has to keep until it comes back. */
-  readonly keep: {
-    readonly authorizationId: string;
-    readonly browserSecret: string;
-    readonly seconds: number;
-  };
+/** What a browser has to keep until it comes back. */
+export type KeptByBrowser = {
+  readonly authorizationId: string;
+  readonly browserSecret: string;
+  readonly seconds: number;
 };
 
+/** A browser on its way to a page of the customer. */
+export type SentBrowser = { readonly location: string; readonly keep: KeptByBrowser };
+
 /**
- * Sends the browser to the page that is pending, and remembers which browser it was: nobody else comes back from there.
+ * Remembers which browser is at the web step that is pending: nobody else goes on from there.
+ * @returns undefined when another step was first.
+ * @throws Failure `invalid_request` when no page is pending.
+ */
+export async function bindBrowser(
+  { store, random }: Ports,
+  tenantId: TenantId,
+  authorization: Authorization,
+  now: Date,
+): Promise<KeptByBrowser | undefined> {
+  const { id, interaction, expiresAt } = authorization;
+  const pending = interaction?.pending;
+  if (interaction === undefined || pending?.kind !== 'web') throw noPage();
+  const browserSecret = random.token(256);
+  const bound = { ...pending, browserHash: hashSecret(browserSecret) };
+  const next = moveOn(authorization, { interaction: { ...interaction, pending: bound } });
+  if ((await store.beats(tenantId).advanceAuthorization(next, [])) !== 'advanced') return undefined;
+  const seconds = Math.ceil((expiresAt.getTime() - now.getTime()) / 1000);
+  return { authorizationId: id, browserSecret, seconds };
+}
+
+/** @returns whether one of these cookies is of the browser that is at the web step. */
+export function isBoundBrowser(
+  { id, interaction }: Authorization,
+  browserSecrets: ReadonlyMap<string, string>,
+): boolean {
+  const pending = interaction?.pending;
+  return pending?.kind === 'web' && isSecret(browserSecrets.get(id) ?? '', pending.browserHash);
+}
+
+/**
+ * Sends the browser to the page that is pending.
  * @returns undefined when another step was first.
  * @throws Failure `invalid_request` when no page is pending.
  */
 export async function sendToPage(
-  { store, random, settings }: Ports,
+  ports: Ports,
   tenantId: TenantId,
   authorization: Authorization,
   now: Date,
 ): Promise<SentBrowser | undefined> {
-  const { id, interaction, expiresAt } = authorization;
-  const pending = interaction?.pending;
-  if (interaction === undefined || pending?.kind !== 'web') {
-    throw new Failure('invalid_request', 'there is no page to go to');
-  }
-  const location = pageOf(interaction, interactionEndpoint(settings, tenantId));
-  const browserSecret = random.token(256);
-  const sent = { ...pending, browserHash: hashSecret(browserSecret) };
-  const next = moveOn(authorization, { interaction: { ...interaction, pending: sent } });
-  if ((await store.beats(tenantId).advanceAuthorization(next, [])) !== 'advanced') return undefined;
-  const seconds = Math.ceil((expiresAt.getTime() - now.getTime()) / 1000);
-  return { location, keep: { authorizationId: id, browserSecret, seconds } };
+  if (authorization.interaction === undefined) throw noPage();
+  const location = pageOf(authorization.interaction, interactionEndpoint(ports.settings, tenantId));
+  const keep = await bindBrowser(ports, tenantId, authorization, now);
+  return keep === undefined ? undefined : { location, keep };
+}
+
+function noPage(): Failure {
+  return new Failure('invalid_request', 'there is no page to go to');
 }

@@ -160,9 +160,9 @@ export const issuance = new ContainerModule((options) => {
   wire(options, PushAuthorization, { ...base, tenantViews: TenantViews, oauthCallers: OAuthCallers });
   wire(options, ShowAuthorization, { ...base, tenantViews: TenantViews });
   wire(options, DecideAuthorization, {
-    ...wallet,
+    ...base,
+    tenantViews: TenantViews,
     authorizationCodes: AuthorizationCodes,
-    settings: ServiceSettings,
   });
   wire(options, AuthorizationServerRoutes, {
     pushAuthorization: PushAuthorization,

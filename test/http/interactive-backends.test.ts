@@ -126,8 +126,7 @@ for (const kind of databases()) {
       const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
       const page = new URL((await wallet.browse(asked)).headers.get('location') ?? '');
       const address = page.searchParams.get('return_to') ?? '';
-      const [[name, value] = []] = wallet.browser.cookies;
-      const headers = { Cookie: `${name}=${value}` };
+      const headers = { Cookie: wallet.browser.cookie };
       const returned = await Promise.all(
         Array.from({ length: 20 }, () => issuer.service.call('GET', address, { headers })),
       );

@@ -5,13 +5,13 @@ import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { Browser, type Visit } from '../support/chained-wallet.ts';
+import type { Browser, Visit } from '../support/chained-wallet.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import type { InteractiveWallet, Required } from '../support/interactive-wallet.ts';
 import { CLIENT_ID } from '../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../support/test-service.ts';
 
-/** What an approval page for this authorization would carry, if there were one. */
+/** What the page that asks about the wallet of this authorization carries. */
 function approvalOf({ service, id }: Issuer, { authSession }: Required): string {
   const [key] = service.service.container.get(ServiceSettings).nonceKeys;
   if (key === undefined) throw new Error('no key');
@@ -95,8 +95,8 @@ describe('A page before an issuance', () => {
     await beats.advanceAuthorization(slow, []);
     await wallet.visit(asked);
     const late = { ...interaction, pending: { ...interaction.pending, since: longAgo } };
-    // A step for the browser that was sent, one for its return.
-    const written = { ...slow, interaction: late, version: slow.version + 3 };
+    // A step for the question, one for the browser that was sent, one for its return.
+    const written = { ...slow, interaction: late, version: slow.version + 4 };
     expect(await beats.advanceAuthorization(written, [])).to.equal('advanced');
     expectPage(await wallet.browse(asked));
   });
@@ -112,75 +112,10 @@ describe('A page before an issuance', () => {
     }
     await createTenant(issuer.service, 'elsewhere');
     const elsewhere = page.searchParams.get('return_to')?.replace('/acme/', '/elsewhere/') ?? '';
-    const [[name, value] = []] = wallet.browser.cookies;
-    const headers = { Cookie: `${name}=${value}` };
+    const headers = { Cookie: wallet.browser.cookie };
     expectPage(await issuer.service.call('GET', elsewhere, { headers }));
     expectPage(await wallet.browse(asked, 'https://other.example'));
     wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
-  });
-
-  describe('in the browser that the wallet opened', () => {
-    it('sends no other browser to the wallet, and this one afterwards', async () => {
-      const { wallet, asked } = await ask();
-      const page = await pageOf(wallet, asked);
-      const guessing = new Browser();
-      for (const name of wallet.browser.cookies.keys()) guessing.cookies.set(name, 'x'.repeat(43));
-      const other = new Browser();
-      await wallet.browse((await ask()).asked, CLIENT_ID, other);
-      for (const stranger of [new Browser(), guessing, other]) {
-        for (const more of ['', '&error=cancelled']) expectPage(await goBack(stranger, page, more));
-      }
-      const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
-      expectError(await wallet.resume(here), 'invalid_request');
-      const { location } = await goBack(wallet.browser, page);
-      wallet.issuedCode(await wallet.resume(location ?? here));
-    });
-
-    it('counts the last visit, whichever browser that was', async () => {
-      const { wallet, asked } = await ask();
-      const page = await pageOf(wallet, asked);
-      const first = [...wallet.browser.cookies];
-      await pageOf(wallet, asked);
-      const before = new Browser();
-      for (const [name, value] of first) before.cookies.set(name, value);
-      expect([...wallet.browser.cookies]).to.not.deep.equal(first);
-      expectPage(await goBack(before, page));
-      const last = new Browser();
-      await wallet.browse(asked, CLIENT_ID, last);
-      expectPage(await goBack(wallet.browser, page));
-      const { location } = await goBack(last, page);
-      wallet.issuedCode(await wallet.resume(location ?? page));
-    });
-
-    it('goes nowhere before a browser was sent', async () => {
-      const { asked } = await ask();
-      const beats = issuer.service.service.container.get(Store).beats(issuer.id as TenantId);
-      const id = asked.authSession.split('.')[0] ?? '';
-      const pending = (await beats.findAuthorization(id))?.authorization?.interaction?.pending;
-      if (pending?.kind !== 'web') throw new Error('no page is pending');
-      const path = `/${issuer.id}/interactive-authorization/return?auth_session=${pending.pageHandle}`;
-      for (const Cookie of ['', `vidimus-visit-${id}=`, `vidimus-visit-${id}=${'x'.repeat(43)}`]) {
-        expectPage(await issuer.service.call('GET', path, { headers: { Cookie } }));
-      }
-    });
-
-    it('leaves a cookie that nothing else gets, and takes it away', async () => {
-      const { wallet, asked } = await ask();
-      await wallet.visit(asked);
-      const [line = '', spent = ''] = wallet.browser.lines;
-      expect(line).to.match(/^vidimus-visit-[\w-]{22}=[\w-]{43}; /);
-      const [path, age = '', ...others] = line.split('; ').slice(1);
-      expect([path, ...others]).to.deep.equal([
-        'Path=/acme/interactive-authorization',
-        'HttpOnly',
-        'SameSite=Lax',
-      ]);
-      expect(Number(age.replace('Max-Age=', ''))).to.be.within(1700, 1800);
-      expect(spent).to.match(
-        /^vidimus-visit-[\w-]{22}=; Path=\/acme\/interactive-authorization; Max-Age=0; /,
-      );
-      expect(wallet.browser.cookies.size).to.equal(0);
-    });
   });
 
   it('makes the session that the wallet knew before worth nothing', async () => {
@@ -250,29 +185,5 @@ describe('A page before an issuance', () => {
       }
       expect(issuer.backend.at('/joined')).to.have.length(refusals.length);
     });
-  });
-});
-
-describe('A page before an issuance behind https and a path', () => {
-  it('has its cookies go nowhere else, and never in the open', async () => {
-    const issuer = await Issuer.open({ PUBLIC_URL: 'https://issuer.example/base' });
-    try {
-      const display = [{ name: 'Acme', locale: 'en' }];
-      await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
-      const wallet = issuer.wallet();
-      const asked = wallet.asksWeb(await wallet.begin(undefined, { scope: 'visitor' }));
-      const { location } = await wallet.browse(asked);
-      const returnTo = new URL(location?.searchParams.get('return_to') ?? '');
-      const folder = '/base/acme/interactive-authorization';
-      expect(`${returnTo.origin}${returnTo.pathname}`).to.equal(`https://issuer.example${folder}/return`);
-      const [line = ''] = wallet.browser.lines;
-      expect(line).to.match(/^__Secure-vidimus-visit-[\w-]{22}=[\w-]{43}; /);
-      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'SameSite=Lax', `Path=${folder}`]);
-      const address = `${issuer.service.address}/acme/interactive-authorization/return${returnTo.search}`;
-      expect((await new Browser().visit(address)).status).to.equal(400);
-      expect((await wallet.browser.visit(address)).status).to.equal(303);
-    } finally {
-      await issuer.close();
-    }
   });
 });

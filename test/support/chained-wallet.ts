@@ -16,6 +16,11 @@ export class Browser {
   /** Every `Set-Cookie` line that came. */
   readonly lines: string[] = [];
 
+  /** The `Cookie` header that it sends. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
   visit(address: string): Promise<Visit> {
     return this.#send(address, {});
   }
@@ -33,7 +38,7 @@ export class Browser {
   }
 
   async #send(address: string, init: RequestInit): Promise<Visit> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const { cookie } = this;
     const headers = cookie === '' ? {} : { cookie };
     const answer = await fetch(address, { ...init, redirect: 'manual', headers });
     for (const line of answer.headers.getSetCookie()) {

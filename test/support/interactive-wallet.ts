@@ -167,10 +167,16 @@ export class InteractiveWallet extends RawWallet {
     return this.post({ auth_session: authSession, openid4vp_response: text }, headers);
   }
 
-  /** Opens the browser at the authorization endpoint. @returns where it is sent. */
-  browse({ requestUri }: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
+  /** Opens the browser at the authorization endpoint. */
+  open({ requestUri }: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
     const query = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
     return browser.visit(`${this.service.address}/${this.tenant}/authorize?${query}`);
+  }
+
+  /** The same, and approves the wallet when asked. @returns where the browser is sent. */
+  async browse(required: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
+    const shown = await this.open(required, clientId, browser);
+    return shown.status === 200 ? browser.press(shown, 'approve') : shown;
   }
 
   /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */

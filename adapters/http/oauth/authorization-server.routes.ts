@@ -4,11 +4,12 @@ import type { DecideAuthorization } from '../../../application/oauth/decide-auth
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { KeptByBrowser } from '../../../application/steps/page-visits.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
-import { browserCookie, VISIT } from './browser-cookie.ts';
+import { type Reply, type Route, Routes, reply, route } from '../route.ts';
+import { browserCookie, CONSENT, readBrowserCookies, VISIT } from './browser-cookie.ts';
 import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
 
 type UseCases = {
@@ -97,6 +98,16 @@ export class AuthorizationServerRoutes extends Routes {
   }
 }
 
+/** A browser that goes to the customer's page takes a cookie along. */
+function seeOther(
+  place: { readonly settings: ServiceSettings; readonly tenantId: string },
+  { location, keep }: { readonly location: string; readonly keep?: KeptByBrowser },
+): Reply {
+  const cookie = keep && browserCookie({ ...place, errand: VISIT }, keep);
+  const headers = { Location: location, ...(cookie !== undefined && { 'Set-Cookie': cookie }) };
+  return { status: 303, empty: true, headers };
+}
+
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
   return [
     route({
@@ -110,18 +121,20 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       query: BrowserQuery,
       responses: {
         200: 'A page with a form to approve or deny',
-        303: "On to the customer's page, where an interactive authorization has one",
+        303: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query }) {
         const shown = await showAuthorization.execute(tenantId as TenantId, {
           clientId: query.client_id,
           requestUri: query.request_uri,
         });
-        if ('location' in shown) {
-          const cookie = browserCookie({ settings, tenantId, errand: VISIT }, shown.keep);
-          return { status: 303, empty: true, headers: { Location: shown.location, 'Set-Cookie': cookie } };
-        }
-        return { status: 200, text: consentPage(shown), contentType: PAGE_TYPE, headers: PAGE_HEADERS };
+        if ('location' in shown) return seeOther({ settings, tenantId }, shown);
+        const place = { settings, tenantId, errand: CONSENT };
+        const headers = {
+          ...PAGE_HEADERS,
+          ...(shown.keep !== undefined && { 'Set-Cookie': browserCookie(place, shown.keep) }),
+        };
+        return { status: 200, text: consentPage(shown), contentType: PAGE_TYPE, headers };
       },
     }),
     route({
@@ -134,16 +147,18 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       params: Tenant,
       body: Form,
       bodyKind: 'form',
-      responses: { 303: 'Back to the wallet, with a code or an error' },
-      async handle({ params, body }) {
-        const location = await decideAuthorization.execute(params.tenant as TenantId, {
+      responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },
+      async handle({ params: { tenant: tenantId }, body, request }) {
+        const place = { settings, tenantId, errand: CONSENT };
+        const decided = await decideAuthorization.execute(tenantId as TenantId, {
           clientId: body['client_id'],
           requestUri: body['request_uri'],
           decision: body['decision'],
           decisionToken: body['decision_token'],
+          browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
         // FAPI 2.0 section 5.3.2.2: 303, so that the browser sends no form to the wallet
-        return { status: 303, empty: true, headers: { Location: location } };
+        return seeOther(place, decided);
       },
     }),
   ];

@@ -9,6 +9,8 @@ type Errand = {
 
 /** To the upstream provider of the chained server. */
 export const LOGIN: Errand = { name: 'vidimus-login-', folder: 'chained-as' };
+/** To the user, with the question about the wallet of an interactive authorization. */
+export const CONSENT: Errand = { name: 'vidimus-consent-', folder: 'authorize' };
 /** To a page of the customer. */
 export const VISIT: Errand = { name: 'vidimus-visit-', folder: 'interactive-authorization' };
 
