@@ -39,6 +39,8 @@ export type CheckedMdoc = {
   /** What the issuer vouches for. */
   readonly namespaces: JsonNameSpaces;
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  /** DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
   readonly validity: ValidityInfo;
   readonly statusReference?: StatusReference;
   /** The key that the holder proved. */
@@ -58,7 +60,7 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
  */
 export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): CheckedMdoc {
   const opened = openDeviceResponse(text);
-  const { issuer, mso } = checkIssuer(ports, opened, expected);
+  const { issuer, chain, mso } = checkIssuer(ports, opened, expected);
   // ISO/IEC 18013-5 section 9.3.1
   if (opened.docType !== mso.docType || opened.docType !== expected.docType) {
     throw new Refusal('doctype_mismatch');
@@ -71,6 +73,7 @@ export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): C
     docType: mso.docType,
     namespaces,
     issuer,
+    chain,
     validity: mso.validity,
     ...(statusReference !== undefined && { statusReference }),
     ...device,
@@ -81,7 +84,7 @@ function checkIssuer(
   ports: Ports,
   { issuerAuth }: OpenedMdoc,
   expected: ExpectedMdoc,
-): { readonly issuer: CheckedMdoc['issuer']; readonly mso: MobileSecurityObject } {
+): Pick<CheckedMdoc, 'issuer' | 'chain'> & { readonly mso: MobileSecurityObject } {
   const { now, anchors, haip = false, signerUsage } = expected;
   const algorithm = requireCoseAlgorithm(issuerAuth, expected.issuerAlgorithms, 'issuer_alg');
   const { payload, protectedBytes, signature } = issuerAuth;
@@ -107,7 +110,7 @@ function checkIssuer(
   if (signerUsage !== undefined) checkDocumentSigner(signer, signerUsage);
   const mso = readMso(payload);
   checkValidity(mso.validity, signer, now);
-  return { issuer: verdict, mso };
+  return { issuer: verdict, chain, mso };
 }
 
 function checkDevice(

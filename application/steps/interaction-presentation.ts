@@ -1,3 +1,4 @@
+import { interactiveTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { PendingPresentation } from '../../domain/oauth/interaction.ts';
 import {
@@ -14,6 +15,7 @@ import type { PresentationConfiguration } from '../../domain/verification/config
 import { responseFault } from '../../domain/verification/report.ts';
 import {
   encodeTransactionData,
+  encryptionKeyOf,
   REQUEST_OBJECT_TYPE,
   SELF_ISSUED,
 } from '../../domain/verification/request-object.ts';
@@ -133,7 +135,10 @@ export class InteractionPresentation {
   ): Promise<Verdict> {
     const anchors = await trustAnchorsOf(view, pending.configurationId);
     const audience = audiencesOf(wire, endpoint);
-    const task = { view, request: pending, audience, requestedAt: pending.since, anchors, vpToken, now };
+    const { nonce, since: requestedAt } = pending;
+    const transcript = () =>
+      interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) });
+    const task = { view, request: pending, audience, transcript, requestedAt, anchors, vpToken, now };
     try {
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {

@@ -1,8 +1,9 @@
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { NonceRefusal } from '../../domain/formats/sd-jwt/key-binding.ts';
-import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { readCertificateChain, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { VerificationRequest } from '../../domain/sessions/session.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { type CompiledCredentialQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
@@ -13,6 +14,7 @@ import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-objec
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
+import { type CheckedMdoc, checkMdoc } from '../steps/check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc, type ExpectedSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
 import type { StatusChecker } from '../steps/check-status.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
@@ -33,8 +35,10 @@ export type PresentationsToVerify = {
   readonly view: TenantView;
   /** As it was stored when it was made: nothing that decides comes from the wallet. */
   readonly request: AnsweredRequest;
-  /** Whom presentations may be made for. */
+  /** Whom presentations of SD-JWT VCs may be made for. */
   readonly audience: string | readonly string[];
+  /** SessionTranscript that mdocs are presented in, CBOR; made for those only. */
+  readonly transcript: () => Buffer;
   readonly requestedAt: Date;
   readonly anchors: readonly TrustAnchor[];
   readonly vpToken: Json;
@@ -77,10 +81,16 @@ export class PresentationVerifier {
   ): Promise<CheckedPresentation> {
     const place = { queryId: query.id, index };
     try {
-      const credential = checkSdJwtVc(this.#ports, text, expectedOf(task, query));
-      await this.#checkStatus(task, credential);
-      const values = valuesOf(query, credential);
-      return { ...place, accepted: true, values, confirmed: credential.confirmedTransactionData };
+      const verified =
+        query.format === 'mso_mdoc'
+          ? this.#openMdoc(task, query, text)
+          : this.#openSdJwtVc(task, query, text);
+      const { issuer, statusReference: reference, chain, credential, confirmed } = verified;
+      if (reference !== undefined) {
+        const { view, anchors } = task;
+        await this.#ports.statusChecker.check({ view, reference, chain, issuer, anchors });
+      }
+      return { ...place, accepted: true, values: valuesOf(query, credential), confirmed };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { reason, message } = error;
@@ -88,12 +98,62 @@ export class PresentationVerifier {
     }
   }
 
-  async #checkStatus({ view, anchors }: PresentationsToVerify, credential: CheckedSdJwtVc): Promise<void> {
-    const { statusReference: reference, header, issuer } = credential;
-    if (reference === undefined) return;
-    const chain = readCertificateChain(header);
-    await this.#ports.statusChecker.check({ view, reference, chain, issuer, anchors });
+  #openSdJwtVc(task: PresentationsToVerify, query: CompiledCredentialQuery, text: string): Verified {
+    const checked = checkSdJwtVc(this.#ports, text, expectedOf(task, query));
+    return {
+      issuer: checked.issuer,
+      chain: readCertificateChain(checked.header),
+      statusReference: checked.statusReference,
+      confirmed: checked.confirmedTransactionData,
+      credential: {
+        format: 'dc+sd-jwt',
+        types: typesOf(checked),
+        holderBound: checked.holderKey !== undefined,
+        claims: checked.claims,
+        alwaysVisible: checked.alwaysVisible,
+        authority: authorityOf(checked),
+      },
+    };
   }
+
+  #openMdoc(task: PresentationsToVerify, query: CompiledCredentialQuery, text: string): Verified {
+    const { now, anchors, transcript } = task;
+    const [docType = ''] = query.types;
+    const checked = checkMdoc(this.#ports, text, {
+      now,
+      anchors,
+      transcript: transcript(),
+      docType,
+      holderBinding: query.holderBindingRequired,
+      issuerAlgorithms: SIGNING_ALGORITHMS,
+      deviceAlgorithms: SIGNING_ALGORITHMS,
+    });
+    return {
+      issuer: checked.issuer,
+      chain: checked.chain,
+      statusReference: checked.statusReference,
+      confirmed: [],
+      credential: {
+        format: 'mso_mdoc',
+        types: [checked.docType],
+        holderBound: checked.holderKey !== undefined,
+        claims: checked.namespaces,
+        alwaysVisible: {},
+        authority: authorityOf(checked),
+      },
+    };
+  }
+}
+
+/** What both formats come to. */
+type Verified = Pick<CheckedMdoc, 'issuer' | 'chain'> & {
+  readonly statusReference: StatusReference | undefined;
+  readonly confirmed: readonly string[];
+  readonly credential: PresentedCredential;
+};
+
+function authorityOf({ issuer }: Pick<Verified, 'issuer'>): PresentedCredential['authority'] {
+  return { authorityKeyIds: issuer.authorityKeyIds, trustListUris: [], federationEntityIds: [] };
 }
 
 /** OpenID4VP 1.0 section 8.4: an entry that names several credentials is confirmed by any one of them. */
@@ -117,19 +177,7 @@ function expectedOf(task: PresentationsToVerify, query: CompiledCredentialQuery)
   };
 }
 
-function valuesOf(query: CompiledCredentialQuery, checked: CheckedSdJwtVc): JsonObject {
-  const credential: PresentedCredential = {
-    format: 'dc+sd-jwt',
-    types: typesOf(checked),
-    holderBound: checked.holderKey !== undefined,
-    claims: checked.claims,
-    alwaysVisible: checked.alwaysVisible,
-    authority: {
-      authorityKeyIds: checked.issuer.authorityKeyIds,
-      trustListUris: [],
-      federationEntityIds: [],
-    },
-  };
+function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {
   const match = matchCredential(query, credential, isUndisclosed);
   if (!match.matched) throw new Refusal(match.reason, match.detail);
   return pickRequested(match, credential, isUndisclosed);

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import {
   type Session,
   type SessionOutcome,
@@ -18,6 +19,7 @@ import {
 } from '../../domain/verification/envelope.ts';
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
 import { responseFault } from '../../domain/verification/report.ts';
+import { encryptionKeyOf } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
@@ -174,7 +176,9 @@ export class ReceiveResponse {
     const now = this.#ports.clock.now();
     try {
       const { clientId: audience } = request;
-      const task = { view, request, audience, requestedAt: session.createdAt, anchors, vpToken, now };
+      const transcript = () => redirectTranscript({ ...request, encryptionKey: encryptionKeyOf(request) });
+      const requestedAt = session.createdAt;
+      const task = { view, request, audience, transcript, requestedAt, anchors, vpToken, now };
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;

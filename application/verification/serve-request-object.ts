@@ -3,6 +3,7 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
+import { type DcqlQuery, SUPPORTED_FORMATS } from '../../domain/verification/dcql/query.ts';
 import { REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
 import { checkWalletParameters, type WalletParameters } from '../../domain/verification/wallet-parameters.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -36,9 +37,12 @@ export class ServeRequestObject {
    */
   async execute(tenantId: TenantId, publicId: PublicId, wallet: WalletParameters = {}): Promise<string> {
     const { store, tenantViews, clock, eventBus } = this.#ports;
-    checkWalletParameters(wallet);
+    const beats = store.beats(tenantId);
+    // What a wallet cannot answer is not fetched by it, so it is looked at before.
+    const asked = wallet.wallet_metadata === undefined ? undefined : await beats.findByPublicId(publicId);
+    checkWalletParameters(wallet, formatsOf(asked?.session?.request));
     const now = clock.now();
-    const found = await store.beats(tenantId).fetchSession(publicId, now);
+    const found = await beats.fetchSession(publicId, now);
     const view = tenantViews.ofWallet(found?.head);
     const session = found?.session;
     if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
@@ -61,6 +65,12 @@ export class ServeRequestObject {
     const payload = { ...claims, wallet_nonce: walletNonce };
     return signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }
+}
+
+function formatsOf(request: Session['request'] | undefined): readonly string[] {
+  if (request?.kind !== 'verification') return SUPPORTED_FORMATS;
+  const { credentials } = request.dcqlQuery as unknown as DcqlQuery;
+  return credentials.map(({ format }) => format);
 }
 
 function servable(session: Session, now: Date): VerificationRequest {

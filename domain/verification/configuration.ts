@@ -75,12 +75,6 @@ export const PresentationConfigurationBody = z
     responseMode: ResponseMode.default('direct_post.jwt'),
   })
   .superRefine((body, context) => {
-    body.dcql_query.credentials.forEach((credential, index) => {
-      if (credential.format === 'mso_mdoc') {
-        const path = ['dcql_query', 'credentials', index, 'format'];
-        context.addIssue({ code: 'custom', path, message: 'mso_mdoc is not supported by this release' });
-      }
-    });
     for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query)) {
       context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
     }
@@ -139,6 +133,9 @@ export function transactionDataFaults(
       const credential = queries.get(id);
       const path = [index, 'credential_ids', position];
       if (credential === undefined) return [{ path, message: 'no credential query has this id' }];
+      if (credential.format === 'mso_mdoc') {
+        return [{ path, message: 'transaction data for an mso_mdoc is not supported by this release' }];
+      }
       return credential.require_cryptographic_holder_binding === false
         ? [{ path, message: 'transaction data needs holder binding, which this query switches off' }]
         : [];

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
+import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { encodeBase64url } from '../shared/base64url.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import { type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 
 export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 
@@ -10,11 +12,18 @@ export const SELF_ISSUED = 'https://self-issued.me/v2';
 /** Accepted from issuers and holders; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm. */
 export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
 
+const COSE_ALGORITHMS = SIGNING_ALGORITHMS.flatMap(coseNumbersOf);
+
 /** OpenID4VP 1.0 appendix B.3.4. */
 const VP_FORMATS = {
   'dc+sd-jwt': {
     'sd-jwt_alg_values': PRESENTATION_ALGORITHMS,
     'kb-jwt_alg_values': PRESENTATION_ALGORITHMS,
+  },
+  // OpenID4VP 1.0 appendix B.2.2: COSE numbers, the fully specified ones of RFC 9864 as well
+  mso_mdoc: {
+    issuerauth_alg_values: COSE_ALGORITHMS,
+    deviceauth_alg_values: COSE_ALGORITHMS,
   },
 } as const;
 
@@ -65,6 +74,13 @@ export function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObjec
     jwks: { keys: [encryptionJwk] },
     encrypted_response_enc_values_supported: ENCRYPTION_METHODS,
   };
+}
+
+/** The key that a response is encrypted to, which the transcript of an mdoc names. */
+export function encryptionKeyOf(request: {
+  readonly encryption?: { readonly publicJwk: JsonObject };
+}): PublicJwk | undefined {
+  return request.encryption?.publicJwk as PublicJwk | undefined;
 }
 
 function seconds(time: Date): number {

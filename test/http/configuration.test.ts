@@ -438,9 +438,17 @@ describe('configurations through HTTP', () => {
       ['without a query', { dcql_query: undefined }, 'dcql_query'],
       ['with an empty query', { dcql_query: { credentials: [] } }, 'dcql_query.credentials'],
       [
-        'for a format that is not there yet',
-        { dcql_query: { credentials: [{ id: 'x', format: 'mso_mdoc', meta: { doctype_value: 'x' } }] } },
+        'for a format that nobody knows',
+        { dcql_query: { credentials: [{ id: 'x', format: 'jwt_vc', meta: { vct_values: ['x'] } }] } },
         'dcql_query.credentials.0.format',
+      ],
+      [
+        'with transaction data for an mdoc',
+        {
+          dcql_query: { credentials: [{ id: 'x', format: 'mso_mdoc', meta: { doctype_value: 'x' } }] },
+          transaction_data: [{ type: 'payment', credential_ids: ['x'] }],
+        },
+        'transaction_data.0.credential_ids.0',
       ],
       ['that last half a minute less a second', { lifeTime: 29 }, 'lifeTime'],
       ['that last more than a day', { lifeTime: 86_401 }, 'lifeTime'],

@@ -151,13 +151,8 @@ describe('A presentation configuration', () => {
   });
 
   const bodies: Readonly<Record<string, JsonObject>> = {
-    'N12 mdoc in this release': {
-      dcql_query: query({
-        id: 'a',
-        format: 'mso_mdoc',
-        meta: { doctype_value: 'x' },
-        claims: [{ path: ['n', 'e'] }],
-      }),
+    'N12 a format that nobody knows': {
+      dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }),
     },
     'N13 transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
     'N13 transaction data for an unknown query': {
