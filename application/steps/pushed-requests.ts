@@ -4,6 +4,7 @@ import {
   isCurrent,
   REQUEST_URI_LIFETIME_SECONDS,
   requestUriSince,
+  wasOpened,
 } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { readHandle } from '../../domain/oauth/handle.ts';
@@ -52,7 +53,7 @@ export async function findPushedRequest(
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
   if (authorization.interaction !== undefined && options.interactive !== true) throw unknown();
   const age = (now.getTime() - requestUriSince(authorization).getTime()) / 1000;
-  const isFirst = options.opening && authorization.isOpened !== true;
+  const isFirst = options.opening && !wasOpened(authorization);
   if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
   return { view, authorization };

@@ -62,6 +62,12 @@ export function moveOn(
   return interaction === undefined ? ended : { ...ended, interaction: { ...interaction, presented: [] } };
 }
 
+/** Whether a browser came with the present request URI: who was in time may look again. */
+export function wasOpened({ isOpened, interaction }: Authorization): boolean {
+  const pending = interaction?.pending;
+  return isOpened === true || (pending?.kind === 'web' && pending.browserHash !== undefined);
+}
+
 /** When the present request URI was handed out. */
 export function requestUriSince({ createdAt, interaction }: Authorization): Date {
   return interaction?.pending?.since ?? createdAt;

@@ -6,6 +6,7 @@ import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Browser, Visit } from '../support/chained-wallet.ts';
+import { later } from '../support/chained-world.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import type { InteractiveWallet, Required } from '../support/interactive-wallet.ts';
 import { CLIENT_ID } from '../support/raw-wallet.ts';
@@ -82,6 +83,16 @@ describe('A page before an issuance', () => {
     expectPage(await wallet.browse(asked));
     expectPage(await goBack(wallet.browser, one));
     wallet.issuedCode(await wallet.resume(back));
+  });
+
+  it('waits for a user who was in time and came back to it later', async () => {
+    const { wallet, asked } = await ask();
+    const unopened = await ask();
+    const page = await pageOf(wallet, asked);
+    await later(120, async () => {
+      expect((await pageOf(wallet, asked)).href).to.equal(page.href);
+      expectPage(await unopened.wallet.browse(unopened.asked));
+    });
   });
 
   it('is opened within a minute of being asked for, however long the steps before took', async () => {
