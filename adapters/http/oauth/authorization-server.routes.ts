@@ -8,9 +8,9 @@ import type { KeptByBrowser } from '../../../application/steps/page-visits.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
-import { type Reply, type Route, Routes, reply, route } from '../route.ts';
+import { type Reply, type Route, Routes, route } from '../route.ts';
 import { browserCookie, CONSENT, readBrowserCookies, VISIT } from './browser-cookie.ts';
-import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
+import { Form, serverEndpoints, Tenant } from './server-endpoints.ts';
 
 type UseCases = {
   readonly pushAuthorization: PushAuthorization;
@@ -20,23 +20,7 @@ type UseCases = {
   readonly settings: ServiceSettings;
 };
 
-const Tenant = z.object({ tenant: z.string().max(63) });
 const tag = 'Wallet: issuance';
-export const Form = z.record(z.string(), z.string());
-const Document = z.record(z.string(), z.unknown());
-
-export const PushedRequestView = z.object({ request_uri: z.string(), expires_in: z.number() });
-export const TokenView = z.object({
-  access_token: z.string(),
-  token_type: z.enum(['DPoP', 'Bearer']),
-  expires_in: z.number(),
-  refresh_token: z.string().optional(),
-  scope: z.string().optional(),
-  authorization_details: z.array(Document).optional(),
-});
-
-/** RFC 9126 section 2.2 */
-export const PUSHED_HEADERS = { 'Cache-Control': 'no-cache, no-store' };
 
 /** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
 export const BrowserQuery = z.object({
@@ -50,51 +34,13 @@ export class AuthorizationServerRoutes extends Routes {
 
   constructor(useCases: UseCases) {
     super();
-    const { pushAuthorization, answerTokenRequest } = useCases;
-    this.routes = [
-      route({
-        method: 'post',
-        path: '/:tenant/token',
-        summary: 'Get an access token (OpenID4VCI 1.0 section 6)',
-        description: 'For a pre-authorized code, an authorization code or a refresh token.',
-        tag,
-        surface: 'oauth',
-        access: 'public',
-        params: Tenant,
-        body: Form,
-        bodyKind: 'form',
-        responses: { 200: TokenView },
-        async handle({ params, body, request }) {
-          const answer = await answerTokenRequest.execute(
-            params.tenant as TenantId,
-            'built-in',
-            oauthRequest(body, request),
-          );
-          return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
-        },
-      }),
-      route({
-        method: 'post',
-        path: '/:tenant/par',
-        summary: 'Push an authorization request (RFC 9126)',
-        tag,
-        surface: 'oauth',
-        access: 'public',
-        params: Tenant,
-        body: Form,
-        bodyKind: 'form',
-        responses: { 201: PushedRequestView },
-        async handle({ params, body, request }) {
-          const pushed = await pushAuthorization.execute(
-            params.tenant as TenantId,
-            'built-in',
-            oauthRequest(body, request),
-          );
-          return reply(201, pushed, PUSHED_HEADERS);
-        },
-      }),
-      ...pageRoutes(useCases),
-    ];
+    const place = {
+      server: 'built-in',
+      base: '/:tenant',
+      tag,
+      grants: 'For a pre-authorized code, an authorization code or a refresh token.',
+    } as const;
+    this.routes = [...serverEndpoints(place, useCases), ...pageRoutes(useCases)];
   }
 }
 

@@ -12,15 +12,9 @@ import { DOCUMENT_HEADERS } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
 import { type Reply, type Route, Routes, reply, route } from '../route.ts';
-import {
-  BrowserQuery,
-  Form,
-  PUSHED_HEADERS,
-  PushedRequestView,
-  TokenView,
-} from './authorization-server.routes.ts';
+import { BrowserQuery } from './authorization-server.routes.ts';
 import { browserCookie, LOGIN, readBrowserCookies, spentBrowserCookie } from './browser-cookie.ts';
-import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
+import { Form, serverEndpoints, Tenant } from './server-endpoints.ts';
 
 type UseCases = {
   readonly pushAuthorization: PushAuthorization;
@@ -33,7 +27,6 @@ type UseCases = {
   readonly settings: ServiceSettings;
 };
 
-const Tenant = z.object({ tenant: z.string().max(63) });
 const Document = z.record(z.string(), z.unknown());
 const tag = 'Wallet: chained authorization server';
 
@@ -56,43 +49,15 @@ export class ChainedAsRoutes extends Routes {
   }
 }
 
-function endpointRoutes({ pushAuthorization, answerTokenRequest, createChallenge }: UseCases): Route[] {
+function endpointRoutes(useCases: UseCases): Route[] {
+  const place = {
+    server: 'chained',
+    base: '/:tenant/chained-as',
+    tag,
+    grants: 'For an authorization code or a refresh token.',
+  } as const;
   return [
-    route({
-      method: 'post',
-      path: '/:tenant/chained-as/par',
-      summary: 'Push an authorization request to the chained server (RFC 9126)',
-      tag,
-      surface: 'oauth',
-      access: 'public',
-      params: Tenant,
-      body: Form,
-      bodyKind: 'form',
-      responses: { 201: PushedRequestView },
-      async handle({ params, body, request }) {
-        const asked = oauthRequest(body, request);
-        const pushed = await pushAuthorization.execute(params.tenant as TenantId, 'chained', asked);
-        return reply(201, pushed, PUSHED_HEADERS);
-      },
-    }),
-    route({
-      method: 'post',
-      path: '/:tenant/chained-as/token',
-      summary: 'Get an access token of the chained server (OpenID4VCI 1.0 section 6)',
-      description: 'For an authorization code or a refresh token.',
-      tag,
-      surface: 'oauth',
-      access: 'public',
-      params: Tenant,
-      body: Form,
-      bodyKind: 'form',
-      responses: { 200: TokenView },
-      async handle({ params, body, request }) {
-        const asked = oauthRequest(body, request);
-        const answer = await answerTokenRequest.execute(params.tenant as TenantId, 'chained', asked);
-        return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
-      },
-    }),
+    ...serverEndpoints(place, useCases),
     route({
       method: 'post',
       path: '/:tenant/chained-as/challenge',
@@ -103,7 +68,7 @@ function endpointRoutes({ pushAuthorization, answerTokenRequest, createChallenge
       params: Tenant,
       responses: { 200: z.object({ attestation_challenge: z.string() }) },
       async handle({ params }) {
-        const challenge = await createChallenge.execute(params.tenant as TenantId, 'chained');
+        const challenge = await useCases.createChallenge.execute(params.tenant as TenantId, 'chained');
         return reply(200, { attestation_challenge: challenge });
       },
     }),
