@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { Browser, type Visit } from '../support/chained-wallet.ts';
+import { Browser } from '../support/chained-wallet.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
-import type { InteractiveWallet, Required } from '../support/interactive-wallet.ts';
+import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
 import { CLIENT_ID, CODE_VERIFIER, newKey } from '../support/raw-wallet.ts';
-import type { Answer } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 describe('The browser that goes to a page before an issuance', () => {
@@ -16,22 +15,7 @@ describe('The browser that goes to a page before an issuance', () => {
   });
   after(() => issuer.close());
 
-  const ask = async (configuration = 'visitor') => {
-    const wallet = issuer.wallet();
-    const { uri, session } = await issuer.offer(configuration);
-    return { wallet, session, asked: wallet.asksWeb(await wallet.begin(uri, { scope: configuration })) };
-  };
-  const expectError = (answer: Answer, error: string) =>
-    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
-  const expectPage = (answer: Answer | Visit) => {
-    expect(answer.status, answer.text).to.equal(400);
-    expect(answer.headers.get('content-type')).to.match(/^text\/html/);
-    expect(answer.headers.get('location')).to.equal(null);
-  };
-  const pageOf = async (wallet: InteractiveWallet, asked: Required) =>
-    new URL((await wallet.browse(asked)).headers.get('location') ?? '');
-  const goBack = (browser: Browser, page: URL, more = '') =>
-    browser.visit(`${page.searchParams.get('return_to')}${more}`);
+  const ask = (configuration?: string) => askPage(issuer, configuration);
 
   describe('is the one that the wallet opened, which', () => {
     it('is sent to the wallet, also after others came and were not', async () => {
@@ -42,7 +26,7 @@ describe('The browser that goes to a page before an issuance', () => {
       const other = new Browser();
       await wallet.browse((await ask()).asked, CLIENT_ID, other);
       for (const stranger of [new Browser(), guessing, other]) {
-        for (const more of ['', '&error=cancelled']) expectPage(await goBack(stranger, page, more));
+        for (const more of ['', '&error=cancelled']) expectErrorPage(await goBack(stranger, page, more));
       }
       const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
       expectError(await wallet.resume(here), 'invalid_request');
@@ -58,10 +42,10 @@ describe('The browser that goes to a page before an issuance', () => {
       const before = new Browser();
       for (const [name, value] of first) before.cookies.set(name, value);
       expect([...wallet.browser.cookies]).to.not.deep.equal(first);
-      expectPage(await goBack(before, page));
+      expectErrorPage(await goBack(before, page));
       const last = new Browser();
       await wallet.browse(asked, CLIENT_ID, last);
-      expectPage(await goBack(wallet.browser, page));
+      expectErrorPage(await goBack(wallet.browser, page));
       const { location } = await goBack(last, page);
       wallet.issuedCode(await wallet.resume(location ?? page));
     });
@@ -74,7 +58,7 @@ describe('The browser that goes to a page before an issuance', () => {
       if (pending?.kind !== 'web') throw new Error('no page is pending');
       const path = `/${issuer.id}/interactive-authorization/return?auth_session=${pending.pageHandle}`;
       for (const Cookie of ['', `vidimus-visit-${id}=`, `vidimus-visit-${id}=${'x'.repeat(43)}`]) {
-        expectPage(await issuer.service.call('GET', path, { headers: { Cookie } }));
+        expectErrorPage(await issuer.service.call('GET', path, { headers: { Cookie } }));
       }
     });
 
@@ -106,7 +90,7 @@ describe('The browser that goes to a page before an issuance', () => {
         .to.include('not verified')
         .and.include('<strong id="destination">wallet.example</strong>');
       expect(shown.text, 'the page is not told yet').to.not.include(issuer.backend.url);
-      expectPage(await wallet.browser.press(shown, 'perhaps'));
+      expectErrorPage(await wallet.browser.press(shown, 'perhaps'));
       const sent = await wallet.browser.press(shown, 'approve');
       expect(sent.status).to.equal(303);
       expect(sent.location?.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
@@ -123,8 +107,8 @@ describe('The browser that goes to a page before an issuance', () => {
       const { issuer: iss } = wallet;
       const denied = { keep: 'this', error: 'access_denied', state: 'state of the wallet', iss };
       expect(sent).to.deep.equal(denied);
-      expectPage(await wallet.browser.press(shown, 'approve'));
-      expectPage(await wallet.open(asked));
+      expectErrorPage(await wallet.browser.press(shown, 'approve'));
+      expectErrorPage(await wallet.open(asked));
       const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
       expectError(await wallet.resume(here), 'invalid_session');
     });
@@ -136,9 +120,10 @@ describe('The browser that goes to a page before an issuance', () => {
       const stranger = new Browser();
       await other.wallet.open(other.asked, CLIENT_ID, stranger);
       for (const decision of ['approve', 'deny']) {
-        for (const browser of [new Browser(), stranger]) expectPage(await browser.press(shown, decision));
+        for (const browser of [new Browser(), stranger])
+          expectErrorPage(await browser.press(shown, decision));
         for (const decision_token of ['', 'guessed'])
-          expectPage(await wallet.browser.press(shown, decision, { decision_token }));
+          expectErrorPage(await wallet.browser.press(shown, decision, { decision_token }));
       }
       expect((await wallet.browser.press(shown, 'approve')).status).to.equal(303);
     });
@@ -148,8 +133,8 @@ describe('The browser that goes to a page before an issuance', () => {
       const page = await pageOf(wallet, asked);
       const user = new Browser();
       await wallet.open(asked, CLIENT_ID, user);
-      expectPage(await goBack(user, page));
-      expectPage(await goBack(wallet.browser, page));
+      expectErrorPage(await goBack(user, page));
+      expectErrorPage(await goBack(wallet.browser, page));
       wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
     });
   });
@@ -178,7 +163,7 @@ describe('The browser that goes to a page before an issuance', () => {
       const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }, await attested()));
       const { status, location: page = new URL(wallet.issuer) } = await wallet.open(asked);
       expect([status, page.origin]).to.deep.equal([303, issuer.backend.url]);
-      expectPage(await goBack(new Browser(), page));
+      expectErrorPage(await goBack(new Browser(), page));
       const { location } = await goBack(wallet.browser, page);
       const auth_session = location?.searchParams.get('auth_session') ?? '';
       const form = { auth_session, code_verifier: CODE_VERIFIER };

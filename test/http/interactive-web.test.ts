@@ -5,12 +5,12 @@ import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Browser, Visit } from '../support/chained-wallet.ts';
 import { later } from '../support/chained-world.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
-import type { InteractiveWallet, Required } from '../support/interactive-wallet.ts';
+import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
+import type { Required } from '../support/interactive-wallet.ts';
 import { CLIENT_ID } from '../support/raw-wallet.ts';
-import { type Answer, createTenant } from '../support/test-service.ts';
+import { createTenant } from '../support/test-service.ts';
 
 /** What the page that asks about the wallet of this authorization carries. */
 function approvalOf({ service, id }: Issuer, { authSession }: Required): string {
@@ -29,22 +29,7 @@ describe('A page before an issuance', () => {
   after(() => issuer.close());
   beforeEach(() => issuer.backend.forget());
 
-  const ask = async (configuration = 'visitor') => {
-    const wallet = issuer.wallet();
-    const { uri, session } = await issuer.offer(configuration);
-    return { wallet, session, asked: wallet.asksWeb(await wallet.begin(uri, { scope: configuration })) };
-  };
-  const expectError = (answer: Answer, error: string) =>
-    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
-  const expectPage = (answer: Answer | Visit) => {
-    expect(answer.status, answer.text).to.equal(400);
-    expect(answer.headers.get('content-type')).to.match(/^text\/html/);
-    expect(answer.headers.get('location')).to.equal(null);
-  };
-  const pageOf = async (wallet: InteractiveWallet, asked: Required) =>
-    new URL((await wallet.browse(asked)).headers.get('location') ?? '');
-  const goBack = (browser: Browser, page: URL, more = '') =>
-    browser.visit(`${page.searchParams.get('return_to')}${more}`);
+  const ask = (configuration?: string) => askPage(issuer, configuration);
 
   it('gives no code without the verifier of the wallet that began (N141)', async () => {
     const { wallet, asked } = await ask();
@@ -64,7 +49,7 @@ describe('A page before an issuance', () => {
     const decision_token = approvalOf(issuer, asked);
     for (const decision of ['approve', 'deny']) {
       const form = { client_id: CLIENT_ID, request_uri: asked.requestUri, decision, decision_token };
-      expectPage(await issuer.service.call('POST', `/${issuer.id}/authorize`, { form }));
+      expectErrorPage(await issuer.service.call('POST', `/${issuer.id}/authorize`, { form }));
     }
     const { back } = await wallet.visit(asked);
     const resumed = new URL(`https://x.example/?auth_session=${back.searchParams.get('auth_session')}`);
@@ -80,8 +65,8 @@ describe('A page before an issuance', () => {
     const [one, other] = [await pageOf(wallet, asked), await pageOf(wallet, asked)];
     expect(one.href).to.equal(other.href);
     const { back } = await wallet.visit(asked);
-    expectPage(await wallet.browse(asked));
-    expectPage(await goBack(wallet.browser, one));
+    expectErrorPage(await wallet.browse(asked));
+    expectErrorPage(await goBack(wallet.browser, one));
     wallet.issuedCode(await wallet.resume(back));
   });
 
@@ -91,7 +76,7 @@ describe('A page before an issuance', () => {
     const page = await pageOf(wallet, asked);
     await later(120, async () => {
       expect((await pageOf(wallet, asked)).href).to.equal(page.href);
-      expectPage(await unopened.wallet.browse(unopened.asked));
+      expectErrorPage(await unopened.wallet.browse(unopened.asked));
     });
   });
 
@@ -109,7 +94,7 @@ describe('A page before an issuance', () => {
     // A step for the question, one for the browser that was sent, one for its return.
     const written = { ...slow, interaction: late, version: slow.version + 4 };
     expect(await beats.advanceAuthorization(written, [])).to.equal('advanced');
-    expectPage(await wallet.browse(asked));
+    expectErrorPage(await wallet.browse(asked));
   });
 
   it('has a name that opens nothing else', async () => {
@@ -119,13 +104,13 @@ describe('A page before an issuance', () => {
     expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${visit}`)), 'invalid_session');
     for (const guessed of [asked.authSession, `${visit.slice(0, -3)}abc`, 'guessed', '']) {
       const path = `/${issuer.id}/interactive-authorization/return?auth_session=${guessed}`;
-      expectPage(await wallet.browser.visit(`${issuer.service.address}${path}`));
+      expectErrorPage(await wallet.browser.visit(`${issuer.service.address}${path}`));
     }
     await createTenant(issuer.service, 'elsewhere');
     const elsewhere = page.searchParams.get('return_to')?.replace('/acme/', '/elsewhere/') ?? '';
     const headers = { Cookie: wallet.browser.cookie };
-    expectPage(await issuer.service.call('GET', elsewhere, { headers }));
-    expectPage(await wallet.browse(asked, 'https://other.example'));
+    expectErrorPage(await issuer.service.call('GET', elsewhere, { headers }));
+    expectErrorPage(await wallet.browse(asked, 'https://other.example'));
     wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
   });
 
@@ -151,7 +136,7 @@ describe('A page before an issuance', () => {
       state: 'state of the wallet',
       iss: wallet.issuer,
     });
-    expectPage(await goBack(wallet.browser, page));
+    expectErrorPage(await goBack(wallet.browser, page));
     expectError(
       await wallet.resume(new URL(`https://x.example/?auth_session=${asked.authSession}`)),
       'invalid_session',
