@@ -268,7 +268,9 @@ describe('Transaction data', () => {
       }),
     };
     const form = await formOf(asked, vpToken);
-    const done = await world.receiveResponse.execute(ACME, asked.publicId, form).catch(() => undefined);
+    const done = await world.receiveResponse.execute(ACME, asked.publicId, form).catch((error) => {
+      if (!(error instanceof Failure)) throw error;
+    });
     return done === undefined
       ? String((await world.session(asked.session.id)).outcome?.failure?.message)
       : 'accepted';
