@@ -70,3 +70,11 @@ export const PresentationConfigurationRow = documentRow(
   'presentation_configurations',
 );
 export const KeyChainRow = documentRow('KeyChainRow', 'key_chains');
+
+/** Sealed, since it holds the login at the registrar. One of id `default` per tenant. */
+export const RegistrarConfigurationRow = documentRow('RegistrarConfigurationRow', 'registrar_configurations');
+/** Registration certificates that were obtained, by what they were obtained for. */
+export const RegistrationCertificateRow = documentRow(
+  'RegistrationCertificateRow',
+  'registration_certificates',
+);

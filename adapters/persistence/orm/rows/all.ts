@@ -4,11 +4,14 @@ import {
   IssuanceConfigurationRow,
   KeyChainRow,
   PresentationConfigurationRow,
+  RegistrarConfigurationRow,
+  RegistrationCertificateRow,
   TenantRow,
 } from './administration.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
 import { LeaseRow, StatusEntryRow, StatusListRow } from './status.row.ts';
+import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 
 /** Every table of the service. */
 export const allRows = [
@@ -29,4 +32,9 @@ export const allRows = [
   StatusListRow,
   StatusEntryRow,
   LeaseRow,
+  RegistrarConfigurationRow,
+  RegistrationCertificateRow,
+  TrustListRow,
+  TrustListVersionRow,
+  SeenReleaseRow,
 ];
