@@ -13,6 +13,7 @@ import type {
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
+import type { SeenRelease } from '../../domain/trust-lists/freshness.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
@@ -337,6 +338,13 @@ export type Beats = AuthorizationBeats &
       issuedAt: Date,
       expiresAt: Date,
     ): Promise<void>;
+
+    /**
+     * Remembers a release of somebody else's list when it is newer than the one that was seen before.
+     * @param id of the list and of those who may sign it.
+     * @returns the newest release that was seen, which is this one or another.
+     */
+    noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;
 
     /** Event log of one session after a sequence number, oldest first, at most `limit`. */
     sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;

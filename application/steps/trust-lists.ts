@@ -1,10 +1,6 @@
-import { LRUCache } from 'lru-cache';
-import {
-  checkSuccession,
-  type ListLifetime,
-  listLifetime,
-  type SeenRelease,
-} from '../../domain/trust-lists/freshness.ts';
+import { hash } from 'node:crypto';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { checkSuccession, type ListLifetime, listLifetime } from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -13,16 +9,17 @@ import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
+import type { Store } from '../ports/store.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
 const TIMEOUT_MS = 5_000;
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
-const MAX_RELEASES = 10_000;
 const FAILURE_MS = 15_000;
 
 type Ports = {
+  readonly store: Store;
   readonly remote: Remote;
   readonly signatures: Signatures;
   readonly certificates: Certificates;
@@ -32,7 +29,7 @@ type Ports = {
 
 type Wanted = {
   readonly key: string;
-  readonly tenantId: string;
+  readonly tenantId: TenantId;
   readonly uri: string;
   readonly signers: PinnedSigners;
 };
@@ -50,8 +47,6 @@ type Known = {
 export class TrustLists {
   readonly #ports: Ports;
   readonly #lists: FetchedLists<Known>;
-  /** Outlives the lists and the clearing of them, so that nobody brings an older release back. */
-  readonly #releases = new LRUCache<string, SeenRelease>({ max: MAX_RELEASES });
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -68,7 +63,7 @@ export class TrustLists {
    * @returns the list as it counts now: the same object until its content changes.
    * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
    */
-  async get(tenantId: string, uri: string, signers: PinnedSigners): Promise<TrustList> {
+  async get(tenantId: TenantId, uri: string, signers: PinnedSigners): Promise<TrustList> {
     const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
     const now = this.#ports.clock.now();
     const known = this.#lists.peek(wanted.key);
@@ -129,8 +124,9 @@ export class TrustLists {
     const now = this.#ports.clock.now();
     const { list, contentHash } = verifyTrustList(this.#ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
-    checkSuccession(this.#releases.get(key), release);
-    this.#releases.set(key, release);
+    // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
+    const id = hash('sha256', `${signers.id} ${uri}`, 'base64url');
+    checkSuccession(await this.#ports.store.beats(wanted.tenantId).noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
     const lifetime = listLifetime(list, now);

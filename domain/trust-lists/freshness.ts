@@ -26,10 +26,10 @@ export type SeenRelease = { readonly sequenceNumber: number; readonly contentHas
 /**
  * Numbers grow with each release and are never used again (TS 119 602 section 6.3.2), so an older list that somebody
  * sends once more, or another one under the same number, does not replace what is known.
+ * @param seen the newest one: `next` itself, or one that keeps it out.
  * @throws TrustListRefusal `sequence_went_back`, `sequence_reused`.
  */
-export function checkSuccession(seen: SeenRelease | undefined, next: SeenRelease): void {
-  if (seen === undefined) return;
+export function checkSuccession(seen: SeenRelease, next: SeenRelease): void {
   const numbers = `${next.sequenceNumber} after ${seen.sequenceNumber}`;
   if (next.sequenceNumber < seen.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
   if (next.sequenceNumber === seen.sequenceNumber && next.contentHash !== seen.contentHash) {

@@ -9,6 +9,7 @@ import type { Grant } from '../../../domain/oauth/grant.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
 import type { PresentationConfiguration } from '../../../domain/verification/configuration.ts';
 import { EVERYWHERE, Table } from './table.ts';
 
@@ -45,6 +46,8 @@ export class State {
   /** By session: bits of the configurations that it may issue no more. */
   readonly bars = new Table<{ readonly mask: number }>();
   readonly statusLists = new Table<StatusList>();
+  /** By list and signers. */
+  readonly seenReleases = new Table<SeenRelease>();
   /** By list and index. */
   readonly statusEntries = new Table<StatusEntry>();
   /** Everywhere, by name. */

@@ -12,10 +12,11 @@ type StatusBeats = Pick<
   | 'statusListHeads'
   | 'statusEntries'
   | 'saveStatusToken'
+  | 'noteRelease'
 >;
 
 export function statusBeats(state: State, pass: Pass, tenantId: TenantId): StatusBeats {
-  const { statusLists, statusEntries } = state;
+  const { statusLists, statusEntries, seenReleases } = state;
   const raise = (listId: string) => {
     const list = statusLists.find(tenantId, listId);
     if (list === undefined) return undefined;
@@ -64,6 +65,13 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
           .list(tenantId, (entry) => entry.listId === listId && entry.changedVersion > afterVersion)
           .map(({ index, status }) => ({ index, status })),
       ),
+    noteRelease: (id, release) =>
+      pass(() => {
+        const seen = seenReleases.find(tenantId, id);
+        if (seen !== undefined && seen.sequenceNumber >= release.sequenceNumber) return seen;
+        seenReleases.put(tenantId, id, release);
+        return release;
+      }),
     saveStatusToken: (listId, jwt, version, issuedAt, expiresAt) =>
       pass(() => {
         const list = statusLists.find(tenantId, listId);

@@ -14,6 +14,7 @@ import {
   readGrant,
   readHead,
   readIssued,
+  readRelease,
   readSession,
   readStatusList,
   readUse,
@@ -306,6 +307,10 @@ export function postgresBeats(
       const revoked = Boolean(row['revoked']);
       const session = sessionOf(row);
       return { head: readHead(row), session, revoked, ...(session && { use: readUse(row) }) };
+    },
+    async noteRelease(id, { sequenceNumber, contentHash }, now) {
+      await one(shared.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
+      return readRelease(await one(shared.FIND_RELEASE, id)) ?? { sequenceNumber, contentHash };
     },
     async takeStatusRun(listId, count) {
       const row = await one(shared.TAKE_STATUS_RUN, listId, count);

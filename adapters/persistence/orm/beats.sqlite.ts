@@ -14,6 +14,7 @@ import {
   readGrant,
   readHead,
   readIssued,
+  readRelease,
   readSession,
   readStatusList,
   readUse,
@@ -254,6 +255,11 @@ export function sqliteBeats(
         return found === undefined ? undefined : { ...found, revoked: false, replayed };
       });
     },
+    noteRelease: (id, { sequenceNumber, contentHash }, now) =>
+      sql.beat((run) => {
+        run.change(shared.NOTE_RELEASE, tenantId, id, sequenceNumber, contentHash, now.getTime());
+        return readRelease(first(run, shared.FIND_RELEASE, id)) ?? { sequenceNumber, contentHash };
+      }),
     takeStatusRun: (listId, count) =>
       sql.single((run) => {
         const row = first(run, shared.TAKE_STATUS_RUN, listId, count);

@@ -11,6 +11,7 @@ import type {
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
+import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
 import type { Row } from './sql.ts';
 
 const text = (value: unknown) => value as string;
@@ -198,4 +199,9 @@ export function readUse(row: Row): SessionUse {
     deferred: Number(row['deferred_count']),
     barred: Number(row['revoked_mask']),
   };
+}
+
+export function readRelease(row: Row | undefined): SeenRelease | undefined {
+  if (row === undefined) return undefined;
+  return { sequenceNumber: Number(row['sequence_number']), contentHash: String(row['content_hash']) };
 }

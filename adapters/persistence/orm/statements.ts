@@ -27,6 +27,19 @@ function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
+/** Row locks put writers in a row, so a release never replaces a newer one. */
+export const NOTE_RELEASE = statement(
+  'note_release',
+  `insert into seen_releases (tenant_id, id, sequence_number, content_hash, seen_at)
+   select t.id, cast($2 as text), cast($3 as bigint), cast($4 as text), cast($5 as bigint) from tenants t where t.id = $1
+   on conflict (tenant_id, id) do update set sequence_number = excluded.sequence_number,
+     content_hash = excluded.content_hash, seen_at = excluded.seen_at
+   where seen_releases.sequence_number < excluded.sequence_number`,
+);
+export const FIND_RELEASE = statement(
+  'find_release',
+  'select sequence_number, content_hash from seen_releases where tenant_id = $1 and id = $2',
+);
 export const HEAD_OF_TENANT = statement('head', `select ${HEAD} from tenants t where t.id = $1`);
 
 export const FIND_SESSION = statement(

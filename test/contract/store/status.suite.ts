@@ -119,5 +119,39 @@ export function describeStatusLists(open: () => Store): void {
       await save('newer version', 3, 5);
       expect((await token())?.jwt).to.equal('newer version');
     });
+
+    it('of others replace an older release, and no other', async () => {
+      const beats = store.beats(tenantId);
+      const note = (sequenceNumber: number, contentHash: string, id = 'list') =>
+        beats.noteRelease(id, { sequenceNumber, contentHash }, NOW);
+      expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await note(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await note(1, 'a')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await note(1, 'a', 'another')).to.deep.equal({ sequenceNumber: 1, contentHash: 'a' });
+      expect(await note(3_000_000_000, 'c')).to.deep.equal({
+        sequenceNumber: 3_000_000_000,
+        contentHash: 'c',
+      });
+      const strangers = store.beats(await addTenant(store));
+      expect(await strangers.noteRelease('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal(
+        {
+          sequenceNumber: 1,
+          contentHash: 'a',
+        },
+      );
+    });
+
+    it('of others let the newest of many parallel releases win', async () => {
+      const beats = store.beats(tenantId);
+      const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
+      await Promise.all(
+        numbers.map((sequenceNumber) =>
+          beats.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW),
+        ),
+      );
+      const newest = await beats.noteRelease('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
+      expect(newest).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });
+    });
   });
 }

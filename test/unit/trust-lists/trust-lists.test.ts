@@ -1,16 +1,18 @@
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { TrustLists } from '../../../application/steps/trust-lists.ts';
 import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
-import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
+import { ACME, FakeRemote, SetClock } from '../verification-flow/kit.ts';
 
 const URI = 'https://operator.example/lote?key=secret';
 const MINUTE = 60_000;
@@ -24,6 +26,9 @@ class RecordingLog extends Log {
   override error(): void {}
 }
 
+const OTHER = 'other' as TenantId;
+
+let store: MemoryStore;
 let clock: SetClock;
 let remote: FakeRemote;
 let log: RecordingLog;
@@ -42,8 +47,13 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
       : { status: 200, contentType: 'application/jwt', body, ...(isList ? {} : options) };
 }
 
+function startProcess(): TrustLists {
+  const signatures = new NodeSignatures();
+  return new TrustLists({ store, remote, clock, log, signatures, certificates: new NodeCertificates() });
+}
+
 /** The names of the entities, or why the list is not used. */
-async function read(signers: readonly Certified[] = [provider.operator], tenant = 'acme'): Promise<string> {
+async function read(signers: readonly Certified[] = [provider.operator], tenant = ACME): Promise<string> {
   try {
     const { entities } = await lists.get(tenant, URI, pinSigners(signers.map(pem)));
     return entities.map(({ name }) => name).join(',');
@@ -68,8 +78,8 @@ describe('A trust list', () => {
     clock = new SetClock();
     remote = new FakeRemote();
     log = new RecordingLog();
-    const signatures = new NodeSignatures();
-    lists = new TrustLists({ remote, clock, log, signatures, certificates: new NodeCertificates() });
+    store = new MemoryStore();
+    lists = startProcess();
     provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
     publish();
   });
@@ -100,7 +110,7 @@ describe('A trust list', () => {
         { typ: 'JOSE' },
       ]) {
         expect(await readOf({ header })).to.equal('Wallet Provider');
-        lists.clear('acme');
+        lists.clear(ACME);
       }
     });
     it('with members that nobody knows, and extensions that are not critical', async () => {
@@ -219,7 +229,7 @@ describe('A trust list', () => {
       publish({ scheme: { LoTEVersionIdentifier: 2 } });
       await read();
       expect(log.warnings).to.deep.equal([
-        { tenantId: 'acme', list: 'https://operator.example/lote', reason: 'version' },
+        { tenantId: ACME, list: 'https://operator.example/lote', reason: 'version' },
       ]);
     });
   });
@@ -232,10 +242,10 @@ describe('A trust list', () => {
     });
     it('for each tenant and each set of certificates by itself', async () => {
       await read();
-      await read(undefined, 'other');
+      await read(undefined, OTHER);
       expect(await read([await certify({ name: 'Somebody' })])).to.equal('untrusted_signer');
       expect(remote.calls).to.have.length(3);
-      expect(lists.stats('acme').size).to.equal(1);
+      expect(lists.stats(ACME).size).to.equal(1);
     });
     it('for an hour, and renewed behind the scenes after half of it', async () => {
       await read();
@@ -252,9 +262,9 @@ describe('A trust list', () => {
     });
     it('as the same object while its content stays', async () => {
       const signers = pinSigners([pem(provider.operator)]);
-      const first = await lists.get('acme', URI, signers);
+      const first = await lists.get(ACME, URI, signers);
       clock.time += 61 * MINUTE;
-      expect(await lists.get('acme', URI, signers)).to.equal(first);
+      expect(await lists.get(ACME, URI, signers)).to.equal(first);
       expect(remote.calls).to.have.length(2);
     });
     it('for an hour at most, although it cannot be renewed', async () => {
@@ -288,15 +298,15 @@ describe('A trust list', () => {
     });
     it('until the cache of its tenant is cleared', async () => {
       await read();
-      await read(undefined, 'other');
+      await read(undefined, OTHER);
       publish(named('Second', 2));
-      lists.clear('acme');
-      expect(lists.stats('acme').entries).to.deep.equal([]);
-      expect([await read(), await read(undefined, 'other')]).to.deep.equal(['Second', 'Wallet Provider']);
+      lists.clear(ACME);
+      expect(lists.stats(ACME).entries).to.deep.equal([]);
+      expect([await read(), await read(undefined, OTHER)]).to.deep.equal(['Second', 'Wallet Provider']);
     });
     it('not when the cache was cleared while it was fetched', async () => {
       const early = read();
-      lists.clear('acme');
+      lists.clear(ACME);
       publish(named('Second', 2));
       expect(await read()).to.equal('Second');
       await early;
@@ -305,11 +315,11 @@ describe('A trust list', () => {
     it('and counted', async () => {
       await read();
       await read();
-      const { size, hits, misses, entries } = lists.stats('acme');
+      const { size, hits, misses, entries } = lists.stats(ACME);
       expect({ size, hits, misses }).to.deep.equal({ size: 1, hits: 1, misses: 1 });
       const expiresAt = new Date(clock.time + 60 * MINUTE);
       expect(entries).to.deep.equal([{ uri: URI, fetchedAt: clock.now(), expiresAt }]);
-      expect(lists.stats('other')).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [] });
+      expect(lists.stats(OTHER)).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [] });
     });
   });
 
@@ -340,7 +350,12 @@ describe('A trust list', () => {
       expect(await read()).to.equal('sequence_went_back');
     });
     it('also when the cache is cleared', async () => {
-      lists.clear('acme');
+      lists.clear(ACME);
+      publish(named('Fourth', 4));
+      expect(await read()).to.equal('sequence_went_back');
+    });
+    it('also when the process starts anew', async () => {
+      lists = startProcess();
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
     });
