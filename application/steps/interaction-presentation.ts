@@ -27,7 +27,6 @@ import { type AccessIdentity, accessIdentity } from '../verification/access-chai
 import type { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { signJwt } from './sign-jwt.ts';
 import type { TenantView } from './tenant-views.ts';
-import { trustAnchorsOf } from './trust-anchors.ts';
 
 type Ports = {
   readonly encryption: Encryption;
@@ -133,12 +132,11 @@ export class InteractionPresentation {
     vpToken: Json,
     { wire, endpoint, now }: Asking,
   ): Promise<Verdict> {
-    const anchors = await trustAnchorsOf(view, pending.configurationId);
     const audience = audiencesOf(wire, endpoint);
-    const { nonce, since: requestedAt } = pending;
+    const { nonce, since: requestedAt, configurationId } = pending;
     const transcript = () =>
       interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) });
-    const task = { view, request: pending, audience, transcript, requestedAt, anchors, vpToken, now };
+    const task = { view, request: pending, audience, transcript, requestedAt, configurationId, vpToken, now };
     try {
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {

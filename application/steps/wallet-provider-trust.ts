@@ -2,15 +2,17 @@ import { readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import {
-  type SelectedCertificate,
-  selectCertificates,
-  WALLET_PROVIDERS,
-} from '../../domain/trust-lists/select-certificates.ts';
-import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { StatusChecker, StatusQuestion } from './check-status.ts';
+import {
+  type AskedList,
+  areSame,
+  askLists,
+  gatherAnchors,
+  type ListedAnchor,
+  type ListSource,
+} from './listed-anchors.ts';
 import type { TenantView } from './tenant-views.ts';
 import type { TrustLists } from './trust-lists.ts';
 import { pinSigners } from './verify-trust-list.ts';
@@ -30,17 +32,16 @@ export type WalletProviderVerdict =
       /** With which the attestation has to verify. */
       readonly key: PublicJwk;
       readonly issuer: AttestationIssuer;
-      readonly provider: SelectedCertificate['entity'];
+      readonly provider: ListedAnchor['entity'];
     }
   | { readonly trusted: false; readonly detail: string };
 
 /** Whom the lists of one configuration trust; made anew when one of them changes. */
 type Providers = {
-  readonly lists: readonly TrustList[];
+  readonly asked: readonly AskedList[];
   /** One array for as long as possible, since path validation remembers what it knows by the array itself. */
   readonly anchors: readonly TrustAnchor[];
-  readonly selected: ReadonlyMap<string, SelectedCertificate>;
-  readonly revocation: ReadonlyMap<string, readonly TrustAnchor[] | undefined>;
+  readonly listed: ReadonlyMap<string, ListedAnchor>;
 };
 
 /** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
@@ -61,20 +62,21 @@ export class WalletProviderTrust {
     if (addresses.length === 0) {
       return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     }
-    const { lists, isComplete } = await this.#listsOf(view, addresses);
-    const { anchors, selected, revocation } = this.#providersOf(view, lists);
+    const asked = await askLists(this.#ports.trustLists, view.tenantId, await sourcesOf(view, addresses));
+    const { anchors, listed } = this.#providersOf(view, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
     const issuer = this.#ports.certificates.validate(chain, anchors, now, { haip: true });
-    const match = issuer.trusted ? selected.get(issuer.anchor) : undefined;
+    const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
     if (!issuer.trusted || match === undefined) {
       const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
+      const isComplete = asked.every((one) => 'list' in one);
       const missing = isComplete ? '' : ', and not every trust list could be had';
       return { trusted: false, detail: `the wallet provider is not trusted: ${why}${missing}` };
     }
     return {
       trusted: true,
       key: issuer.key,
-      issuer: { chain, issuer, anchors, revocation: revocation.get(match.hash) },
+      issuer: { chain, issuer, anchors, revocation: match.revocation },
       provider: match.entity,
     };
   }
@@ -99,45 +101,20 @@ export class WalletProviderTrust {
     }
   }
 
-  /** Lists that cannot be had vouch for nobody; the others still do. */
-  async #listsOf(view: TenantView, addresses: readonly string[]) {
-    const signers = await view.derive('wallet-provider-signers', async () =>
-      pinSigners((await view.issuance()).walletProviderTrustListCertificates),
-    );
-    const found = await Promise.all(
-      [...new Set(addresses)].map((uri) =>
-        this.#ports.trustLists.get(view.tenantId, uri, signers).catch((error: unknown) => {
-          if (error instanceof TrustListRefusal) return undefined;
-          throw error;
-        }),
-      ),
-    );
-    const lists = found.filter((list) => list !== undefined);
-    return { lists, isComplete: lists.length === found.length };
-  }
-
-  #providersOf(view: TenantView, lists: readonly TrustList[]): Providers {
+  #providersOf(view: TenantView, asked: readonly AskedList[]): Providers {
     const known = this.#providers.get(view);
-    if (known?.lists.length === lists.length && known.lists.every((list, index) => list === lists[index])) {
-      return known;
-    }
-    const providers = gather(lists);
+    if (known !== undefined && areSame(known.asked, asked)) return known;
+    const listed = gatherAnchors(asked);
+    const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
+    const providers = { asked, anchors, listed };
     this.#providers.set(view, providers);
     return providers;
   }
 }
 
-/** Where two entries hold one certificate the first counts. */
-function gather(lists: readonly TrustList[]): Providers {
-  const all = lists.flatMap((list) => selectCertificates(list, WALLET_PROVIDERS));
-  const selected = new Map(all.toReversed().map((entry) => [entry.hash, entry]));
-  const anchorsOf = (certificates: readonly string[]) => certificates.map((certificate) => ({ certificate }));
-  return {
-    lists,
-    anchors: [...selected.values()].map(({ certificate }) => ({ certificate })),
-    selected,
-    revocation: new Map(
-      [...selected].map(([hash, entry]) => [hash, entry.revocation && anchorsOf(entry.revocation)]),
-    ),
-  };
+function sourcesOf(view: TenantView, addresses: readonly string[]): Promise<readonly ListSource[]> {
+  return view.derive('wallet-provider-lists', async () => {
+    const signers = pinSigners((await view.issuance()).walletProviderTrustListCertificates);
+    return [...new Set(addresses)].map((uri) => ({ uri, signers, purpose: WALLET_PROVIDERS }));
+  });
 }

@@ -2,8 +2,15 @@ import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
-import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import type {
+  PresentationConfigurationBody,
+  TrustAnchorConfig,
+} from '../../domain/verification/configuration.ts';
 import { accessIdentity } from './access-chain.ts';
+
+/** What a tenant's references are looked up in. */
+type Known = { readonly chains: readonly KeyChain[]; readonly publicUrl: string; readonly now: Date };
 
 /**
  * Looks up what a presentation configuration refers to.
@@ -11,16 +18,16 @@ import { accessIdentity } from './access-chain.ts';
  */
 export function checkReferences(
   { accessKeyChainId, trustAnchors = [] }: PresentationConfigurationBody,
-  chains: readonly KeyChain[],
-  now: Date,
+  { chains, publicUrl, now }: Known,
 ): void {
   // Without a wish the default counts, and that may still be made before the first request.
   if (typeof accessKeyChainId === 'string') accessIdentity(chains, now, accessKeyChainId);
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
+    if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);
     const fault =
       'certificate' in anchor
-        ? certificateFault(anchor.certificate, path)
+        ? certificateFault(anchor.certificate, `${path}.certificate`)
         : keyChainFault(anchor.keyChainId, chains, path);
     return fault === undefined ? [] : [fault];
   });
@@ -30,13 +37,22 @@ export function checkReferences(
   }
 }
 
+type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;
+
+/** A list that nobody signs for must not be used; for our own we know who does. */
+function trustListFaults({ trustList, signedBy }: ListAnchor, publicUrl: string, path: string): FieldError[] {
+  if (signedBy === undefined && ownTrustListOf(trustList, publicUrl) === undefined) {
+    const message = 'Give the certificates under which this list is signed.';
+    return [{ path: `${path}.signedBy`, message }];
+  }
+  return (signedBy ?? []).flatMap((pem, index) => certificateFault(pem, `${path}.signedBy.${index}`) ?? []);
+}
+
 function certificateFault(pem: string, path: string): FieldError | undefined {
   const [certificate] = readPemCertificates(pem, 1) ?? [];
   const isReadable =
     certificate !== undefined && readCertificate(Buffer.from(certificate, 'base64')) !== undefined;
-  return isReadable
-    ? undefined
-    : { path: `${path}.certificate`, message: 'Give exactly one PEM certificate.' };
+  return isReadable ? undefined : { path, message: 'Give exactly one PEM certificate.' };
 }
 
 function keyChainFault(id: string, chains: readonly KeyChain[], path: string): FieldError | undefined {

@@ -12,17 +12,19 @@ import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
-import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { Certificates } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import { type CheckedMdoc, checkMdoc } from '../steps/check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc, type ExpectedSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
 import type { StatusChecker } from '../steps/check-status.ts';
+import { type IssuerTrust, type IssuerTrusts, listsOf } from '../steps/issuer-trust.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
 
 type Ports = {
   readonly signatures: Signatures;
   readonly certificates: Certificates;
   readonly statusChecker: StatusChecker;
+  readonly issuerTrusts: IssuerTrusts;
 };
 
 /** What of a request its answer is held against. */
@@ -40,10 +42,13 @@ export type PresentationsToVerify = {
   /** SessionTranscript that mdocs are presented in, CBOR; made for those only. */
   readonly transcript: () => Buffer;
   readonly requestedAt: Date;
-  readonly anchors: readonly TrustAnchor[];
+  /** Of the presentation configuration, whose issuers are trusted. */
+  readonly configurationId: string | undefined;
   readonly vpToken: Json;
   readonly now: Date;
 };
+
+type Task = PresentationsToVerify & { readonly trust: IssuerTrust };
 
 /** More presentations than any wallet sends; each costs two signatures. */
 const MAX_PRESENTATIONS = 100;
@@ -57,13 +62,14 @@ export class PresentationVerifier {
   }
 
   /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
-  async verify(task: PresentationsToVerify): Promise<Verdict> {
-    const { request, vpToken } = task;
+  async verify(wanted: PresentationsToVerify): Promise<Verdict> {
+    const { request, vpToken, view, configurationId } = wanted;
     const query = compileQuery(request.dcqlQuery as unknown as DcqlQuery);
     const presented = [...readVpToken(vpToken, query)].flatMap(([id, texts]) =>
       texts.map((text, index) => ({ id, text, index })),
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
+    const task = { ...wanted, trust: await this.#ports.issuerTrusts.of(view, configurationId) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -74,7 +80,7 @@ export class PresentationVerifier {
 
   /** OpenID4VP 1.0 section 8.6: a bad presentation is discarded, the others count. */
   async #check(
-    task: PresentationsToVerify,
+    task: Task,
     query: CompiledCredentialQuery,
     text: string,
     index: number,
@@ -87,22 +93,26 @@ export class PresentationVerifier {
           : this.#openSdJwtVc(task, query, text);
       const { issuer, statusReference: reference, chain, credential, confirmed } = verified;
       if (reference !== undefined) {
-        const { view, anchors } = task;
-        await this.#ports.statusChecker.check({ view, reference, chain, issuer, anchors });
+        const { view, trust } = task;
+        const { anchors } = trust;
+        const revocation = trust.listed.get(issuer.anchor)?.revocation;
+        await this.#ports.statusChecker.check({ view, reference, chain, issuer, anchors, revocation });
       }
       return { ...place, accepted: true, values: valuesOf(query, credential), confirmed };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const { reason, message } = error;
-      return { ...place, accepted: false, reason, detail: message, poisons: error instanceof NonceRefusal };
+      const { reason } = error;
+      const poisons = error instanceof NonceRefusal;
+      return { ...place, accepted: false, reason, detail: detailOf(error, task.trust), poisons };
     }
   }
 
-  #openSdJwtVc(task: PresentationsToVerify, query: CompiledCredentialQuery, text: string): Verified {
+  #openSdJwtVc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
     const checked = checkSdJwtVc(this.#ports, text, expectedOf(task, query));
+    const chain = readCertificateChain(checked.header);
     return {
       issuer: checked.issuer,
-      chain: readCertificateChain(checked.header),
+      chain,
       statusReference: checked.statusReference,
       confirmed: checked.confirmedTransactionData,
       credential: {
@@ -111,17 +121,17 @@ export class PresentationVerifier {
         holderBound: checked.holderKey !== undefined,
         claims: checked.claims,
         alwaysVisible: checked.alwaysVisible,
-        authority: authorityOf(checked),
+        authority: this.#authorityOf(task, query, checked.issuer, chain),
       },
     };
   }
 
-  #openMdoc(task: PresentationsToVerify, query: CompiledCredentialQuery, text: string): Verified {
-    const { now, anchors, transcript } = task;
+  #openMdoc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
+    const { now, transcript, trust } = task;
     const [docType = ''] = query.types;
     const checked = checkMdoc(this.#ports, text, {
       now,
-      anchors,
+      anchors: trust.anchors,
       transcript: transcript(),
       docType,
       holderBinding: query.holderBindingRequired,
@@ -139,10 +149,28 @@ export class PresentationVerifier {
         holderBound: checked.holderKey !== undefined,
         claims: checked.namespaces,
         alwaysVisible: {},
-        authority: authorityOf(checked),
+        authority: this.#authorityOf(task, query, checked.issuer, checked.chain),
       },
     };
   }
+
+  /** Lists are looked through only for queries that ask for an issuer of one. */
+  #authorityOf(
+    { trust, now }: Task,
+    { authorities = [] }: CompiledCredentialQuery,
+    { authorityKeyIds }: Verified['issuer'],
+    chain: readonly string[],
+  ): PresentedCredential['authority'] {
+    const asksForList = authorities.some(({ type }) => type === 'etsi_tl');
+    const trustListUris = asksForList ? listsOf(this.#ports.certificates, trust, chain, now) : [];
+    return { authorityKeyIds, trustListUris, federationEntityIds: [] };
+  }
+}
+
+/** An issuer that nobody vouches for may well stand on the list that could not be had. */
+function detailOf({ reason, message }: Refusal, { missing }: IssuerTrust): string {
+  if (reason !== 'untrusted_chain' || missing.length === 0) return message;
+  return `${message}; trust lists that could not be used: ${missing.join('; ')}`;
 }
 
 /** What both formats come to. */
@@ -152,13 +180,9 @@ type Verified = Pick<CheckedMdoc, 'issuer' | 'chain'> & {
   readonly credential: PresentedCredential;
 };
 
-function authorityOf({ issuer }: Pick<Verified, 'issuer'>): PresentedCredential['authority'] {
-  return { authorityKeyIds: issuer.authorityKeyIds, trustListUris: [], federationEntityIds: [] };
-}
-
 /** OpenID4VP 1.0 section 8.4: an entry that names several credentials is confirmed by any one of them. */
-function expectedOf(task: PresentationsToVerify, query: CompiledCredentialQuery): ExpectedSdJwtVc {
-  const { request, audience, requestedAt, anchors, now } = task;
+function expectedOf(task: Task, query: CompiledCredentialQuery): ExpectedSdJwtVc {
+  const { request, audience, requestedAt, trust, now } = task;
   const entries = (request.transactionData ?? []).flatMap((text, position) => {
     const ids = request.transactionDataObjects?.[position]?.['credential_ids'];
     return Array.isArray(ids) && ids.includes(query.id) ? [{ text, isOnly: new Set(ids).size === 1 }] : [];
@@ -170,7 +194,7 @@ function expectedOf(task: PresentationsToVerify, query: CompiledCredentialQuery)
     audience,
     transactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [text] : [])),
     alternativeTransactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [] : [text])),
-    anchors,
+    anchors: trust.anchors,
     holderBinding: query.holderBindingRequired,
     sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
     kbAlgorithms: PRESENTATION_ALGORITHMS,

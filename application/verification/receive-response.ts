@@ -28,7 +28,6 @@ import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { trustAnchorsOf } from '../steps/trust-anchors.ts';
 import type { PresentationVerifier } from './presentation-verifier.ts';
 import type { ResultDelivery } from './result-delivery.ts';
 import type { SessionOutcomes } from './session-outcomes.ts';
@@ -172,13 +171,13 @@ export class ReceiveResponse {
   }
 
   async #judge({ view, session, request }: Found, vpToken: Json): Promise<Verdict | Refusal> {
-    const anchors = await trustAnchorsOf(view, session.configurationIds[0]);
+    const [configurationId] = session.configurationIds;
     const now = this.#ports.clock.now();
     try {
       const { clientId: audience } = request;
       const transcript = () => redirectTranscript({ ...request, encryptionKey: encryptionKeyOf(request) });
       const requestedAt = session.createdAt;
-      const task = { view, request, audience, transcript, requestedAt, anchors, vpToken, now };
+      const task = { view, request, audience, transcript, requestedAt, configurationId, vpToken, now };
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;

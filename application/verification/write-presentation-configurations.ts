@@ -9,11 +9,12 @@ import {
 import { unmaskWebhook } from '../../domain/verification/webhook-secret.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
 import { checkReferences } from './configuration-references.ts';
 import { assertMaySee } from './read-presentation-configurations.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock };
+type Ports = { readonly store: Store; readonly clock: Clock; readonly settings: ServiceSettings };
 
 /** Creates a presentation configuration, or replaces the one of that id. */
 export class SavePresentationConfiguration {
@@ -31,13 +32,13 @@ export class SavePresentationConfiguration {
     caller: TenantCaller,
     body: PresentationConfigurationBody,
   ): Promise<PresentationConfiguration> {
-    const { store, clock } = this.#ports;
+    const { store } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {
         const known = await repositories.presentationConfigurations.find(body.id);
-        return put(repositories, known, body, clock.now());
+        return put(this.#ports, repositories, known, body);
       },
       { alone: true },
     );
@@ -58,14 +59,14 @@ export class UpdatePresentationConfiguration {
     id: string,
     changes: PresentationConfigurationUpdate,
   ): Promise<PresentationConfiguration> {
-    const { store, clock } = this.#ports;
+    const { store } = this.#ports;
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {
         const known = await repositories.presentationConfigurations.get(id);
-        return put(repositories, known, merge(known, changes), clock.now());
+        return put(this.#ports, repositories, known, merge(known, changes));
       },
       { alone: true },
     );
@@ -105,12 +106,13 @@ function assertNotAskedFor(id: string, configurations: readonly CredentialConfig
 }
 
 async function put(
+  { clock, settings }: Ports,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
   body: PresentationConfigurationBody,
-  now: Date,
 ): Promise<PresentationConfiguration> {
-  checkReferences(body, await keyChains.list(), now);
+  const now = clock.now();
+  checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
   const webhook = unmaskWebhook(body.webhook, known?.webhook);
   const configuration: PresentationConfiguration = {
     ...body,

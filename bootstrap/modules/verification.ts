@@ -16,7 +16,9 @@ import { Signatures } from '../../application/ports/signatures.ts';
 import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import { StatusChecker } from '../../application/steps/check-status.ts';
+import { IssuerTrusts } from '../../application/steps/issuer-trust.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
+import { TrustLists } from '../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import {
@@ -50,7 +52,9 @@ export const verification = new ContainerModule((options) => {
     signatures: Signatures,
     certificates: Certificates,
     statusChecker: StatusChecker,
+    issuerTrusts: IssuerTrusts,
   });
+  wire(options, IssuerTrusts, { trustLists: TrustLists });
   wire(options, ResultDelivery, { webhooks: Webhooks, clock: Clock, random: Random, log: Log });
   wire(options, SessionOutcomes, { store: Store, clock: Clock, eventBus: EventBus });
 
@@ -82,8 +86,9 @@ export const verification = new ContainerModule((options) => {
 
   wire(options, ListPresentationConfigurations, {});
   wire(options, GetPresentationConfiguration, {});
-  wire(options, SavePresentationConfiguration, { store: Store, clock: Clock });
-  wire(options, UpdatePresentationConfiguration, { store: Store, clock: Clock });
+  const write = { store: Store, clock: Clock, settings: ServiceSettings };
+  wire(options, SavePresentationConfiguration, write);
+  wire(options, UpdatePresentationConfiguration, write);
   wire(options, RemovePresentationConfiguration, { store: Store });
   wire(options, PresentationConfigurationRoutes, {
     listPresentationConfigurations: ListPresentationConfigurations,

@@ -1,11 +1,12 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 
-/** Which services vouch for something. Types are compared letter by letter. */
+/** A service that vouches for something, and the one that may revoke for it. Types are compared letter by letter. */
+export type ServicePair = { readonly issuance: string; readonly revocation: string };
+
+/** Which services of a list vouch for something. */
 export type TrustPurpose = {
-  readonly issuance: readonly string[];
-  /** Services that may sign what is said about revocation by the same entity. */
-  readonly revocation: readonly string[];
+  readonly services: readonly ServicePair[];
   /** Values of `ServiceStatus` that let a service count; one without a status always does. */
   readonly statuses: readonly string[];
 };
@@ -14,10 +15,41 @@ const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
 /** Who attests wallets and their keys. Lists of wallet providers carry no status (TS 119 602 annex E). */
 export const WALLET_PROVIDERS: TrustPurpose = {
-  issuance: [`${SERVICE_TYPE}/WalletSolution/Issuance`, `${SERVICE_TYPE}/WalletProvider`],
-  revocation: [`${SERVICE_TYPE}/WalletSolution/Revocation`],
+  services: [
+    {
+      issuance: `${SERVICE_TYPE}/WalletSolution/Issuance`,
+      revocation: `${SERVICE_TYPE}/WalletSolution/Revocation`,
+    },
+    { issuance: `${SERVICE_TYPE}/WalletProvider`, revocation: `${SERVICE_TYPE}/WalletSolution/Revocation` },
+  ],
   statuses: [],
 };
+
+/** Services that issue credentials: PIDs, attestations of public bodies and of others, driving licences. */
+export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
+  ...['PID', 'PubEAA', 'EAA'].map((kind) => `${SERVICE_TYPE}/${kind}/Issuance`),
+  'http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance',
+];
+
+/** Who issues credentials. Only lists of public bodies carry a status (TS 119 602 annex H). */
+export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES): TrustPurpose {
+  return {
+    services: serviceTypes.map((issuance) => ({ issuance, revocation: revocationTwin(issuance) })),
+    statuses: ['http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified'],
+  };
+}
+
+const ISSUANCE = '/Issuance';
+
+/** Of the same kind, one speaks about revocation (TS 119 602 annexes D to H). */
+function revocationTwin(issuance: string): string {
+  return `${issuance.slice(0, -ISSUANCE.length)}/Revocation`;
+}
+
+/** Whether a type can be asked for: one without a twin would leave open who may revoke. */
+export function isIssuanceType(type: string): boolean {
+  return type.length > ISSUANCE.length && type.endsWith(ISSUANCE);
+}
 
 export type SelectedCertificate = {
   /** SHA-256 of the DER, base64url. */
@@ -33,36 +65,47 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** The certificates that vouch for something, in the order of the list. One that does not parse is passed over. */
 export function selectCertificates(list: TrustList, purpose: TrustPurpose): readonly SelectedCertificate[] {
-  const revocation = revocationByEntity(list, purpose);
+  const revocation = revocationByService(list, purpose);
   const selected: SelectedCertificate[] = [];
   for (const { id, name, country, services } of list.entities) {
     const entity = { id, name, country };
-    for (const service of services.filter((each) => counts(each, purpose.issuance, purpose))) {
+    for (const service of services) {
+      const pair = purpose.services.find(({ issuance }) => issuance === service.type);
+      if (pair === undefined || !hasGoodStatus(service, purpose)) continue;
       for (const { certificate, hash } of readCertificates(service)) {
-        selected.push({ hash, certificate, entity, revocation: revocation.get(id) });
+        selected.push({ hash, certificate, entity, revocation: revocation.get(keyOf(id, pair.revocation)) });
       }
     }
   }
   return selected;
 }
 
-/** An entity whose revocation service does not count, or has no usable certificate, has nobody to revoke for it. */
-function revocationByEntity(list: TrustList, purpose: TrustPurpose): ReadonlyMap<string, readonly string[]> {
+/**
+ * Per entity and type of revocation service. An entity whose revocation service does not count, or has no usable
+ * certificate, has nobody to revoke for it.
+ */
+function revocationByService(list: TrustList, purpose: TrustPurpose): ReadonlyMap<string, readonly string[]> {
+  const types = new Set(purpose.services.map(({ revocation }) => revocation));
   const certificates = new Map<string, string[]>();
   for (const { id, services } of list.entities) {
-    for (const service of services.filter(({ type = '' }) => purpose.revocation.includes(type))) {
-      const known = certificates.get(id) ?? [];
-      certificates.set(id, known);
-      if (!counts(service, purpose.revocation, purpose)) continue;
+    for (const service of services) {
+      const { type } = service;
+      if (type === undefined || !types.has(type)) continue;
+      const known = certificates.get(keyOf(id, type)) ?? [];
+      certificates.set(keyOf(id, type), known);
+      if (!hasGoodStatus(service, purpose)) continue;
       known.push(...readCertificates(service).map(({ certificate }) => certificate));
     }
   }
   return certificates;
 }
 
-function counts({ type, status }: TrustedService, types: readonly string[], purpose: TrustPurpose): boolean {
-  if (type === undefined || !types.includes(type)) return false;
-  return status === undefined || purpose.statuses.includes(status);
+function keyOf(entityId: string, type: string): string {
+  return `${entityId} ${type}`;
+}
+
+function hasGoodStatus({ status }: TrustedService, { statuses }: TrustPurpose): boolean {
+  return status === undefined || statuses.includes(status);
 }
 
 function readCertificates({ certificates }: TrustedService) {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ConfigurationId } from '../issuance/configuration.ts';
+import { WebAddress } from '../issuance/web-address.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { CREDENTIAL_SERVICE_TYPES, isIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 
@@ -36,8 +38,34 @@ export const TrustAnchorConfig = z
         .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
     }),
     z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
+    z.strictObject({
+      trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
+      signedBy: z
+        .array(z.string().min(1).max(20_000))
+        .min(1)
+        .max(20)
+        .optional()
+        .describe(
+          'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
+        ),
+      serviceTypes: z
+        .array(
+          z
+            .string()
+            .max(300)
+            .refine(isIssuanceType, 'the type of a service that issues, which ends with /Issuance'),
+        )
+        .min(1)
+        .max(20)
+        .optional()
+        .describe(
+          `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
+        ),
+    }),
   ])
   .meta({ id: 'TrustAnchor' });
+
+export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
 
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
@@ -81,6 +109,9 @@ export const PresentationConfigurationBody = z
     for (const fault of attachedFaults(body.attached ?? [], body.dcql_query)) {
       context.addIssue({ code: 'custom', path: ['attached', ...fault.path], message: fault.message });
     }
+    for (const fault of trustListFaults(body.trustAnchors ?? [], body.dcql_query)) {
+      context.addIssue({ code: 'custom', ...fault });
+    }
   })
   .meta({ id: 'PresentationConfigurationInput' });
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
@@ -120,6 +151,31 @@ function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: Dcq
         : [{ path: [index, 'credential_ids', position], message: 'no credential query has this id' }],
     ),
   );
+}
+
+/** Each list is asked for at every response. */
+const MAX_TRUST_LISTS = 20;
+
+/** OpenID4VP 1.0 section 6.1.1: whoever asks for issuers of a list has to know who signs it. */
+function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }: DcqlQuery) {
+  const lists = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
+  const asked = credentials.flatMap(({ trusted_authorities = [] }, i) =>
+    trusted_authorities.flatMap(({ type, values }, j) =>
+      type === 'etsi_tl'
+        ? values.map((value, k) => ({
+            value,
+            path: ['dcql_query', 'credentials', i, 'trusted_authorities', j, 'values', k],
+          }))
+        : [],
+    ),
+  );
+  const faults = asked
+    .filter(({ value }) => !lists.includes(value))
+    .map(({ path }) => ({ path, message: 'no entry of trustAnchors has this trustList' }));
+  if (new Set(lists).size > MAX_TRUST_LISTS) {
+    faults.push({ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` });
+  }
+  return faults;
 }
 
 /** OpenID4VP 1.0 section 8.4: entries name queries of this request, and binding is mandatory for them. */

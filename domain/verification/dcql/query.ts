@@ -180,9 +180,17 @@ export const DcqlQuery = z
   });
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
-/** What a presentation configuration may ask: the grammar, in formats that we can verify afterwards. */
+/** How an issuer can be asked for (OpenID4VP 1.0 section 6.1.1). Of another kind no evidence would ever be found. */
+const AUTHORITY_TYPES = ['aki', 'etsi_tl'] as const;
+
+/** What a presentation configuration may ask: the grammar, in what we can verify afterwards. */
 export const SupportedDcqlQuery = DcqlQuery.superRefine((query, issues) => {
-  query.credentials.forEach(({ format }, i) => {
+  query.credentials.forEach(({ format, trusted_authorities = [] }, i) => {
+    trusted_authorities.forEach(({ type }, j) => {
+      if (AUTHORITY_TYPES.some((supported) => supported === type)) return;
+      const path = ['credentials', i, 'trusted_authorities', j, 'type'];
+      report(issues, path, 'authority_type', `Supported types: ${AUTHORITY_TYPES.join(', ')}.`);
+    });
     if (SUPPORTED_FORMATS.some((supported) => supported === format)) return;
     const message = `Supported formats: ${SUPPORTED_FORMATS.join(', ')}.`;
     report(issues, ['credentials', i, 'format'], 'format', message);

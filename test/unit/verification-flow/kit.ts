@@ -19,7 +19,9 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { type WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
 import { StatusChecker } from '../../../application/steps/check-status.ts';
 import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
+import { IssuerTrusts } from '../../../application/steps/issuer-trust.ts';
 import { TenantViews } from '../../../application/steps/tenant-views.ts';
+import { TrustLists } from '../../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
 import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
@@ -131,6 +133,8 @@ export class World {
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
   readonly statusChecker: StatusChecker;
+  readonly trustLists: TrustLists;
+  readonly issuerTrusts: IssuerTrusts;
   readonly createPresentationRequest: CreatePresentationRequest;
   readonly serveRequestObject: ServeRequestObject;
   readonly receiveResponse: ReceiveResponse;
@@ -145,12 +149,14 @@ export class World {
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
+    this.trustLists = new TrustLists({ ...this, log });
+    this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
     this.serveRequestObject = new ServeRequestObject(this);
     this.saveConfiguration = new SavePresentationConfiguration(this);
     this.receiveResponse = new ReceiveResponse({
       ...this,
-      presentationVerifier: new PresentationVerifier(this),
+      presentationVerifier: new PresentationVerifier({ ...this, issuerTrusts: this.issuerTrusts }),
       resultDelivery: new ResultDelivery({ ...this, log }),
       sessionOutcomes: new SessionOutcomes(this),
     });
