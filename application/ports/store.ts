@@ -3,6 +3,8 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import type { IssuanceConfiguration } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
+import type { RegistrarConfiguration } from '../../domain/registrar/registrar-configuration.ts';
+import type { StoredRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
 import type {
   Session,
   SessionEvent,
@@ -77,6 +79,8 @@ export type TenantRepositories = {
   readonly credentialConfigurations: Documents<CredentialConfiguration>;
   readonly presentationConfigurations: Documents<PresentationConfiguration>;
   readonly keyChains: Documents<KeyChain>;
+  readonly registrarConfiguration: Documents<RegistrarConfiguration>;
+  readonly registrationCertificates: Documents<StoredRegistrationCertificate>;
   readonly statusLists: {
     get(id: string): Promise<StatusList>;
     list(): Promise<StatusList[]>;

@@ -58,6 +58,8 @@ export function tenantRepositories(
     credentialConfigurations: documents(state.credentialConfigurations),
     presentationConfigurations: documents(state.presentationConfigurations),
     keyChains: documents(state.keyChains),
+    registrarConfiguration: documents(state.registrarConfigurations),
+    registrationCertificates: documents(state.registrationCertificates),
     statusLists: {
       get: async (id) => known(statusLists.find(tenantId, id), 'status list'),
       async list() {

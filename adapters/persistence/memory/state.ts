@@ -6,6 +6,8 @@ import type { IssuanceConfiguration } from '../../../domain/issuance/issuance-co
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import type { Grant } from '../../../domain/oauth/grant.ts';
+import type { RegistrarConfiguration } from '../../../domain/registrar/registrar-configuration.ts';
+import type { StoredRegistrationCertificate } from '../../../domain/registrar/registration-certificate.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
@@ -31,6 +33,8 @@ export class State {
   readonly credentialConfigurations = new Table<CredentialConfiguration>();
   readonly presentationConfigurations = new Table<PresentationConfiguration>();
   readonly keyChains = new Table<KeyChain>();
+  readonly registrarConfigurations = new Table<RegistrarConfiguration>();
+  readonly registrationCertificates = new Table<StoredRegistrationCertificate>();
   readonly sessions = new Table<Session>();
   /** By session and version. */
   readonly events = new Table<LoggedEvent>();

@@ -19,6 +19,8 @@ import {
   IssuanceConfigurationRow,
   KeyChainRow,
   PresentationConfigurationRow,
+  RegistrarConfigurationRow,
+  RegistrationCertificateRow,
   TenantRow,
 } from './rows/administration.row.ts';
 import { allRows } from './rows/all.ts';
@@ -92,6 +94,8 @@ export function tenantRepositories(
       'presentation_configurations',
     ),
     keyChains: documents(anyRow(KeyChainRow), 'key_chains'),
+    registrarConfiguration: documents(anyRow(RegistrarConfigurationRow), 'registrar_configurations'),
+    registrationCertificates: documents(anyRow(RegistrationCertificateRow), 'registration_certificates'),
     statusLists: {
       async get(id) {
         const row = await em.findOne(StatusListRow, { id }, FRESH);

@@ -1,7 +1,19 @@
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { aClient, aConfiguration, addTenant, aKeyChain, aList, aTenant, failureOf, NOW } from './builders.ts';
+import {
+  aClient,
+  aConfiguration,
+  addTenant,
+  aKeyChain,
+  aList,
+  aRegistrarConfiguration,
+  aRegistrationCertificate,
+  aTenant,
+  failureOf,
+  NOW,
+  seconds,
+} from './builders.ts';
 
 export function describeAdministration(open: () => Store): void {
   describe('administration', () => {
@@ -75,6 +87,29 @@ export function describeAdministration(open: () => Store): void {
           expect(await own.presentationConfigurations.list()).to.deep.equal([]);
           expect(await own.keyChains.find('one')).to.equal(undefined);
         });
+      });
+
+      it('of the registrar are kept, replaced and removed like the others', async () => {
+        const before = await revision();
+        const configuration = aRegistrarConfiguration({ clientSecret: 'secret of the client' });
+        const certificates = ['one', 'two'].map(aRegistrationCertificate);
+        await store.forTenant(tenantId, async (own) => {
+          await own.registrarConfiguration.put(configuration);
+          for (const certificate of certificates) await own.registrationCertificates.put(certificate);
+        });
+        expect(await revision()).to.equal(before + 1);
+        const renewed = { ...aRegistrationCertificate('two'), jwt: 'e30.e30.BB', updatedAt: seconds(9) };
+        await store.forTenant(tenantId, async (own) => {
+          expect(await own.registrarConfiguration.get('default')).to.deep.equal(configuration);
+          expect(await own.registrationCertificates.list()).to.deep.equal(certificates);
+          await own.registrationCertificates.put(renewed);
+          await own.registrationCertificates.remove('one');
+          expect(await own.registrationCertificates.list()).to.deep.equal([renewed]);
+          await own.registrarConfiguration.remove('default');
+          expect(await own.registrarConfiguration.find('default')).to.equal(undefined);
+        });
+        const missing = store.forTenant(tenantId, (own) => own.registrarConfiguration.get('default'));
+        expect(await failureOf(missing)).to.equal('not_found');
       });
 
       it('do not change when the caller changes what it gave or got', async () => {

@@ -6,6 +6,8 @@ import type { CredentialConfiguration } from '../../../domain/issuance/configura
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
+import type { RegistrarConfiguration } from '../../../domain/registrar/registrar-configuration.ts';
+import type { StoredRegistrationCertificate } from '../../../domain/registrar/registration-certificate.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
@@ -94,6 +96,26 @@ export function aKeyChain(tenantId: TenantId, id: string): KeyChain {
     createdAt: NOW,
     updatedAt: NOW,
   };
+}
+
+export function aRegistrarConfiguration(
+  changes: Partial<RegistrarConfiguration> = {},
+): RegistrarConfiguration {
+  return {
+    id: 'default',
+    registrarUrl: 'https://registrar.example/api',
+    oidcUrl: 'https://login.registrar.example',
+    clientId: 'vidimus',
+    username: 'acme',
+    password: 'password at the registrar',
+    createdAt: NOW,
+    updatedAt: NOW,
+    ...changes,
+  };
+}
+
+export function aRegistrationCertificate(id: string): StoredRegistrationCertificate {
+  return { id, certificateId: `issued ${id}`, jwt: 'e30.e30.AA', createdAt: NOW, updatedAt: NOW };
 }
 
 export function aSession(tenantId: TenantId, changes: Partial<Session> = {}): Session {

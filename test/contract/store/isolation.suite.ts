@@ -10,6 +10,8 @@ import {
   aGrant,
   aKeyChain,
   aList,
+  aRegistrarConfiguration,
+  aRegistrationCertificate,
   aSession,
   aUse,
   NOW,
@@ -50,6 +52,8 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
       createdAt: NOW,
       updatedAt: NOW,
     });
+    await own.registrarConfiguration.add(aRegistrarConfiguration({ username: mark }));
+    await own.registrationCertificates.add({ ...aRegistrationCertificate('same'), certificateId: mark });
     await own.statusLists.add(list);
     await own.clients.add(client);
   });
@@ -70,6 +74,8 @@ async function picture(store: Store, tenantId: TenantId) {
       issuance: await own.issuanceConfiguration.list(),
       presentations: await own.presentationConfigurations.list(),
       chains: await own.keyChains.list(),
+      registrar: await own.registrarConfiguration.list(),
+      registrations: await own.registrationCertificates.list(),
       lists: await own.statusLists.list(),
       clients: await own.clients.list(),
     }))

@@ -1,0 +1,24 @@
+import { readCertificate } from '../formats/der/certificate.ts';
+import { readElements, readOid, readSequence } from '../formats/der/reader.ts';
+import { decodeUtf8 } from '../formats/jose/compact.ts';
+
+/** `organizationIdentifier` (X.520), such as `VATDE-123456789` (ETSI EN 319 412-1 section 5.1.4). */
+const ORGANIZATION_IDENTIFIER = '2.5.4.97';
+
+/**
+ * Identifiers of the organization that a certificate names.
+ * @param certificate DER in standard base64.
+ * @returns none for a certificate without, as internal CAs make them; a value that cannot be read is an empty text,
+ *   which equals no identifier.
+ */
+export function organizationIdentifiers(certificate: string): readonly string[] {
+  const subject = readCertificate(Buffer.from(certificate, 'base64'))?.subject;
+  if (subject === undefined) return [];
+  return readSequence(Buffer.from(subject, 'hex')).flatMap((relative) =>
+    readElements(relative.content).flatMap((pair) => {
+      const [type, value] = readSequence(pair.whole);
+      if (type === undefined || readOid(type.content) !== ORGANIZATION_IDENTIFIER) return [];
+      return [(value && decodeUtf8(value.content)) ?? ''];
+    }),
+  );
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+const Id = z.string().min(1).max(200);
+
+/** The answers of a registrar, as much of them as is used. Members beyond these are its own business. */
+export const RelyingParties = z.array(z.looseObject({ id: Id })).max(1_000);
+export type RelyingParty = { readonly id: string };
+
+export const IssuedAccessCertificate = z.looseObject({ id: Id, crt: z.string().min(1).max(100_000) });
+export type IssuedAccessCertificate = { readonly id: string; readonly crt: string };
+
+export const IssuedRegistrationCertificate = z.looseObject({
+  id: Id,
+  jwt: z
+    .string()
+    .min(1)
+    .max(64 * 1024),
+  relyingPartyId: Id.nullable().optional(),
+  // Some say when, others whether.
+  revoked: z.unknown().optional(),
+});
+
+export type IssuedRegistrationCertificate = {
+  readonly id: string;
+  readonly jwt: string;
+  readonly relyingPartyId?: string;
+  readonly revoked: boolean;
+};
+
+export type AccessCertificateRequest = {
+  /** SubjectPublicKeyInfo as PEM (RFC 7468 section 13). */
+  readonly publicKey: string;
+  /** Host names. */
+  readonly dns: readonly string[];
+  readonly rpId: string;
+};

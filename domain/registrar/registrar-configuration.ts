@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { readCertificate } from '../formats/der/certificate.ts';
+import { readPemCertificates } from '../formats/der/pem.ts';
+import { IssuerAddress } from '../issuance/web-address.ts';
+import { invalidInput } from '../shared/failure.ts';
+import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
+
+const Name = z.string().min(1).max(500);
+const Secret = z.string().min(1).max(4096);
+const Certificate = z.string().min(1).max(20_000).refine(isCertificate, 'one certificate as PEM');
+
+function isCertificate(pem: string): boolean {
+  const [der] = readPemCertificates(pem, 1) ?? [];
+  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
+}
+
+const RegistrarUrl = IssuerAddress.describe('Base of the API of the registrar, without query and fragment');
+const OidcUrl = IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery');
+const ClientId = Name.describe('Our client at the OpenID provider');
+const ClientSecret = Secret.describe('Of a confidential client; never shown again');
+const Username = Name.describe('Account at the registrar');
+const Password = Secret.describe('Of the account; sealed at rest and never shown again');
+const Anchors = z
+  .array(Certificate)
+  .max(20)
+  .describe(
+    'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
+      'be consistent in itself, whoever signed it',
+  );
+const Defaults = z
+  .strictObject({
+    privacy_policy: WebPage.optional(),
+    support_uri: SupportUri.optional(),
+    purpose: Purposes.optional(),
+    intermediary: Intermediary.optional(),
+  })
+  .describe('What registration certificates are requested with where the request says nothing else');
+
+/** How a tenant logs in at its registrar (OAuth 2.0 password grant, RFC 6749 section 4.3). */
+export const RegistrarConfigurationBody = z
+  .object({
+    registrarUrl: RegistrarUrl,
+    oidcUrl: OidcUrl,
+    clientId: ClientId,
+    clientSecret: ClientSecret.nullable().optional(),
+    username: Username,
+    password: Password,
+    registrationCertificateAnchors: Anchors.nullable().optional(),
+    registrationCertificateDefaults: Defaults.nullable().optional(),
+  })
+  .meta({ id: 'RegistrarConfigurationInput' });
+export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;
+
+/** Members replace those of the stored configuration; null resets an optional one. */
+export const RegistrarConfigurationUpdate = z
+  .object({
+    registrarUrl: RegistrarUrl.optional(),
+    oidcUrl: OidcUrl.optional(),
+    clientId: ClientId.optional(),
+    clientSecret: ClientSecret.nullable().optional(),
+    username: Username.optional(),
+    password: Password.optional(),
+    registrationCertificateAnchors: Anchors.nullable().optional(),
+    registrationCertificateDefaults: Defaults.nullable().optional(),
+  })
+  .meta({ id: 'RegistrarConfigurationUpdate' });
+export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
+
+/** One per tenant. */
+export type RegistrarConfiguration = RegistrarConfigurationBody & {
+  readonly id: 'default';
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/**
+ * A stored secret stays only where it was meant to go: whoever names another place, or another account, has to know
+ * the secret of it.
+ * @throws Failure `invalid_input` when one has to be given again.
+ */
+export function mergeRegistrarConfiguration(
+  { id: _id, createdAt: _created, updatedAt: _updated, ...known }: RegistrarConfiguration,
+  changes: RegistrarConfigurationUpdate,
+): RegistrarConfigurationBody {
+  const moved = (...names: (keyof RegistrarConfigurationUpdate)[]) =>
+    names.some((name) => changes[name] !== undefined && changes[name] !== known[name]);
+  if (changes.password === undefined && moved('registrarUrl', 'oidcUrl', 'username')) {
+    throw invalidInput('password', 'give the password again: the account or an address changed');
+  }
+  const keepsSecret = typeof known.clientSecret === 'string' && changes.clientSecret === undefined;
+  if (keepsSecret && moved('oidcUrl', 'clientId')) {
+    throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
+  }
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const members = Object.entries({ ...known, ...Object.fromEntries(given) });
+  return Object.fromEntries(members.filter(([, value]) => value !== null)) as RegistrarConfigurationBody;
+}

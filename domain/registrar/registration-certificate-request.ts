@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { WebAddress } from '../issuance/web-address.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+import type { DcqlQuery } from '../verification/dcql/query.ts';
+
+const MAX_JWT_LENGTH = 64 * 1024;
+const MAX_CREDENTIALS = 50;
+const MAX_CLAIMS = 500;
+
+const Text = z.string().min(1).max(1_000);
+
+export const WebPage = WebAddress.describe('Where users read it');
+/** A page, or where to write or call. */
+export const SupportUri = z
+  .string()
+  .max(2048)
+  .refine(
+    (text) => URL.canParse(text) && ['https:', 'http:', 'mailto:', 'tel:'].includes(new URL(text).protocol),
+    'an address of the kind https, http, mailto or tel',
+  );
+export const Purposes = z
+  .array(z.strictObject({ lang: z.string().min(2).max(35), content: Text }))
+  .min(1)
+  .max(50)
+  .describe('Why the data is asked for, by language');
+export const Intermediary = z
+  .union([Text, z.strictObject({ sub: Text, sname: Text.optional() })])
+  .describe('Who asks on behalf of the relying party, as the registrar names them');
+
+const Meta = z.record(z.string().max(1_000), z.json()).transform((value) => value as JsonObject);
+const PathComponent = z.union([z.string().max(1_000), z.null(), z.int().nonnegative()]);
+const Attestation = { format: z.string().min(1).max(200), meta: Meta } as const;
+
+/** Credentials as a registrar takes them down: a part of the query language (OpenID4VP 1.0 section 6.1). */
+export const RequestedCredential = z.strictObject({
+  ...Attestation,
+  claims: z
+    .array(z.strictObject({ path: z.array(PathComponent).min(1).max(32) }))
+    .min(1)
+    .max(MAX_CLAIMS)
+    .optional(),
+});
+export type RequestedCredential = z.infer<typeof RequestedCredential>;
+
+const RegistrationBody = z.strictObject({
+  privacy_policy: WebPage.optional(),
+  support_uri: SupportUri.optional(),
+  intermediary: Intermediary.optional(),
+  purpose: Purposes.optional(),
+  credentials: z.array(RequestedCredential).min(1).max(MAX_CREDENTIALS).optional(),
+  provided_attestations: z.array(z.strictObject(Attestation)).min(1).max(MAX_CREDENTIALS).optional(),
+});
+export type RegistrationBody = z.infer<typeof RegistrationBody>;
+
+export const registrationCertificateMembers = {
+  jwt: z.string().min(1).max(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
+  id: z.string().min(1).max(200).optional().describe('One that the registrar has issued'),
+  body: RegistrationBody.optional().describe(
+    'One to be obtained. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
+      '`purpose` come from the defaults of the registrar configuration unless given',
+  ),
+} as const;
+
+/** Several at once would leave open which one counts. */
+export function isOneSource(request: {
+  readonly jwt?: unknown;
+  readonly id?: unknown;
+  readonly body?: unknown;
+}) {
+  return [request.jwt, request.id, request.body].filter((source) => source !== undefined).length === 1;
+}
+
+export const ONE_SOURCE = 'give exactly one of jwt, id and body';
+
+/** Where the registration certificate of a presentation configuration comes from. */
+export const RegistrationCertificateRequest = z
+  .strictObject(registrationCertificateMembers)
+  .refine(isOneSource, ONE_SOURCE)
+  .meta({ id: 'RegistrationCertificateRequest' });
+export type RegistrationCertificateRequest = z.infer<typeof RegistrationCertificateRequest>;
+
+/** What a query asks for, in the members that a registrar takes down: formats, types and claims, nothing else. */
+export function requestedCredentials({ credentials }: DcqlQuery): readonly RequestedCredential[] {
+  const wanted = credentials.map(({ format, meta, claims }) => ({
+    format,
+    meta: meta as JsonObject,
+    ...(claims !== undefined && { claims: claims.map(({ path }) => ({ path })) }),
+  }));
+  const distinct = new Map(wanted.map((credential) => [JSON.stringify(credential), credential]));
+  return [...distinct.values()];
+}
+
+/** What every certificate has to say about its purpose (TS 119 475 section 5). */
+const MANDATORY = ['privacy_policy', 'support_uri', 'purpose'] as const;
+
+export type CompleteRegistrationBody = RegistrationBody &
+  Required<Pick<RegistrationBody, (typeof MANDATORY)[number]>>;
+
+/**
+ * The body as it is sent: what was requested, then the defaults of the tenant, then what follows from the query.
+ * @returns the name of a member that stands nowhere.
+ */
+export function completeRegistration(
+  body: RegistrationBody,
+  defaults: Partial<RegistrationBody> | null | undefined,
+  query: DcqlQuery | undefined,
+): CompleteRegistrationBody | { readonly missing: string } {
+  const credentials = body.credentials ?? (query && [...requestedCredentials(query)]);
+  const complete = { ...withoutUndefined(defaults ?? {}), ...withoutUndefined(body) };
+  if (credentials !== undefined) complete.credentials = credentials;
+  const missing = MANDATORY.find((name) => complete[name] === undefined);
+  if (missing !== undefined) return { missing };
+  if (credentials === undefined && body.provided_attestations === undefined)
+    return { missing: 'credentials' };
+  return complete as CompleteRegistrationBody;
+}
+
+function withoutUndefined(body: RegistrationBody): RegistrationBody {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+/** JSON with members in order, so that equal requests are equal texts. */
+export function canonical(value: Json | undefined): string {
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value as JsonObject).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
+}

@@ -1,0 +1,203 @@
+import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
+import type { RegisteredCredential } from './coverage.ts';
+
+const TYPE = 'rc-wrp+jwt';
+const MAX_LENGTH = 64 * 1024;
+const MAX_CREDENTIALS = 200;
+const MAX_CLAIMS = 1_000;
+/** How far clocks may differ. */
+const SKEW_MS = 60_000;
+
+/** A registration certificate that cannot be used. The message is for the operator. */
+export class RegistrationCertificateRefusal extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'RegistrationCertificateRefusal';
+  }
+}
+
+/** Taken apart; nothing it says is to be believed before its signature is checked. */
+export type OpenedCertificate = {
+  readonly jws: CompactJws;
+  readonly algorithm: SigningAlgorithm;
+  /** DER in standard base64, the signer first. */
+  readonly chain: readonly string[];
+};
+
+/** What a registration certificate says (ETSI TS 119 475 V1.2.1, and the names of V1.1.1 and of registrars). */
+export type RegistrationCertificate = {
+  /** Semantic identifier of the relying party, such as `VATDE-123456789`. */
+  readonly subject: string;
+  /** That of the party which asks on its behalf. */
+  readonly intermediary?: string;
+  readonly intendedUseId?: string;
+  /** Undefined: none are registered. */
+  readonly credentials?: readonly RegisteredCredential[];
+  readonly issuedAt: Date;
+  readonly notBefore?: Date;
+  readonly expiresAt?: Date;
+  readonly status?: Json;
+};
+
+/** A certificate as it is kept. */
+export type StoredRegistrationCertificate = {
+  /** Hash of what it was obtained for. */
+  readonly id: string;
+  /** What the registrar calls it. */
+  readonly certificateId: string;
+  readonly jwt: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/** Header parameters that a signer may mark as critical (TS 119 182-1 section 5.1, RFC 7797). */
+const PROCESSED = ['sigT', 'iat', 'b64'];
+
+/** Opens the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
+export function openRegistrationCertificate(text: string): OpenedCertificate {
+  const jws = parseCompactJws(text, { length: MAX_LENGTH });
+  if (jws === undefined) throw new RegistrationCertificateRefusal('it is no compact JWS');
+  const { crit, ...header } = jws.header;
+  // TS 119 475 section 5.2.2; other profiles say other things, which nobody here could hold against a query
+  if (header['typ'] !== TYPE) throw new RegistrationCertificateRefusal(`its type is not ${TYPE}`);
+  if (Object.hasOwn(jws.header, 'crit') && !isUnderstood(crit, header)) {
+    throw new RegistrationCertificateRefusal('it has a critical header parameter that is not understood');
+  }
+  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  if (verdict.fault === 'crit') throw new RegistrationCertificateRefusal('its payload is not encoded (b64)');
+  if (verdict.fault !== undefined) {
+    throw new RegistrationCertificateRefusal(
+      `its signature algorithm is none of ${SIGNING_ALGORITHMS.join(', ')}`,
+    );
+  }
+  return { jws, algorithm: verdict.algorithm, chain: readSigner(header) };
+}
+
+/** RFC 7515 section 4.1.11 */
+function isUnderstood(crit: unknown, header: JsonObject): boolean {
+  const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
+  const isKnown = (name: unknown) =>
+    typeof name === 'string' && PROCESSED.includes(name) && Object.hasOwn(header, name);
+  return names.length > 0 && new Set(names).size === names.length && names.every(isKnown);
+}
+
+function readSigner(header: JsonObject): readonly string[] {
+  try {
+    return readCertificateChain(header);
+  } catch {
+    throw new RegistrationCertificateRefusal('the certificate of its signer is missing (x5c)');
+  }
+}
+
+/** Reads the payload in either vocabulary. @throws RegistrationCertificateRefusal */
+export function readRegistrationCertificate({
+  jws: { payload },
+}: OpenedCertificate): RegistrationCertificate {
+  const { credentials } = payload;
+  const intermediary = readParty(payload['intermediary'] ?? payload['act'], 'intermediary');
+  const intendedUseId = readIntendedUse(payload);
+  const issuedAt = readTime(payload, 'iat');
+  if (issuedAt === undefined) throw malformed('iat');
+  const notBefore = readTime(payload, 'nbf');
+  const expiresAt = readTime(payload, 'exp');
+  const subject = readParty(payload['sub'], 'sub');
+  if (subject === undefined) throw malformed('sub');
+  return {
+    subject,
+    issuedAt,
+    ...(intermediary !== undefined && { intermediary }),
+    ...(intendedUseId !== undefined && { intendedUseId }),
+    ...(credentials !== undefined && { credentials: readCredentials(credentials) }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(payload['status'] !== undefined && { status: payload['status'] }),
+  };
+}
+
+/** An identifier by itself (V1.2.1), or inside an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
+function readParty(value: Json | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  const identifier = isJsonObject(value) ? (value['id'] ?? value['sub']) : value;
+  if (typeof identifier !== 'string' || identifier === '') throw malformed(name);
+  return identifier;
+}
+
+/** TS 119 475 section 5.2.3: one certificate is for one intended use. */
+function readIntendedUse(payload: JsonObject): string | undefined {
+  const given = payload['intended_use_id'] ?? payload['intended_uses'] ?? [];
+  const uses = (Array.isArray(given) ? given : [given]) as readonly Json[];
+  if (uses.length > 1) throw new RegistrationCertificateRefusal('it is for several intended uses at once');
+  const [use] = uses;
+  const id = isJsonObject(use) ? use['id'] : use;
+  if (use !== undefined && (typeof id !== 'string' || id === '')) throw malformed('intended_use_id');
+  return id as string | undefined;
+}
+
+function readCredentials(value: Json): readonly RegisteredCredential[] {
+  return readList(value, MAX_CREDENTIALS, 'credentials').map((entry) => {
+    if (!isJsonObject(entry)) throw malformed('credentials');
+    // `claims` is what the list was called before V1.2.1. Of two, others may read the other one.
+    const { format, meta = {}, claim, claims = claim } = entry;
+    const isAmbiguous = claim !== undefined && claims !== claim;
+    if (typeof format !== 'string' || !isJsonObject(meta) || isAmbiguous) throw malformed('credentials');
+    return { format, meta, ...(claims !== undefined && { claims: readClaims(claims) }) };
+  });
+}
+
+function readClaims(value: Json): NonNullable<RegisteredCredential['claims']> {
+  return readList(value, MAX_CLAIMS, 'credentials').map((entry) => {
+    if (!isJsonObject(entry) || !Array.isArray(entry['path'])) throw malformed('credentials');
+    const { path, values } = entry;
+    if (values !== undefined && !Array.isArray(values)) throw malformed('credentials');
+    return {
+      path: path as readonly Json[],
+      ...(values !== undefined && { values: values as readonly Json[] }),
+    };
+  });
+}
+
+function readList(value: Json, max: number, name: string): readonly Json[] {
+  if (!Array.isArray(value) || value.length > max) throw malformed(name);
+  return value as readonly Json[];
+}
+
+/** RFC 7519 section 2 */
+function readTime(payload: JsonObject, name: 'iat' | 'nbf' | 'exp'): Date | undefined {
+  const value = payload[name];
+  if (value === undefined) return undefined;
+  const time = typeof value === 'number' ? new Date(value * 1000) : undefined;
+  if (time === undefined || Number.isNaN(time.getTime())) throw malformed(name);
+  return time;
+}
+
+function malformed(name: string): RegistrationCertificateRefusal {
+  return new RegistrationCertificateRefusal(`its ${name} is missing or malformed`);
+}
+
+/** Why a certificate cannot be used at this time, if it cannot. */
+export function timeFault(
+  { issuedAt, notBefore, expiresAt }: Pick<RegistrationCertificate, 'issuedAt' | 'notBefore' | 'expiresAt'>,
+  now: Date,
+): string | undefined {
+  const earliest = Math.max(issuedAt.getTime(), notBefore?.getTime() ?? 0);
+  if (earliest > now.getTime() + SKEW_MS) return 'it is not valid yet';
+  if (expiresAt !== undefined && expiresAt.getTime() + SKEW_MS <= now.getTime()) {
+    return `it expired at ${expiresAt.toISOString()}`;
+  }
+  return undefined;
+}
+
+/**
+ * Whether a certificate is that of who asks. The relying party's own, or that of the party which it says asks on its
+ * behalf.
+ * @param identifiers of the access certificate. Those of an internal CA have none, and then nothing can differ.
+ */
+export function isOfSubject(
+  { subject, intermediary }: Pick<RegistrationCertificate, 'subject' | 'intermediary'>,
+  identifiers: readonly string[],
+): boolean {
+  return identifiers.every((identifier) => identifier === subject || identifier === intermediary);
+}
