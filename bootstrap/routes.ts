@@ -1,4 +1,5 @@
 import type { Container } from 'inversify';
+import { CacheRoutes } from '../adapters/http/caches/cache.routes.ts';
 import { ClientRoutes } from '../adapters/http/clients/client.routes.ts';
 import { IssuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
 import { DeferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
@@ -45,6 +46,7 @@ const FAMILIES = [
   ClientRoutes,
   KeyChainRoutes,
   CertificateRoutes,
+  CacheRoutes,
 ];
 
 /** The whole route table; the API document is made of it and is part of it. */

@@ -6,6 +6,7 @@ import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -24,6 +25,7 @@ type Ports = {
   readonly signatures: Signatures;
   readonly certificates: Certificates;
   readonly clock: Clock;
+  readonly eventBus: EventBus;
   readonly log: Log;
 };
 
@@ -56,6 +58,9 @@ export class TrustLists {
       freshUntil: ({ lifetime }) => lifetime.expiresAt,
       isRefusal: (error) => error instanceof TrustListRefusal,
       failureMs: FAILURE_MS,
+    });
+    ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'cache' && wakeUp.lists === 'trust-lists') this.clear(wakeUp.tenantId);
     });
   }
 

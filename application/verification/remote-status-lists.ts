@@ -9,6 +9,7 @@ import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -25,6 +26,7 @@ type Ports = {
   readonly remote: Remote;
   readonly signatures: Signatures;
   readonly clock: Clock;
+  readonly eventBus: EventBus;
   readonly log: Log;
 };
 
@@ -53,6 +55,9 @@ export class RemoteStatusLists {
       freshUntil: ({ lifetime }) => lifetime.freshUntil,
       isRefusal: (error) => error instanceof Refusal,
       failureMs: FAILURE_MS,
+    });
+    ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'cache' && wakeUp.lists === 'status-lists') this.clear(wakeUp.tenantId);
     });
   }
 

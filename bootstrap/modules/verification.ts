@@ -1,7 +1,9 @@
 import { ContainerModule } from 'inversify';
+import { CacheRoutes } from '../../adapters/http/caches/cache.routes.ts';
 import { PresentationConfigurationRoutes } from '../../adapters/http/verification/configuration.routes.ts';
 import { PresentationOfferRoutes } from '../../adapters/http/verification/offer.routes.ts';
 import { PresentationWalletRoutes } from '../../adapters/http/verification/wallet.routes.ts';
+import { ClearCaches, ReadCacheStats } from '../../application/caches/list-caches.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { Encryption } from '../../application/ports/encryption.ts';
@@ -40,7 +42,16 @@ import { wire } from '../wire.ts';
 /** Asking wallets for presentations and judging what they answer. */
 export const verification = new ContainerModule((options) => {
   const wallet = { store: Store, tenantViews: TenantViews, clock: Clock };
-  wire(options, RemoteStatusLists, { remote: Remote, signatures: Signatures, clock: Clock, log: Log });
+  wire(options, RemoteStatusLists, {
+    remote: Remote,
+    signatures: Signatures,
+    clock: Clock,
+    eventBus: EventBus,
+    log: Log,
+  });
+  wire(options, ReadCacheStats, { trustLists: TrustLists, remoteStatusLists: RemoteStatusLists });
+  wire(options, ClearCaches, { eventBus: EventBus });
+  wire(options, CacheRoutes, { readCacheStats: ReadCacheStats, clearCaches: ClearCaches });
   wire(options, StatusChecker, {
     ...wallet,
     remoteStatusLists: RemoteStatusLists,

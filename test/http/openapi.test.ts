@@ -34,6 +34,7 @@ const PUBLISHED = [
   ...['post /{tenant}/deferred_credential', 'get /deferred_credential', 'post /{tenant}/notification'],
   ...['post /issuer/deferred/{transactionId}/complete', 'post /issuer/deferred/{transactionId}/fail'],
   ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
+  ...['get /cache/stats', 'delete /cache', 'delete /cache/trust-list', 'delete /cache/status-list'],
   ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
 ];
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
@@ -49,7 +50,8 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
 
 function startProcess(): TrustLists {
   const signatures = new NodeSignatures();
-  return new TrustLists({ store, remote, clock, log, signatures, certificates: new NodeCertificates() });
+  const ports = { store, remote, clock, log, signatures, certificates: new NodeCertificates() };
+  return new TrustLists({ ...ports, eventBus: new InProcessEventBus() });
 }
 
 /** The names of the entities, or why the list is not used. */

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { ClearCaches, ReadCacheStats } from '../../../application/caches/list-caches.ts';
+import type { CachedLists } from '../../../application/ports/event-bus.ts';
+import type { FetchedListStats } from '../../../application/steps/fetched-lists.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+
+const common = {
+  tag: 'Caches',
+  surface: 'admin',
+  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
+} as const;
+
+const ListCacheView = z.object({
+  size: z.number().int().describe('Lists that are kept'),
+  hits: z.number().int().describe('Checks that a kept list answered, since the process began'),
+  misses: z.number().int().describe('Checks that had to fetch'),
+  entries: z.array(z.object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
+});
+
+const CacheStatsView = z
+  .object({ trustListCache: ListCacheView, statusListCache: ListCacheView })
+  .meta({ id: 'CacheStats' });
+
+type UseCases = { readonly readCacheStats: ReadCacheStats; readonly clearCaches: ClearCaches };
+
+const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLists[] }[] = [
+  { path: '/cache', summary: 'Forget all lists of others', lists: ['trust-lists', 'status-lists'] },
+  { path: '/cache/trust-list', summary: 'Forget the trust lists of others', lists: ['trust-lists'] },
+  { path: '/cache/status-list', summary: 'Forget the status lists of others', lists: ['status-lists'] },
+];
+
+/** Copies of the lists of others, as far as they were fetched for the caller's tenant. */
+export class CacheRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({ readCacheStats, clearCaches }: UseCases) {
+    super();
+    this.routes = [
+      route({
+        ...common,
+        method: 'get',
+        path: '/cache/stats',
+        summary: 'See which lists of others are kept',
+        description: 'Of the process that answers; each has copies of its own.',
+        responses: { 200: CacheStatsView },
+        handle({ caller }) {
+          const { trustLists, statusLists } = readCacheStats.execute(caller);
+          return reply(200, {
+            trustListCache: toListCacheView(trustLists),
+            statusListCache: toListCacheView(statusLists),
+          });
+        },
+      }),
+      ...CLEARS.map(({ path, summary, lists }) =>
+        route({
+          ...common,
+          method: 'delete',
+          path,
+          summary,
+          description:
+            'The next check fetches them. The newest sequence number of a trust list stays known, so that an older ' +
+            'list is refused all the same.',
+          responses: { 204: 'Done' },
+          handle({ caller }) {
+            clearCaches.execute(caller, lists);
+            return { status: 204, empty: true };
+          },
+        }),
+      ),
+    ];
+  }
+}
+
+function toListCacheView({ entries, ...counts }: FetchedListStats) {
+  return {
+    ...counts,
+    entries: entries.map(({ uri, fetchedAt, expiresAt }) => ({
+      uri,
+      fetchedAt: fetchedAt.toISOString(),
+      expiresAt: expiresAt.toISOString(),
+    })),
+  };
+}

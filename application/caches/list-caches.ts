@@ -1,0 +1,35 @@
+import type { TenantCaller } from '../caller.ts';
+import type { CachedLists, EventBus } from '../ports/event-bus.ts';
+import type { FetchedListStats } from '../steps/fetched-lists.ts';
+import type { TrustLists } from '../steps/trust-lists.ts';
+import type { RemoteStatusLists } from '../verification/remote-status-lists.ts';
+
+export type CacheStats = { readonly trustLists: FetchedListStats; readonly statusLists: FetchedListStats };
+
+/** What this process keeps of the lists that the tenant relies on. */
+export class ReadCacheStats {
+  readonly #ports: { readonly trustLists: TrustLists; readonly remoteStatusLists: RemoteStatusLists };
+
+  constructor(ports: { readonly trustLists: TrustLists; readonly remoteStatusLists: RemoteStatusLists }) {
+    this.#ports = ports;
+  }
+
+  execute({ tenantId }: TenantCaller): CacheStats {
+    const { trustLists, remoteStatusLists } = this.#ports;
+    return { trustLists: trustLists.stats(tenantId), statusLists: remoteStatusLists.stats(tenantId) };
+  }
+}
+
+/** Drops copies of lists, so that the next check fetches them anew: for when somebody was taken off one just now. */
+export class ClearCaches {
+  readonly #ports: { readonly eventBus: EventBus };
+
+  constructor(ports: { readonly eventBus: EventBus }) {
+    this.#ports = ports;
+  }
+
+  /** Whoever keeps copies listens, in every process that the event bus reaches. */
+  execute({ tenantId }: TenantCaller, lists: readonly CachedLists[]): void {
+    for (const list of lists) this.#ports.eventBus.publish({ type: 'cache', tenantId, lists: list });
+  }
+}
