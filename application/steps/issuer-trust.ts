@@ -26,7 +26,7 @@ export type IssuerTrust = {
   readonly listed: ReadonlyMap<string, ListedAnchor>;
   /** The anchors of each list alone, for queries that demand an issuer of it. */
   readonly lists: readonly { readonly uri: string; readonly anchors: readonly TrustAnchor[] }[];
-  /** Lists that could not be had and why: names and numbers, for the operator. */
+  /** Lists that vouch for nobody and why: names and numbers, for the operator. */
   readonly missing: readonly string[];
 };
 
@@ -94,8 +94,15 @@ function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTru
     anchors: [...anchors, ...added.map(({ certificate }) => ({ certificate }))],
     listed,
     lists,
-    missing: asked.flatMap((one) => ('refusal' in one ? [`${one.source.uri}: ${one.refusal.message}`] : [])),
+    missing: asked.flatMap(faultOf),
   };
+}
+
+function faultOf(asked: AskedList): string[] {
+  const { uri } = asked.source;
+  if ('refusal' in asked) return [`${uri}: ${asked.refusal.message}`];
+  // TS 119 602 section 6.3.15
+  return asked.list.nextUpdate === null ? [`${uri}: closed by its operator`] : [];
 }
 
 /** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */

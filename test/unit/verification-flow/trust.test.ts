@@ -1,0 +1,287 @@
+import { expect } from 'chai';
+import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { signJwt } from '../../../application/steps/sign-jwt.ts';
+import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { packEntries } from '../../../domain/status-lists/bits.ts';
+import { compressList } from '../../../domain/status-lists/codec.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
+import { ACME, type Changes, formOf, pemOf, present, query, World } from './kit.ts';
+
+const LIST = 'https://operator.example/lote.jwt';
+const STATUS = 'https://issuer.example/lists/1';
+
+let world: World;
+let operator: Certified;
+let lists: Map<string, string | RemoteError | Partial<RemoteResponse>>;
+
+const rootOf = (chain: KeyChain) => chain.root?.certificate ?? '';
+const leafOf = (chain: KeyChain) => signingChain(chain)[0] ?? '';
+const entity = (name: string, ...services: [string, string][]): ListedEntity => ({
+  name,
+  services: services.map(([type, certificate]) => ({ type, certificates: [certificate] })),
+});
+const issuerEntity = (type = 'PID/Issuance') => entity('Registry', [type, rootOf(world.issuer)]);
+
+function publish(options: ListOptions = {}, uri = LIST): void {
+  lists.set(uri, trustList({ entities: [issuerEntity()], signer: operator, ...options }, world.seconds));
+}
+
+const anchor = (changes: JsonObject = {}): JsonObject => ({
+  trustList: LIST,
+  signedBy: [pem(operator)],
+  ...changes,
+});
+
+/** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
+async function verify(changes: Changes = {}): Promise<string> {
+  const asked = await world.request();
+  const form = await formOf(asked, { card: [present(world, asked, changes)] });
+  try {
+    await world.receiveResponse.execute(ACME, asked.publicId, form);
+    return 'accepted';
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { outcome } = await world.session(asked.session.id);
+    expect(outcome?.credentials).to.equal(undefined);
+    const failed = ((outcome?.report ?? []) as readonly JsonObject[]).find(
+      ({ reason }) => reason !== undefined,
+    );
+    return String(failed?.['detail'] ?? failed?.['reason']);
+  }
+}
+
+async function serveStatus(chain: KeyChain): Promise<void> {
+  const now = world.seconds;
+  const status_list = { bits: 1, lst: compressList(packEntries(1, 100, [])) };
+  const payload = { sub: STATUS, iat: now, exp: now + 3600, ttl: 600, status_list };
+  const jwt = await signJwt(world.kms, { chain, typ: 'statuslist+jwt', payload });
+  lists.set(STATUS, { contentType: 'application/statuslist+jwt', body: Buffer.from(jwt) });
+}
+
+describe('An issuer of credentials on a trust list', () => {
+  beforeEach(async () => {
+    world = await World.make();
+    operator = await certify({ name: 'Operator' });
+    lists = new Map();
+    publish();
+    world.remote.answer = (url) => {
+      const found = lists.get(url) ?? new RemoteError('unreachable', 'nobody there');
+      if (found instanceof Error) return found;
+      if (typeof found !== 'string') return { status: 200, contentType: '', body: Buffer.alloc(0), ...found };
+      return { status: 200, contentType: 'application/jwt', body: Buffer.from(found) };
+    };
+    await world.configure({ trustAnchors: [anchor()] });
+  });
+
+  describe('is accepted', () => {
+    for (const type of ['PID/Issuance', 'PubEAA/Issuance', 'EAA/Issuance']) {
+      it(`as a provider of ${type}`, async () => {
+        publish({ entities: [issuerEntity(type)] });
+        expect(await verify()).to.equal('accepted');
+      });
+    }
+    it('by the certificate that signs, when the list names that one', async () => {
+      publish({ entities: [entity('Registry', ['PID/Issuance', leafOf(world.issuer)])] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('as a public body that is notified', async () => {
+      const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified';
+      const [service] = issuerEntity('PubEAA/Issuance').services;
+      if (service === undefined) throw new Error('no service');
+      publish({ entities: [{ name: 'Registry', services: [{ ...service, more: { ServiceStatus } }] }] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('beside a certificate that is named directly, and once for both', async () => {
+      await world.configure({ trustAnchors: [{ certificate: pemOf(world.issuer) }, anchor()] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('by another list when one is down, and the list is fetched once', async () => {
+      lists.set('https://down.example/lote', new RemoteError('timeout', 'slow'));
+      await world.configure({ trustAnchors: [anchor({ trustList: 'https://down.example/lote' }), anchor()] });
+      expect(await verify()).to.equal('accepted');
+      expect(await verify()).to.equal('accepted');
+      expect(world.remote.calls.filter(({ url }) => url === LIST)).to.have.length(1);
+    });
+  });
+
+  describe('is refused', () => {
+    const bad: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
+      'N94 when it is listed for another service': [
+        () => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }),
+        /^untrusted_chain/,
+      ],
+      'N94 when its certificate is listed for revocation only': [
+        () => publish({ entities: [issuerEntity('PID/Revocation')] }),
+        /^untrusted_chain/,
+      ],
+      'when its service is withdrawn': [
+        () => {
+          const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/withdrawn';
+          const service = { type: 'PubEAA/Issuance', certificates: [rootOf(world.issuer)] };
+          publish({ entities: [{ name: 'R', services: [{ ...service, more: { ServiceStatus } }] }] });
+        },
+        /^untrusted_chain/,
+      ],
+      'N134 when the list is signed by somebody else': [
+        async () => publish({ signer: await certify({ name: 'Foe' }) }),
+        /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
+      ],
+      'N134 when the signature of the list is broken': [
+        () => {
+          const [head, body, signature = ''] = String(lists.get(LIST)).split('.');
+          lists.set(LIST, `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`);
+        },
+        /lote\.jwt: signature/,
+      ],
+      'N135 when the list has ended': [
+        () => publish({ scheme: { NextUpdate: new Date(world.clock.time - 1000).toISOString() } }),
+        /lote\.jwt: outdated/,
+      ],
+      'N135 when the list is closed': [
+        () => publish({ scheme: { NextUpdate: null } }),
+        /^untrusted_chain.*lote\.jwt: closed/,
+      ],
+      'N137 when the list cannot be reached': [
+        () => void lists.set(LIST, new RemoteError('unreachable', 'nobody there')),
+        /lote\.jwt: unavailable: unreachable/,
+      ],
+      'when the list is too slow': [
+        () => void lists.set(LIST, new RemoteError('timeout', 'slow')),
+        /lote\.jwt: unavailable: timeout/,
+      ],
+      'when the list is too large': [
+        () => void lists.set(LIST, new RemoteError('too_large', 'huge')),
+        /lote\.jwt: unavailable: too_large/,
+      ],
+      'when the address of the list answers with something else': [
+        () => void lists.set(LIST, { contentType: 'text/html', body: Buffer.from('<h1>Hello</h1>') }),
+        /lote\.jwt: malformed/,
+      ],
+      'when the address of the list answers with an error': [
+        () => void lists.set(LIST, { status: 500 }),
+        /lote\.jwt: unavailable: HTTP status 500/,
+      ],
+      'when only another type is accepted': [
+        () =>
+          world.configure({
+            trustAnchors: [anchor({ serviceTypes: ['http://uri.etsi.org/19602/SvcType/EAA/Issuance'] })],
+          }),
+        /^untrusted_chain/,
+      ],
+    };
+    for (const [name, [prepare, expected]] of Object.entries(bad)) {
+      it(name, async () => {
+        await prepare();
+        expect(await verify()).to.match(expected as RegExp);
+      });
+    }
+
+    it('N136 when a list without it follows, and again with an older list that names it', async () => {
+      const older = String(lists.get(LIST));
+      expect(await verify()).to.equal('accepted');
+      publish({ entities: [], sequenceNumber: 2 });
+      world.trustLists.clear(ACME);
+      expect(await verify()).to.match(/^untrusted_chain/);
+      lists.set(LIST, older);
+      world.trustLists.clear(ACME);
+      expect(await verify()).to.match(/lote\.jwt: sequence_went_back/);
+    });
+    it('once the list has ended, however fresh the copy is', async () => {
+      publish({ scheme: { NextUpdate: new Date(world.clock.time + 600_000).toISOString() } });
+      expect(await verify()).to.equal('accepted');
+      world.clock.time += 601_000;
+      expect(await verify()).to.match(/lote\.jwt: outdated/);
+    });
+    it('when the list is taken out of the configuration', async () => {
+      expect(await verify()).to.equal('accepted');
+      await world.configure({ trustAnchors: [] });
+      expect(await verify()).to.match(/^untrusted_chain/);
+    });
+  });
+
+  describe('with a revocation service', () => {
+    const visible = { status: { status_list: { idx: 1, uri: STATUS } } };
+    let revoker: KeyChain;
+    beforeEach(async () => {
+      revoker = await world.keyChain('elsewhere', 'revoker', ['statusList']);
+    });
+
+    it('has its status lists signed by that service and nobody else', async () => {
+      publish({
+        entities: [
+          entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)]),
+        ],
+      });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.equal('accepted');
+      world.remoteStatusLists.clear(ACME);
+      await serveStatus(world.issuer);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+    });
+    it('N143 does not have them signed by the service of another entity', async () => {
+      publish({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+    });
+    it('does not have them signed by its service of another kind', async () => {
+      publish({
+        entities: [
+          entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)]),
+        ],
+      });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+      world.remoteStatusLists.clear(ACME);
+      await serveStatus(world.issuer);
+      expect(await verify({ visible })).to.equal('accepted');
+    });
+  });
+
+  describe('that a query demands', () => {
+    const OTHER = 'https://other.example/lote.jwt';
+    const demand = (values: string[], trustAnchors: JsonObject[]) =>
+      world.configure({
+        dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }),
+        trustAnchors,
+      });
+
+    it('is found on the list that the query names', async () => {
+      await demand([LIST], [anchor()]);
+      expect(await verify()).to.equal('accepted');
+    });
+    it('is found there also when it is trusted by its certificate as well', async () => {
+      await demand([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
+      expect(await verify()).to.equal('accepted');
+    });
+    it('is not looked for on a list that the query does not name', async () => {
+      publish({ entities: [] }, OTHER);
+      await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
+      expect(await verify()).to.match(/^untrusted_authority/);
+    });
+    it('is not looked for on a list that nobody configured', async () => {
+      const error = await demand([OTHER], [anchor()]).catch((thrown: unknown) => thrown);
+      expect(String(error)).to.match(/no entry of trustAnchors has this trustList/);
+    });
+  });
+
+  describe('is configured', () => {
+    const refused = async (trustAnchor: JsonObject) => {
+      const error = await world.configure({ trustAnchors: [trustAnchor] }).catch((thrown: unknown) => thrown);
+      expect(error, 'refused').to.be.instanceOf(Error);
+      return String(error);
+    };
+    it('only with somebody who signs the list', async () => {
+      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
+    });
+    it('only with readable certificates', async () => {
+      expect(await refused(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
+    });
+    it('only with an address of the web, and types of services that issue', async () => {
+      expect(await refused(anchor({ trustList: 'file:///etc/passwd' }))).to.match(/http or https/);
+      expect(await refused(anchor({ serviceTypes: ['http://x.example/Revocation'] }))).to.match(/Issuance/);
+    });
+  });
+});
