@@ -1,0 +1,137 @@
+import type { KeyChain } from '../keys/key-chain.ts';
+import { invalidInput } from '../shared/failure.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
+import type { EntityInfo, TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
+import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
+
+export type Composition = {
+  readonly configuration: Pick<TrustListConfiguration, 'entities' | 'data'>;
+  readonly chains: readonly KeyChain[];
+  /** Stands for the operator, unless the configuration names one. */
+  readonly tenantName: string;
+  /** Stands for entities that have no page of their own. */
+  readonly tenantUri: string;
+  readonly sequenceNumber: number;
+  readonly issuedAt: Date;
+  readonly nextUpdate: Date;
+};
+
+/** The rules of parsing that the list follows (TS 119 602 section 6.3.1). */
+const VERSION = 1;
+const EUROPE = 'EU';
+
+/**
+ * The document of a list (TS 119 602 section 6), ready to be signed. Without scheme information it is an implicit list,
+ * which says no more than it must.
+ * @throws Failure `invalid_input` when a key chain that an entity names is not there.
+ */
+export function composeList(composition: Composition): JsonObject {
+  const { configuration, sequenceNumber, issuedAt, nextUpdate, tenantName } = composition;
+  const scheme = configuration.data?.LoTE?.ListAndSchemeInformation ?? {};
+  const profile = profileOf(scheme.LoTEType);
+  const { fixed } = profile;
+  const entities = configuration.entities.map((entity, index) =>
+    entityDocument(entity, `entities.${index}`, profile, composition),
+  );
+  return {
+    LoTE: defined({
+      ListAndSchemeInformation: defined({
+        LoTEVersionIdentifier: VERSION,
+        LoTESequenceNumber: sequenceNumber,
+        LoTEType: scheme.LoTEType,
+        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: tenantName }],
+        SchemeOperatorAddress: scheme.SchemeOperatorAddress as Json | undefined,
+        SchemeName: scheme.SchemeName,
+        SchemeInformationURI: scheme.SchemeInformationURI,
+        StatusDeterminationApproach: scheme.StatusDeterminationApproach ?? fixed?.StatusDeterminationApproach,
+        SchemeTypeCommunityRules:
+          scheme.SchemeTypeCommunityRules ??
+          (fixed && [{ lang: 'en', uriValue: fixed.SchemeTypeCommunityRules }]),
+        SchemeTerritory: scheme.SchemeTerritory ?? (fixed && EUROPE),
+        PolicyOrLegalNotice: scheme.PolicyOrLegalNotice,
+        HistoricalInformationPeriod: scheme.HistoricalInformationPeriod,
+        ListIssueDateTime: dateTime(issuedAt),
+        NextUpdate: dateTime(nextUpdate),
+        DistributionPoints: scheme.DistributionPoints,
+      }),
+      // TS 119 602 section 6.4.0: absent when nobody is trusted
+      TrustedEntitiesList: entities.length === 0 ? undefined : entities,
+    }),
+  };
+}
+
+function entityDocument(
+  entity: TrustListEntity,
+  path: string,
+  profile: ListProfile,
+  composition: Composition,
+): JsonObject {
+  const { issuance, revocation } = sourcesOf(entity);
+  const service = (source: CertificateSource, purpose: 'Issuance' | 'Revocation') =>
+    serviceDocument(source, path, purpose, profile, composition.chains);
+  return {
+    TrustedEntityInformation: informationOf(entity.info, profile, composition.tenantUri),
+    TrustedEntityServices: [
+      service(issuance, 'Issuance'),
+      ...(revocation === undefined ? [] : [service(revocation, 'Revocation')]),
+    ],
+  };
+}
+
+/** TS 119 602 section 6.5. Pages and addresses are mandatory, so what is missing is that of the tenant. */
+function informationOf(info: EntityInfo, { fixed }: ListProfile, tenantUri: string): JsonObject {
+  const { name, lang = 'en', uri = tenantUri, country } = info;
+  const page = (uriValue: string) => ({ lang, uriValue });
+  const described = fixed === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
+  return {
+    TEName: [{ lang, value: name }],
+    TEAddress: defined({
+      TEPostalAddress: postalAddress(info, lang),
+      TEElectronicAddress: [page(info.contactUri ?? uri)],
+    }),
+    TEInformationURI: [...described, uri].map(page),
+  };
+}
+
+function postalAddress(info: EntityInfo, lang: string): Json | undefined {
+  const { streetAddress, locality, postalCode, country } = info;
+  const lines = defined({
+    StreetAddress: streetAddress,
+    Locality: locality,
+    PostalCode: postalCode,
+    Country: country,
+  });
+  return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
+}
+
+/** TS 119 602 section 6.6. No status: who is listed is approved. */
+function serviceDocument(
+  source: CertificateSource,
+  path: string,
+  purpose: 'Issuance' | 'Revocation',
+  profile: ListProfile,
+  chains: readonly KeyChain[],
+): JsonObject {
+  const certificates = certificatesOf(source, chains);
+  if (certificates === undefined) {
+    throw invalidInput(`${path}.${source.member}`, 'The certificate that this names is not there any more.');
+  }
+  return {
+    ServiceInformation: {
+      ServiceTypeIdentifier: serviceType(profile, purpose),
+      ServiceName: [{ lang: 'en', value: `${profile.service}-${purpose}-Service` }],
+      ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
+    },
+  };
+}
+
+/** TS 119 602 section 6.1.3: whole seconds */
+function dateTime(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
+
+function defined(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const there = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there) as JsonObject;
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { ConfigurationId } from '../issuance/configuration.ts';
+import { WebAddress } from '../issuance/web-address.ts';
+import { ContactUri, Country, Language, Line, TrustListData } from './scheme-information.ts';
+
+export const MAX_ENTITIES = 100;
+
+const KeyChainId = z.string().min(1).max(128);
+const Pem = z.string().min(1).max(20_000);
+
+const EntityInfo = z
+  .strictObject({
+    name: Line,
+    lang: Language.optional().describe('Of the texts here; `en` unless stated'),
+    uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
+    country: Country.optional(),
+    locality: Line.optional(),
+    postalCode: Line.optional(),
+    streetAddress: Line.optional(),
+    contactUri: ContactUri.optional(),
+  })
+  .meta({ id: 'TrustedEntityInfo' });
+export type EntityInfo = z.infer<typeof EntityInfo>;
+
+/** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
+const InternalEntity = z.strictObject({
+  type: z.literal('internal'),
+  issuerKeyChainId: KeyChainId,
+  revocationKeyChainId: KeyChainId.optional().describe('Absent: the entity lists no revocation service'),
+  info: EntityInfo,
+});
+
+/** Somebody else. A text may hold a whole chain; its first certificate is listed. */
+const ExternalEntity = z.strictObject({
+  type: z.literal('external'),
+  issuerCertPem: Pem,
+  revocationCertPem: Pem.optional().describe('Absent: the entity lists no revocation service'),
+  info: EntityInfo,
+});
+
+export const TrustListEntity = z
+  .discriminatedUnion('type', [InternalEntity, ExternalEntity])
+  .meta({ id: 'TrustListEntity' });
+export type TrustListEntity = z.infer<typeof TrustListEntity>;
+
+const Entities = z.array(TrustListEntity).max(MAX_ENTITIES);
+const Description = z.string().max(1000).nullable().optional();
+
+/** What replaces a list that is there. */
+export const TrustListReplacement = z
+  .object({
+    id: ConfigurationId.optional(),
+    description: Description,
+    keyChainId: KeyChainId.nullable()
+      .optional()
+      .describe('Signs the list; the first usable key chain for `trustList` unless stated'),
+    entities: Entities,
+    data: TrustListData.nullable()
+      .optional()
+      .describe('What the list says about its scheme, in the shape of the document'),
+  })
+  .meta({ id: 'TrustListInput' });
+export type TrustListReplacement = z.infer<typeof TrustListReplacement>;
+
+/** Members replace those of the stored list; null resets to the default. */
+export const TrustListUpdate = TrustListReplacement.extend({ entities: Entities.optional() }).meta({
+  id: 'TrustListUpdate',
+});
+export type TrustListUpdate = z.infer<typeof TrustListUpdate>;
+
+/** What was wished for, kept for as long as the list is; each release is made of it anew. */
+export type TrustListConfiguration = {
+  readonly id: string;
+  readonly description?: string;
+  /** Absent: the first usable one signs. */
+  readonly keyChainId?: string;
+  readonly entities: readonly TrustListEntity[];
+  readonly data?: TrustListData;
+};
+
+export function configurationOf(id: string, wanted: TrustListReplacement): TrustListConfiguration {
+  const { description, keyChainId, entities, data } = wanted;
+  return {
+    id,
+    ...(typeof description === 'string' && { description }),
+    ...(typeof keyChainId === 'string' && { keyChainId }),
+    entities,
+    ...(data !== null && data !== undefined && { data }),
+  };
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { WebAddress } from '../issuance/web-address.ts';
+import { isListOfIssuers } from './list-profiles.ts';
+
+/** BCP 47, as far as anybody uses it. */
+export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'a language, such as en');
+/** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
+export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
+export const Line = z.string().trim().min(1).max(500);
+
+const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
+
+/** Where somebody can be reached: a page, a mail address or a telephone. */
+export const ContactUri = z
+  .string()
+  .max(2048)
+  .refine(
+    (text) => URL.canParse(text) && CONTACTS.includes(new URL(text).protocol),
+    'an address that begins with https:, http:, mailto: or tel:',
+  );
+
+const Uri = z.string().max(2048).refine(URL.canParse, 'an absolute URI');
+const texts = <S extends z.ZodType>(entry: S) => z.array(entry).min(1).max(20);
+const Texts = texts(z.strictObject({ lang: Language, value: Line }));
+const Pages = texts(z.strictObject({ lang: Language, uriValue: WebAddress }));
+const Contacts = texts(z.strictObject({ lang: Language, uriValue: ContactUri }));
+
+const PostalAddress = z.strictObject({
+  lang: Language,
+  StreetAddress: Line,
+  Locality: Line.optional(),
+  StateOrProvince: Line.optional(),
+  PostalCode: Line.optional(),
+  Country,
+});
+
+const WRITTEN_HERE = [
+  'LoTEVersionIdentifier',
+  'LoTESequenceNumber',
+  'ListIssueDateTime',
+  'NextUpdate',
+  'TrustedEntitiesList',
+];
+
+/** Nothing is taken and passed over: whoever sets a number or a time would believe that it counts. */
+function refuseOthers(issue: { readonly code?: string; readonly keys?: readonly string[] }) {
+  if (issue.code !== 'unrecognized_keys') return undefined;
+  const [own] = (issue.keys ?? []).filter((key) => WRITTEN_HERE.includes(key));
+  if (own !== undefined) return `${own} is written by the service and cannot be set`;
+  return `${(issue.keys ?? []).join(', ')} cannot be set`;
+}
+
+/** What an operator may say about its scheme (TS 119 602 section 6.3). All else in a list is written by the service. */
+export const SchemeInformation = z
+  .strictObject(
+    {
+      LoTEType: Uri.refine(isListOfIssuers, 'lists of registrars and registers are not supported').optional(),
+      SchemeOperatorName: Texts.optional().describe('The name of the tenant unless stated'),
+      SchemeOperatorAddress: z
+        .strictObject({
+          SchemeOperatorPostalAddress: texts(PostalAddress),
+          SchemeOperatorElectronicAddress: Contacts,
+        })
+        .optional(),
+      SchemeName: Texts.optional(),
+      SchemeInformationURI: Pages.optional(),
+      StatusDeterminationApproach: Uri.optional(),
+      SchemeTypeCommunityRules: texts(z.strictObject({ lang: Language, uriValue: Uri })).optional(),
+      SchemeTerritory: Country.optional(),
+      PolicyOrLegalNotice: texts(
+        z.union([
+          z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) }),
+          z.strictObject({ LoTELegalNotice: z.strictObject({ lang: Language, value: Line }) }),
+        ]),
+      ).optional(),
+      HistoricalInformationPeriod: z.number().int().min(1).max(65_535).optional(),
+      DistributionPoints: texts(WebAddress).optional(),
+    },
+    { error: refuseOthers },
+  )
+  .meta({ id: 'SchemeInformation' });
+export type SchemeInformation = z.infer<typeof SchemeInformation>;
+
+/** The shape of the document, with nothing in it but what may be set. */
+export const TrustListData = z
+  .strictObject(
+    {
+      LoTE: z
+        .strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: refuseOthers })
+        .optional(),
+    },
+    { error: refuseOthers },
+  )
+  .meta({ id: 'TrustListData' });
+export type TrustListData = z.infer<typeof TrustListData>;

@@ -1,0 +1,404 @@
+import { expect } from 'chai';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { composeList } from '../../../domain/trust-lists/compose-list.ts';
+import { assertListable, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
+import {
+  MAX_ENTITIES,
+  type TrustListEntity,
+  TrustListReplacement,
+} from '../../../domain/trust-lists/list-configuration.ts';
+import { readTrustList } from '../../../domain/trust-lists/lote.ts';
+import { chooseSigner, documentOf } from '../../../domain/trust-lists/published-list.ts';
+import type { SchemeInformation } from '../../../domain/trust-lists/scheme-information.ts';
+import { aKeyChain } from '../../contract/store/builders.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+
+const NOW = new Date('2026-06-01T12:00:00.987Z');
+const ETSI = 'http://uri.etsi.org/19602';
+const DAYS = 24 * 60 * 60 * 1000;
+
+let root: Certified;
+let leaf: Certified;
+let older: Certified;
+let external: Certified;
+let expired: Certified;
+let chains: readonly KeyChain[];
+
+const leafOf = ({ certificate }: Certified, notAfter = new Date('2030-01-01T00:00:00Z')) => ({
+  ...aKeyChain('acme' as never, 'x').active,
+  certificates: [certificate],
+  notAfter,
+});
+const chain = (id: string, changes: Partial<KeyChain> = {}): KeyChain => ({
+  ...aKeyChain('acme' as never, id),
+  active: leafOf(leaf),
+  ...changes,
+});
+
+/** The document of these entities; `scheme` is what the operator says. */
+function compose(entities: readonly TrustListEntity[] = [], scheme?: SchemeInformation) {
+  const data = scheme && { LoTE: { ListAndSchemeInformation: scheme } };
+  const document = composeList({
+    configuration: { entities, ...(data !== undefined && { data }) },
+    chains,
+    tenantName: 'Acme',
+    tenantUri: 'https://id.example/acme',
+    sequenceNumber: 7,
+    issuedAt: NOW,
+    nextUpdate: new Date(NOW.getTime() + 30 * DAYS),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look into it
+  return document as any;
+}
+
+const internal = (changes: object = {}): TrustListEntity => ({
+  type: 'internal',
+  issuerKeyChainId: 'own',
+  revocationKeyChainId: 'outside',
+  info: { name: 'Acme' },
+  ...changes,
+});
+const foreign = (changes: object = {}): TrustListEntity => ({
+  type: 'external',
+  issuerCertPem: pem(external),
+  info: { name: 'Other' },
+  ...changes,
+});
+const entitiesIn = (document: ReturnType<typeof compose>) => document.LoTE.TrustedEntitiesList;
+const servicesIn = (document: ReturnType<typeof compose>, index = 0) =>
+  entitiesIn(document)[index].TrustedEntityServices.map(
+    ({ ServiceInformation: service }: { ServiceInformation: Record<string, unknown> }) => service,
+  );
+const schemeIn = (document: ReturnType<typeof compose>) => document.LoTE.ListAndSchemeInformation;
+const certificatesIn = (service: { ServiceDigitalIdentity: { X509Certificates: { val: string }[] } }) =>
+  service.ServiceDigitalIdentity.X509Certificates.map(({ val }) => val);
+
+/** Paths of the faults of a body; empty when it is taken. */
+function faults(body: object): string[] {
+  const read = TrustListReplacement.safeParse(body);
+  return read.success ? [] : read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+}
+function refusalOf(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return error.details.errors?.map(({ path, message }) => `${path}: ${message}`).join('\n');
+  }
+}
+
+describe('A trust list of our own', () => {
+  before(async () => {
+    root = await certify({ name: 'Root', ca: true });
+    [leaf, older, external] = [
+      await certify({ name: 'Leaf', by: root }),
+      await certify({ name: 'Older leaf', by: root }),
+      await certify({ name: 'External', by: root }),
+    ];
+    expired = await certify({ name: 'Expired', until: '2026-05-31T00:00:00Z' });
+    const { key } = leafOf(root);
+    chains = [
+      chain('own', { root: { key, certificate: root.certificate, notAfter: new Date('2035-01-01') } }),
+      chain('outside', { previous: leafOf(older) }),
+      chain('over', { active: leafOf(leaf, new Date('2026-05-31T00:00:00Z')) }),
+    ];
+  });
+
+  describe('says', () => {
+    it('no more than it must, unless the operator says more', () => {
+      expect(compose()).to.deep.equal({
+        LoTE: {
+          ListAndSchemeInformation: {
+            LoTEVersionIdentifier: 1,
+            LoTESequenceNumber: 7,
+            SchemeOperatorName: [{ lang: 'en', value: 'Acme' }],
+            ListIssueDateTime: '2026-06-01T12:00:00Z',
+            NextUpdate: '2026-07-01T12:00:00Z',
+          },
+        },
+      });
+    });
+
+    it('what the operator says about its scheme', () => {
+      const scheme: SchemeInformation = {
+        LoTEType: 'urn:acme:list',
+        SchemeOperatorName: [{ lang: 'de', value: 'Acme GmbH' }],
+        SchemeOperatorAddress: {
+          SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+          SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@acme.example' }],
+        },
+        SchemeName: [{ lang: 'en', value: 'DE:Acme' }],
+        SchemeInformationURI: [{ lang: 'en', uriValue: 'https://acme.example/scheme' }],
+        StatusDeterminationApproach: 'urn:acme:approach',
+        SchemeTypeCommunityRules: [{ lang: 'en', uriValue: 'https://acme.example/rules' }],
+        SchemeTerritory: 'DE',
+        PolicyOrLegalNotice: [{ LoTELegalNotice: { lang: 'en', value: 'As is.' } }],
+        HistoricalInformationPeriod: 65_535,
+        DistributionPoints: ['https://acme.example/list'],
+      };
+      expect(schemeIn(compose([], scheme))).to.deep.include(scheme);
+    });
+
+    it('who is trusted, with a page and an address of each', () => {
+      const info = {
+        name: 'Université',
+        lang: 'fr',
+        uri: 'https://uni.example',
+        country: 'FR',
+        locality: 'Lyon',
+        postalCode: '69001',
+        streetAddress: 'Rue 1',
+        contactUri: 'mailto:contact@uni.example',
+      };
+      const [full, bare] = entitiesIn(compose([foreign({ info }), internal()]));
+      expect(full.TrustedEntityInformation).to.deep.equal({
+        TEName: [{ lang: 'fr', value: 'Université' }],
+        TEAddress: {
+          TEPostalAddress: [
+            { lang: 'fr', StreetAddress: 'Rue 1', Locality: 'Lyon', PostalCode: '69001', Country: 'FR' },
+          ],
+          TEElectronicAddress: [{ lang: 'fr', uriValue: 'mailto:contact@uni.example' }],
+        },
+        TEInformationURI: [{ lang: 'fr', uriValue: 'https://uni.example' }],
+      });
+      expect(bare.TrustedEntityInformation).to.deep.equal({
+        TEName: [{ lang: 'en', value: 'Acme' }],
+        TEAddress: { TEElectronicAddress: [{ lang: 'en', uriValue: 'https://id.example/acme' }] },
+        TEInformationURI: [{ lang: 'en', uriValue: 'https://id.example/acme' }],
+      });
+    });
+
+    it('what others anchor: the CA of a key chain, or the leaves of one that has none', () => {
+      const [issuance, revocation] = servicesIn(compose([internal()]));
+      expect(certificatesIn(issuance)).to.deep.equal([root.certificate]);
+      expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, older.certificate]);
+      expect([issuance.ServiceTypeIdentifier, revocation.ServiceTypeIdentifier]).to.deep.equal([
+        `${ETSI}/SvcType/EAA/Issuance`,
+        `${ETSI}/SvcType/EAA/Revocation`,
+      ]);
+      expect(issuance.ServiceName).to.deep.equal([{ lang: 'en', value: 'EAA-Issuance-Service' }]);
+      expect(issuance).not.to.have.property('ServiceStatus');
+    });
+
+    it('the certificate of somebody else, the first where there is a chain', () => {
+      const issuerCertPem = `${pem(external)}\n${pem(root)}`;
+      const services = servicesIn(compose([foreign({ issuerCertPem })]));
+      expect(services).to.have.length(1);
+      expect(certificatesIn(services[0])).to.deep.equal([external.certificate]);
+    });
+
+    it('what our own reader understands', () => {
+      const list = readTrustList(compose([internal(), foreign({ info: { name: 'B', country: 'FR' } })]), NOW);
+      expect(list).to.deep.include({
+        sequenceNumber: 7,
+        issuedAt: new Date('2026-06-01T12:00:00Z'),
+        nextUpdate: new Date('2026-07-01T12:00:00Z'),
+      });
+      expect(list.entities.map(({ name, country }) => [name, country])).to.deep.equal([
+        ['Acme', undefined],
+        ['B', 'FR'],
+      ]);
+      expect(list.entities[0]?.services[0]?.certificates).to.deep.equal([root.certificate]);
+    });
+  });
+
+  describe('of a European kind', () => {
+    for (const [kind, service, provider, approach, rules] of [
+      ['EUPIDProvidersList', 'PID', 'PIDProvider', 'PIDProvidersList', 'PIDProviders'],
+      [
+        'EUWalletProvidersList',
+        'WalletSolution',
+        'WalletProvider',
+        'WalletProvidersList',
+        'WalletProvidersList',
+      ],
+      ['EUWRPACProvidersList', 'WRPAC', 'WRPACProvider', 'WRPACProvidersList', 'WRPACProvidersList'],
+      ['EUWRPRCProvidersList', 'WRPRC', 'WRPRCProvider', 'WRPRCrovidersList', 'WRPRCProvidersList'],
+      ['EUPubEAAProvidersList', 'PubEAA', 'PubEAAProvider', 'PubEAAProvidersList', 'PubEAAProvidersList'],
+    ] as const) {
+      it(`${kind} has services and rules of its own`, () => {
+        const info = { name: 'Acme', country: 'DE' };
+        const document = compose([internal({ info })], { LoTEType: `${ETSI}/LoTEType/${kind}` });
+        expect(schemeIn(document)).to.deep.include({
+          LoTEType: `${ETSI}/LoTEType/${kind}`,
+          StatusDeterminationApproach: `${ETSI}/${approach}/StatusDetn/EU`,
+          SchemeTypeCommunityRules: [{ lang: 'en', uriValue: `${ETSI}/${rules}/schemerules/EU` }],
+          SchemeTerritory: 'EU',
+        });
+        const types = servicesIn(document).map(
+          ({ ServiceTypeIdentifier }: { ServiceTypeIdentifier: string }) => ServiceTypeIdentifier,
+        );
+        expect(types).to.deep.equal([
+          `${ETSI}/SvcType/${service}/Issuance`,
+          `${ETSI}/SvcType/${service}/Revocation`,
+        ]);
+        const [entity] = entitiesIn(document);
+        expect(entity.TrustedEntityInformation.TEInformationURI).to.deep.equal([
+          { lang: 'en', uriValue: `${ETSI}/ListOfTrustedEntities/${provider}/DE` },
+          { lang: 'en', uriValue: 'https://id.example/acme' },
+        ]);
+      });
+    }
+
+    it('says what the operator says where that differs', () => {
+      const LoTEType = `${ETSI}/LoTEType/EUPIDProvidersList`;
+      const scheme = schemeIn(compose([], { LoTEType, SchemeTerritory: 'DE' }));
+      expect(scheme.SchemeTerritory).to.equal('DE');
+    });
+  });
+
+  describe('cannot be configured', () => {
+    const scheme = (members: object) => ({
+      entities: [],
+      data: { LoTE: { ListAndSchemeInformation: members } },
+    });
+
+    it('with what the service writes itself', () => {
+      for (const [member, value] of Object.entries({
+        LoTEVersionIdentifier: 1,
+        LoTESequenceNumber: 900,
+        ListIssueDateTime: '2026-06-01T12:00:00Z',
+        NextUpdate: null,
+      })) {
+        const [fault] = faults(scheme({ [member]: value }));
+        const written = `${member} is written by the service and cannot be set`;
+        expect(fault).to.equal(`data.LoTE.ListAndSchemeInformation: ${written}`);
+      }
+      const [fault] = faults({ entities: [], data: { LoTE: { TrustedEntitiesList: [] } } });
+      expect(fault).to.equal('data.LoTE: TrustedEntitiesList is written by the service and cannot be set');
+    });
+
+    it('with anything that would be passed over', () => {
+      for (const body of [
+        scheme({ SchemeExtensions: [] }),
+        scheme({ PointersToOtherLoTE: [] }),
+        scheme({ schemeName: [] }),
+        { entities: [], data: { ListAndSchemeInformation: {} } },
+        { entities: [], data: { LoTE: { Signature: 'x' } } },
+        { entities: [internal({ issuerCertPem: 'x' })] },
+        { entities: [internal({ info: { name: 'Acme', vat: '1' } })] },
+        { entities: [foreign({ revocationKeyChainId: 'own' })] },
+      ]) {
+        expect(faults(body), JSON.stringify(body)).to.have.length(1);
+      }
+    });
+
+    it('with what is none', () => {
+      for (const body of [
+        {},
+        { entities: 'all' },
+        { entities: [{}] },
+        { entities: [{ type: 'other', info: { name: 'x' } }] },
+        { entities: [{ type: 'internal', info: { name: 'x' } }] },
+        { entities: [internal({ info: {} })] },
+        { entities: [internal({ info: { name: ' ' } })] },
+        { entities: [internal({ info: { name: 'x', country: 'de' } })] },
+        { entities: [internal({ info: { name: 'x', lang: 'e n' } })] },
+        { entities: [internal({ info: { name: 'x', uri: 'javascript:alert(1)' } })] },
+        { entities: [internal({ info: { name: 'x', contactUri: 'javascript:alert(1)' } })] },
+        { entities: Array.from({ length: MAX_ENTITIES + 1 }, () => internal()) },
+        { id: '../x', entities: [] },
+        { keyChainId: '', entities: [] },
+        scheme({ LoTEType: 'local' }),
+        scheme({ LoTEType: `${ETSI}/LoTEType/EURegistrarsAndRegistersList` }),
+        scheme({ SchemeName: 'DE:Acme' }),
+        scheme({ SchemeName: [] }),
+        scheme({ SchemeName: [{ value: 'x' }] }),
+        scheme({ SchemeTerritory: 'Germany' }),
+        scheme({ SchemeInformationURI: [{ lang: 'en', uriValue: 'file:///x' }] }),
+        scheme({ HistoricalInformationPeriod: 0 }),
+        scheme({ DistributionPoints: ['x'] }),
+      ]) {
+        expect(faults(body), JSON.stringify(body)).to.not.deep.equal([]);
+      }
+    });
+  });
+
+  describe('lists nobody', () => {
+    const check = (...entities: TrustListEntity[]) => refusalOf(() => assertListable(entities, chains, NOW));
+
+    it('unless all certificates are there, readable and not over', () => {
+      expect(check(internal(), foreign())).to.equal(undefined);
+      expect(check(internal(), internal({ issuerKeyChainId: 'none' }))).to.equal(
+        'entities.1.issuerKeyChainId: There is no key chain "none".',
+      );
+      expect(check(internal({ revocationKeyChainId: 'over' }))).to.match(
+        /^entities\.0\.revocationKeyChainId: .*expired at 2026-05-31T00:00:00/,
+      );
+      expect(check(foreign({ revocationCertPem: pem(expired) }))).to.match(
+        /^entities\.0\.revocationCertPem: .*expired/,
+      );
+      for (const text of [
+        'x',
+        pem(external).replace('MII', 'AAA'),
+        `${pem(external)}x`,
+        pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
+        '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
+      ]) {
+        expect(check(foreign({ issuerCertPem: text })), text).to.match(
+          /^entities\.0\.issuerCertPem: Give one/,
+        );
+      }
+    });
+
+    it('by several certificates that are no chain', () => {
+      expect(check(foreign({ issuerCertPem: pem(external) + pem(root) }))).to.equal(undefined);
+      for (const text of [pem(external) + pem(leaf), pem(root) + pem(external)]) {
+        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the one after it/);
+      }
+    });
+
+    it('by a key chain that is gone when the list is made', () => {
+      expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(
+        /^entities\.0\.revocationKeyChainId: /,
+      );
+    });
+
+    it('without naming every key chain that it needs', () => {
+      expect(keyChainIdsOf([internal(), foreign()])).to.deep.equal(['own', 'outside']);
+    });
+  });
+
+  describe('is signed', () => {
+    const signer = (id: string, days: number, changes: Partial<KeyChain> = {}) =>
+      chain(id, {
+        usages: ['trustList'],
+        active: leafOf(leaf, new Date(NOW.getTime() + days * DAYS)),
+        createdAt: new Date(2026, 0, days === 0 ? 1 : Number(id.length)),
+        ...changes,
+      });
+    const chosen = (all: readonly KeyChain[], wanted?: string) => {
+      const { chain: by, nextUpdate } = chooseSigner(all, NOW, wanted);
+      return [by.id, nextUpdate.toISOString()];
+    };
+    const IN_30_DAYS = '2026-07-01T12:00:00.000Z';
+
+    it('for thirty days, and never beyond the certificate of its signer', () => {
+      expect(chosen([signer('a', 300)])).to.deep.equal(['a', IN_30_DAYS]);
+      expect(chosen([signer('a', 10)])).to.deep.equal(['a', '2026-06-11T12:00:00.000Z']);
+      expect(chosen([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal([
+        'bb',
+        '2026-06-11T12:00:00.000Z',
+      ]);
+    });
+
+    it('by a key chain that lasts rather than by an older one', () => {
+      expect(chosen([signer('a', 10), signer('bb', 300)])).to.deep.equal(['bb', IN_30_DAYS]);
+      expect(chosen([signer('a', 300), signer('bb', 300)])).to.deep.equal(['a', IN_30_DAYS]);
+    });
+
+    it('by none of another usage, and by none that is over', () => {
+      expect(refusalOf(() => chosen([signer('a', 300, { usages: ['signing'] })]))).to.match(/trustList/);
+      expect(refusalOf(() => chosen([signer('a', -1)]))).to.match(/expired/);
+      expect(refusalOf(() => chosen([signer('a', 300), signer('bb', -1)], 'bb'))).to.match(/expired/);
+      expect(refusalOf(() => chosen([signer('a', 300), chain('s')], 's'))).to.match(/usage "trustList"/);
+    });
+
+    it('and tells what it says', () => {
+      const payload = Buffer.from('{"LoTE":{"é":1}}').toString('base64url');
+      expect(documentOf({ jwt: `e30.${payload}.AA` })).to.deep.equal({ LoTE: { é: 1 } });
+    });
+  });
+});
