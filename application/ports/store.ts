@@ -16,6 +16,7 @@ import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../domain/trust-lists/freshness.ts';
+import type { ListVersion, PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
@@ -86,6 +87,34 @@ export type TenantRepositories = {
     list(): Promise<StatusList[]>;
     add(list: StatusList): Promise<void>;
   };
+  readonly trustLists: TrustListRepository;
+};
+
+/** Trust lists that the tenant publishes. Who writes one does so `alone`. */
+export type TrustListRepository = {
+  /** @throws Failure `not_found`. */
+  get(id: string): Promise<PublishedList>;
+  find(id: string): Promise<PublishedList | undefined>;
+  /** In order of their ids. */
+  list(): Promise<PublishedList[]>;
+  /** @throws Failure `conflict` when the id is taken. */
+  add(list: PublishedList): Promise<void>;
+  /**
+   * Puts a release in the place of the one that `former` is, and keeps that as a version.
+   * @returns false, with nothing changed, when the list has another release by now, or is gone.
+   */
+  replace(list: PublishedList, former: ListVersion): Promise<boolean>;
+  /**
+   * Takes a list away. Of its releases the last stays, so that a list of the same id goes on from its number.
+   * @returns as `replace`.
+   */
+  remove(former: ListVersion): Promise<boolean>;
+  /** The highest number that a release of this id ever had, also before the list was removed; 0 without any. */
+  lastNumber(id: string): Promise<number>;
+  /** Releases that were replaced, newest first, at most `MAX_VERSIONS`. */
+  versions(id: string): Promise<ListVersion[]>;
+  /** @throws Failure `not_found`. */
+  version(id: string, versionId: string): Promise<ListVersion>;
 };
 
 /** What a tenant starts with. */
@@ -350,6 +379,9 @@ export type Beats = AuthorizationBeats &
      */
     noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;
 
+    /** A trust list as it is published; also of a tenant that is suspended. */
+    findTrustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
+
     /** Event log of one session after a sequence number, oldest first, at most `limit`. */
     sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
   };
@@ -359,6 +391,12 @@ export type SessionLogEntry = {
   readonly version: number;
   readonly status: SessionStatus;
   readonly at: Date;
+};
+
+export type EndingTrustList = {
+  readonly tenantId: TenantId;
+  readonly id: string;
+  readonly nextUpdate: Date;
 };
 
 export type Chores = {
@@ -385,6 +423,8 @@ export type Chores = {
   expireDeferred(now: Date, limit: number): Promise<number>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
+  /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
+  endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

@@ -14,6 +14,7 @@ import { describeOutcomes } from './store/outcomes.suite.ts';
 import { describeSessions } from './store/sessions.suite.ts';
 import { describeStatusLists } from './store/status.suite.ts';
 import { describeTenants } from './store/tenants.suite.ts';
+import { describeTrustLists } from './store/trust-lists.suite.ts';
 import { describeWalletSteps } from './store/wallet.suite.ts';
 
 /** What holds for every store. */
@@ -26,6 +27,7 @@ function describeStore(open: () => Store): void {
   describeAuthorizations(open);
   describeDeferred(open);
   describeStatusLists(open);
+  describeTrustLists(open);
   describeChores(open);
   describeIsolation(open);
   describeConcurrency(open);

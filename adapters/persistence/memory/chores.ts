@@ -1,7 +1,8 @@
-import type { Chores } from '../../../application/ports/store.ts';
+import type { Chores, EndingTrustList } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import { deferredStatusAt } from '../../../domain/issuance/deferred.ts';
 import { isTerminal, OPEN_STATUSES, type Session, statusAt } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
 import { EVERYWHERE, type Table } from './table.ts';
@@ -56,6 +57,15 @@ export function memoryChores(state: State, pass: Pass): Chores {
         }
         return rows.length;
       }),
+    endingTrustLists: (until, limit, after) =>
+      pass(() =>
+        state.trustLists
+          .everywhere(({ nextUpdate }) => nextUpdate <= until)
+          .map(({ scope, id, row }) => ({ tenantId: scope as TenantId, id, nextUpdate: row.nextUpdate }))
+          .sort(inOrderOfTheirEnds)
+          .filter((list) => after === undefined || inOrderOfTheirEnds(list, after) > 0)
+          .slice(0, limit),
+      ),
     refreshStatistics: async () => [],
     tryLease: (name, holder, now, ttlSeconds) =>
       pass(() => {
@@ -66,6 +76,11 @@ export function memoryChores(state: State, pass: Pass): Chores {
         return true;
       }),
   };
+}
+
+function inOrderOfTheirEnds(one: EndingTrustList, other: EndingTrustList): number {
+  const [a, b] = [`${one.tenantId}\0${one.id}`, `${other.tenantId}\0${other.id}`];
+  return one.nextUpdate.getTime() - other.nextUpdate.getTime() || (a < b ? -1 : a > b ? 1 : 0);
 }
 
 function cleanUp(state: State, now: Date, limit: number, defaultTtlSeconds: number) {

@@ -5,6 +5,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import type { State } from './state.ts';
 import { EVERYWHERE, type Table } from './table.ts';
+import { trustListRepository } from './trust-list-repository.ts';
 
 const by =
   <T>(name: (row: T) => string) =>
@@ -73,6 +74,7 @@ export function tenantRepositories(
         touched();
       },
     },
+    trustLists: trustListRepository(state, tenantId, touched),
   };
 }
 

@@ -12,6 +12,7 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
+import type { ListVersion, PublishedList } from '../../../domain/trust-lists/published-list.ts';
 import type { PresentationConfiguration } from '../../../domain/verification/configuration.ts';
 import { EVERYWHERE, Table } from './table.ts';
 
@@ -54,6 +55,9 @@ export class State {
   readonly seenReleases = new Table<SeenRelease>();
   /** By list and index. */
   readonly statusEntries = new Table<StatusEntry>();
+  readonly trustLists = new Table<PublishedList>();
+  /** By list and sequence number. */
+  readonly trustListVersions = new Table<ListVersion>();
   /** Everywhere, by name. */
   readonly leases = new Table<{ readonly holder: string; readonly expiresAt: Date }>();
 

@@ -12,6 +12,7 @@ type StatusBeats = Pick<
   | 'statusListHeads'
   | 'statusEntries'
   | 'saveStatusToken'
+  | 'findTrustList'
   | 'noteRelease'
 >;
 
@@ -71,6 +72,11 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
         if (seen !== undefined && seen.sequenceNumber >= release.sequenceNumber) return seen;
         seenReleases.put(tenantId, id, release);
         return release;
+      }),
+    findTrustList: (id) =>
+      pass(() => {
+        const list = state.trustLists.find(tenantId, id);
+        return list === undefined ? undefined : { jwt: list.jwt, nextUpdate: list.nextUpdate };
       }),
     saveStatusToken: (listId, jwt, version, issuedAt, expiresAt) =>
       pass(() => {

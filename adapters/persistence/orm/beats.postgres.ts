@@ -14,6 +14,7 @@ import {
   readGrant,
   readHead,
   readIssued,
+  readPublication,
   readRelease,
   readSession,
   readStatusList,
@@ -389,6 +390,10 @@ export function postgresBeats(
     },
     async saveStatusToken(listId, token, version, issuedAt, expiresAt) {
       await all(shared.SAVE_STATUS_TOKEN, listId, token, version, issuedAt.getTime(), expiresAt.getTime());
+    },
+    async findTrustList(id) {
+      const row = await one(shared.FIND_TRUST_LIST, id);
+      return row === undefined ? undefined : readPublication(row);
     },
     async sessionEvents(id, after, limit) {
       return (await all(shared.SESSION_EVENTS, id, after, limit)).map(readEvent);

@@ -14,6 +14,7 @@ import {
   readGrant,
   readHead,
   readIssued,
+  readPublication,
   readRelease,
   readSession,
   readStatusList,
@@ -365,6 +366,11 @@ export function sqliteBeats(
           issuedAt.getTime(),
           expiresAt.getTime(),
         );
+      }),
+    findTrustList: (id) =>
+      sql.single((run) => {
+        const row = first(run, shared.FIND_TRUST_LIST, id);
+        return row === undefined ? undefined : readPublication(row);
       }),
     sessionEvents: (id, after, limit) =>
       sql.single((run) => run.all(shared.SESSION_EVENTS, tenantId, id, after, limit).map(readEvent)),

@@ -1,4 +1,4 @@
-import type { Chores } from '../../../application/ports/store.ts';
+import type { Chores, EndingTrustList } from '../../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { postgresRetention, sqliteRetention } from './retention.ts';
 import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
@@ -43,6 +43,13 @@ const FORGET = [
   named('forget_authorizations', FORGET_AUTHORIZATIONS),
 ];
 
+const ENDING_TRUST_LISTS = named(
+  'ending_trust_lists',
+  `select tenant_id, id, next_update from trust_lists
+   where next_update <= $1 and (next_update, tenant_id, id) > ($3, $4, $5)
+   order by next_update, tenant_id, id limit $2`,
+);
+
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
 
@@ -77,6 +84,18 @@ const GROWING = [
 const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
   rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
 
+function endingParameters(until: Date, limit: number, after: EndingTrustList | undefined) {
+  const { nextUpdate, tenantId = '', id = '' } = after ?? {};
+  return [until.getTime(), limit, nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
+}
+
+const endings = (rows: readonly Readonly<Record<string, unknown>>[]): EndingTrustList[] =>
+  rows.map((row) => ({
+    tenantId: row['tenant_id'] as TenantId,
+    id: String(row['id']),
+    nextUpdate: new Date(Number(row['next_update'])),
+  }));
+
 export function postgresChores(sql: PostgresSql): Chores {
   return {
     ...postgresRetention(sql),
@@ -93,6 +112,9 @@ export function postgresChores(sql: PostgresSql): Chores {
     },
     async expireDeferred(now, limit) {
       return (await sql.query(EXPIRE_DEFERRED, [now.getTime(), limit])).length;
+    },
+    async endingTrustLists(until, limit, after) {
+      return endings(await sql.query(ENDING_TRUST_LISTS, endingParameters(until, limit, after)));
     },
     async refreshStatistics() {
       const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
@@ -127,6 +149,8 @@ export function sqliteChores(sql: SqliteSql): Chores {
         FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
       ),
     expireDeferred: (now, limit) => sql.beat((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
+    endingTrustLists: (until, limit, after) =>
+      sql.single((run) => endings(run.all(ENDING_TRUST_LISTS, ...endingParameters(until, limit, after)))),
     refreshStatistics: () =>
       sql.beat((run) => {
         run.all(OPTIMIZE);

@@ -13,6 +13,7 @@ import type {
   TenantStatus,
 } from '../../../domain/tenants/tenant.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
+import { insertUnique } from './insert-unique.ts';
 import {
   ClientRow,
   CredentialConfigurationRow,
@@ -26,6 +27,7 @@ import {
 import { allRows } from './rows/all.ts';
 import { StatusListRow } from './rows/status.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
+import { trustListRepository } from './trust-list-repository.ts';
 
 type AnyRow = Record<string, unknown>;
 /** Statements bypass the identity map, so it must not answer with what a row was before. */
@@ -119,6 +121,7 @@ export function tenantRepositories(
         touched();
       },
     },
+    trustLists: trustListRepository(em, cipher, tenantId, touched),
   };
 }
 
@@ -271,17 +274,6 @@ function documentsOf<T extends { readonly id: string }>(
       touched();
     },
   };
-}
-
-async function insertUnique(message: string, insert: () => Promise<unknown>): Promise<void> {
-  try {
-    await insert();
-  } catch (error) {
-    if (error instanceof Error && error.name === 'UniqueConstraintViolationException') {
-      throw new Failure('conflict', message, { cause: error });
-    }
-    throw error;
-  }
 }
 
 function staleWrite(what: string): Failure {

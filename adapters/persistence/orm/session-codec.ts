@@ -164,6 +164,11 @@ export function statusSecretPlace(tenantId: string, id: string): string {
   return `status_lists/secret/${tenantId}/${id}`;
 }
 
+/** What `FIND_TRUST_LIST` selects. */
+export function readPublication(row: Row): { readonly jwt: string; readonly nextUpdate: Date } {
+  return { jwt: text(row['jwt']), nextUpdate: new Date(number(row['next_update'])) };
+}
+
 export function readStatusList(cipher: Cipher, row: Row): StatusList {
   const id = text(row['id']);
   const jwt = optional(row['token'], text);

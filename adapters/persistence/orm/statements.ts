@@ -188,6 +188,11 @@ export const SAVE_STATUS_TOKEN = statement(
      and (token_version is null or token_version < $4 or (token_version = $4 and token_issued_at < $5))`,
 );
 
+export const FIND_TRUST_LIST = statement(
+  'find_trust_list',
+  'select jwt, next_update from trust_lists where tenant_id = $1 and id = $2',
+);
+
 export const SESSION_EVENTS = statement(
   'session_events',
   `select version, status, at from session_events

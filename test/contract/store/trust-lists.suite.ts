@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Store, TrustListRepository } from '../../../application/ports/store.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import {
+  type ListVersion,
+  MAX_VERSIONS,
+  type PublishedList,
+} from '../../../domain/trust-lists/published-list.ts';
+import { addTenant, failureOf, NOW, seconds } from './builders.ts';
+
+const aTrustList = (changes: Partial<PublishedList> = {}): PublishedList => ({
+  id: 'list',
+  description: 'Issuers',
+  keyChainId: 'trust-list',
+  entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }],
+  data: { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'EU' } } },
+  signedBy: 'trust-list',
+  sequenceNumber: 1,
+  jwt: 'one.two.three',
+  nextUpdate: seconds(1000),
+  createdAt: NOW,
+  updatedAt: NOW,
+  ...changes,
+});
+const versionOf = (list: PublishedList): ListVersion => ({ id: randomUUID(), list });
+const next = (list: PublishedList, changes: Partial<PublishedList> = {}): PublishedList => ({
+  ...list,
+  sequenceNumber: list.sequenceNumber + 1,
+  updatedAt: seconds(list.sequenceNumber),
+  ...changes,
+});
+
+export function describeTrustLists(open: () => Store): void {
+  describe('published trust lists', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let other: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      other = await addTenant(store);
+    });
+    const alone = <T>(work: (lists: TrustListRepository) => Promise<T>, of = tenantId) =>
+      store.forTenant(of, ({ trustLists }) => work(trustLists), { alone: true });
+    const add = (list: PublishedList, of = tenantId) => alone((lists) => lists.add(list), of);
+
+    it('come back as they were written, in the order of their ids', async () => {
+      const [full, bare] = [aTrustList({ id: 'b' }), aTrustList({ id: 'C', entities: [] })];
+      await add(full);
+      await add(bare);
+      await alone(async (lists) => {
+        expect(await lists.get('b')).to.deep.equal(full);
+        expect(await lists.list()).to.deep.equal([bare, full]);
+        expect(await lists.find('none')).to.equal(undefined);
+      });
+      expect(await failureOf(alone((lists) => lists.get('none')))).to.equal('not_found');
+      expect(await failureOf(add(aTrustList({ id: 'b', jwt: 'x' })))).to.equal('conflict');
+      expect(await alone((lists) => lists.get('b'))).to.deep.equal(full);
+    });
+
+    it('are published with their end', async () => {
+      await add(aTrustList());
+      const published = { jwt: 'one.two.three', nextUpdate: seconds(1000) };
+      expect(await store.beats(tenantId).findTrustList('list')).to.deep.equal(published);
+      expect(await store.beats(tenantId).findTrustList('none')).to.equal(undefined);
+      expect(await store.beats(other).findTrustList('list')).to.equal(undefined);
+    });
+
+    it('keep every release that another one replaced, newest first', async () => {
+      const releases = [aTrustList()];
+      await add(aTrustList());
+      for (const jwt of ['b', 'c']) {
+        const former = releases.at(-1) ?? aTrustList();
+        const list = next(former, { jwt, nextUpdate: seconds(2000) });
+        expect(await alone((lists) => lists.replace(list, versionOf(former)))).to.equal(true);
+        releases.push(list);
+      }
+      await alone(async (lists) => {
+        expect(await lists.get('list')).to.deep.equal(releases[2]);
+        const versions = await lists.versions('list');
+        expect(versions.map(({ list }) => list)).to.deep.equal([releases[1], releases[0]]);
+        const [newest] = versions;
+        expect(await lists.version('list', newest?.id ?? '')).to.deep.equal(newest);
+        expect(await lists.versions('none')).to.deep.equal([]);
+      });
+      expect(await failureOf(alone((lists) => lists.version('list', 'none')))).to.equal('not_found');
+      expect((await store.beats(tenantId).findTrustList('list'))?.jwt).to.equal('c');
+    });
+
+    it('are replaced only by who knows the release that is there', async () => {
+      const first = aTrustList();
+      const second = next(first, { jwt: 'b' });
+      await add(first);
+      expect(await alone((lists) => lists.replace(second, versionOf(first)))).to.equal(true);
+      expect(await alone((lists) => lists.replace(next(first, { jwt: 'x' }), versionOf(first)))).to.equal(
+        false,
+      );
+      expect(await alone((lists) => lists.remove(versionOf(first)))).to.equal(false);
+      expect(await alone((lists) => lists.replace(next(first), versionOf(aTrustList({ id: 'z' }))))).to.equal(
+        false,
+      );
+      await alone(async (lists) => {
+        expect(await lists.get('list')).to.deep.equal(second);
+        expect(await lists.versions('list')).to.have.length(1);
+        expect(await lists.versions('z')).to.have.length(0);
+      });
+    });
+
+    it('let one of many replace a release', async () => {
+      const first = aTrustList();
+      await add(first);
+      const replaced = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          alone((lists) => lists.replace(next(first, { jwt: `r${index}` }), versionOf(first))),
+        ),
+      );
+      expect(replaced.filter(Boolean)).to.have.length(1);
+      const jwt = `r${replaced.indexOf(true)}`;
+      expect((await store.beats(tenantId).findTrustList('list'))?.jwt).to.equal(jwt);
+      expect(await alone((lists) => lists.versions('list'))).to.have.length(1);
+    });
+
+    it('leave their last number behind when they go', async () => {
+      const first = aTrustList();
+      const second = next(first, { jwt: 'b' });
+      expect(await alone((lists) => lists.lastNumber('list'))).to.equal(0);
+      await add(first);
+      expect(await alone((lists) => lists.lastNumber('list'))).to.equal(1);
+      await alone((lists) => lists.replace(second, versionOf(first)));
+      expect(await alone((lists) => lists.remove(versionOf(second)))).to.equal(true);
+      await alone(async (lists) => {
+        expect(await lists.find('list')).to.equal(undefined);
+        expect(await lists.lastNumber('list')).to.equal(2);
+        expect((await lists.versions('list')).map(({ list }) => list)).to.deep.equal([second]);
+      });
+      expect(await store.beats(tenantId).findTrustList('list')).to.equal(undefined);
+      await add(aTrustList({ sequenceNumber: 3 }));
+      expect(await alone((lists) => lists.lastNumber('list'))).to.equal(3);
+    });
+
+    it('forget the oldest releases', async () => {
+      let list = aTrustList();
+      await add(list);
+      await alone(async (lists) => {
+        for (let i = 0; i < MAX_VERSIONS + 3; i++) {
+          const former = list;
+          list = next(former);
+          await lists.replace(list, versionOf(former));
+        }
+      });
+      const versions = await alone((lists) => lists.versions('list'));
+      expect(versions).to.have.length(MAX_VERSIONS);
+      expect(versions[0]?.list.sequenceNumber).to.equal(MAX_VERSIONS + 3);
+      expect(versions.at(-1)?.list.sequenceNumber).to.equal(4);
+    });
+
+    it('of another tenant are nothing to this one, and go with it', async () => {
+      const theirs = aTrustList({ jwt: 'theirs' });
+      await add(aTrustList());
+      await add(theirs, other);
+      await alone((lists) => lists.replace(next(aTrustList()), versionOf(aTrustList())));
+      expect(await alone((lists) => lists.versions('list'), other)).to.deep.equal([]);
+      expect(await alone((lists) => lists.get('list'), other)).to.deep.equal(theirs);
+      await alone((lists) => lists.remove(versionOf(theirs)), other);
+      await store.forService(({ tenants }) => tenants.remove(tenantId));
+      await addTenant(store, { id: tenantId });
+      await alone(async (lists) => {
+        expect(await lists.list()).to.deep.equal([]);
+        expect(await lists.lastNumber('list')).to.equal(0);
+      });
+      expect(await alone((lists) => lists.lastNumber('list'), other)).to.equal(1);
+    });
+
+    it('raise the revision of their tenant with every write, and leave nothing behind when it fails', async () => {
+      const revision = async () => (await store.beats(tenantId).head())?.revision ?? Number.NaN;
+      const before = await revision();
+      await add(aTrustList());
+      await alone((lists) => lists.replace(next(aTrustList()), versionOf(aTrustList())));
+      await alone((lists) => lists.remove(versionOf(next(aTrustList()))));
+      expect(await revision()).to.equal(before + 3);
+      const broken = alone(async (lists) => {
+        await lists.add(aTrustList({ sequenceNumber: 3 }));
+        throw new Error('broken');
+      });
+      await failureOf(broken);
+      expect(await alone((lists) => lists.lastNumber('list'))).to.equal(2);
+      expect(await revision()).to.equal(before + 3);
+    });
+
+    it('are found by their end, of all tenants, page by page', async () => {
+      // Long before everything else in this store
+      const past = (second: number) => new Date(Date.UTC(2019, 0, 1, 0, 0, second));
+      await add(aTrustList({ id: 'late', nextUpdate: past(3) }));
+      await add(aTrustList({ id: 'early', nextUpdate: past(1) }));
+      await add(aTrustList({ id: 'same', nextUpdate: past(1) }), other);
+      await add(aTrustList({ id: 'never', nextUpdate: past(9) }), other);
+      const { chores } = store;
+      const first = await chores.endingTrustLists(past(3), 2);
+      expect(first).to.have.deep.members([
+        { tenantId, id: 'early', nextUpdate: past(1) },
+        { tenantId: other, id: 'same', nextUpdate: past(1) },
+      ]);
+      const rest = await chores.endingTrustLists(past(3), 2, first[1]);
+      expect(rest).to.deep.equal([{ tenantId, id: 'late', nextUpdate: past(3) }]);
+      expect(await chores.endingTrustLists(past(3), 2, rest[0])).to.deep.equal([]);
+      for (const id of [tenantId, other]) await store.forService(({ tenants }) => tenants.remove(id));
+      expect(await chores.endingTrustLists(past(9), 2)).to.deep.equal([]);
+    });
+  });
+}
