@@ -1,0 +1,142 @@
+import { CARD_QUERY, type ConfigurationCase, LICENCE_QUERY } from './world.ts';
+
+const query = (...credentials: object[]) => ({ dcql_query: { credentials } });
+const card = (changes: object) => query({ ...CARD_QUERY, ...changes });
+const licence = (path: unknown) => query({ ...LICENCE_QUERY, claims: [{ path }] });
+const path = (value: unknown) => card({ claims: [{ path: value }] });
+const values = (...list: unknown[]) => card({ claims: [{ path: ['name'], values: list }] });
+const sets = (...options: string[][]) => ({
+  dcql_query: { credentials: [CARD_QUERY], credential_sets: [{ options }] },
+});
+const transaction = (entry: object, credential = CARD_QUERY as object) => ({
+  ...query(credential),
+  transaction_data: [entry],
+});
+const ENTRY = { type: 'urn:example:payment', credential_ids: ['card'] };
+const CLAIM = { id: 'n', path: ['name'] };
+
+const of = (row: number, bodies: Readonly<Record<string, object>>): readonly ConfigurationCase[] =>
+  Object.entries(bodies).map(([what, body]) => ({ row, what, body }));
+
+/** Configurations and requests that are refused before any wallet hears of them (OpenID4VP 1.0 sections 5 and 6). */
+export const configurationCases: readonly ConfigurationCase[] = [
+  ...of(1, {
+    'a query without credentials': { dcql_query: {} },
+    'a query with no credentials': query(),
+    'no query': { dcql_query: undefined },
+  }),
+  ...of(2, { 'two credential queries of one id': query(CARD_QUERY, CARD_QUERY) }),
+  ...of(3, {
+    'an id with a dot': card({ id: 'my.card' }),
+    'an id with a space': card({ id: 'my card' }),
+    'an id beyond ASCII': card({ id: 'kärtchen' }),
+    'an empty id': card({ id: '' }),
+    'a number as id': card({ id: 5 }),
+  }),
+  ...of(4, {
+    'no meta': card({ meta: undefined }),
+    'no vct_values': card({ meta: {} }),
+    'empty vct_values': card({ meta: { vct_values: [] } }),
+    'no doctype_value': query({ ...LICENCE_QUERY, meta: {} }),
+  }),
+  ...of(5, {
+    'claim_sets without claims': card({ claims: undefined, claim_sets: [['n']] }),
+    'claim_sets of an unknown claim': card({ claims: [CLAIM], claim_sets: [['other']] }),
+    'claim_sets of claims without ids': card({ claims: [CLAIM, { path: ['age'] }], claim_sets: [['n']] }),
+  }),
+  ...of(6, {
+    'an option of an unknown query': sets(['nobody']),
+    'an empty option': sets([]),
+    'no option': sets(),
+  }),
+  ...of(7, { 'one path twice': card({ claims: [{ path: ['name'] }, { path: ['name'] }] }) }),
+  ...of(8, {
+    'an empty path': path([]),
+    'a negative index': path(['name', -1]),
+    'a boolean in a path': path(['name', true]),
+    'a fraction in a path': path(['name', 1.5]),
+    'text as path': path('name'),
+  }),
+  ...of(9, {
+    'an mdoc path of one part': licence(['family_name']),
+    'an mdoc path of three parts': licence(['org.iso.18013.5.1', 'driving_privileges', 'codes']),
+    'an mdoc path with null': licence(['org.iso.18013.5.1', null]),
+    'an mdoc path with an index': licence(['org.iso.18013.5.1', 0]),
+  }),
+  ...of(10, {
+    'no values': values(),
+    'null as value': values(null),
+    'an object as value': values({}),
+    'an array as value': values([]),
+    'a fraction as value': values(1.5),
+  }),
+  ...of(11, {
+    'no trusted authorities': card({ trusted_authorities: [] }),
+    'a trusted authority without type': card({ trusted_authorities: [{ values: ['x'] }] }),
+    'a trusted authority of an unknown type': card({
+      trusted_authorities: [{ type: 'urn:unknown', values: ['x'] }],
+    }),
+    'a trusted authority without values': card({ trusted_authorities: [{ type: 'aki', values: [] }] }),
+  }),
+  ...of(12, {
+    'the format jwt_vc_json': card({ format: 'jwt_vc_json', meta: { type_values: [['x']] } }),
+    'the format of earlier drafts': card({ format: 'vc+sd-jwt' }),
+  }),
+  ...of(13, {
+    'transaction data without type': transaction({ credential_ids: ['card'] }),
+    'transaction data for no credential': transaction({ ...ENTRY, credential_ids: [] }),
+    'transaction data for an unknown credential': transaction({ ...ENTRY, credential_ids: ['other'] }),
+  }),
+  {
+    row: 13,
+    what: 'a request with transaction data for an unknown credential',
+    async run(world) {
+      const requestId = await world.configured({});
+      const transaction_data = [{ ...ENTRY, credential_ids: ['other'] }];
+      return world.admin('POST', '/verifier/offer', { response_type: 'uri', requestId, transaction_data });
+    },
+  },
+  ...of(14, {
+    'transaction data for a credential without binding': transaction(ENTRY, {
+      ...CARD_QUERY,
+      require_cryptographic_holder_binding: false,
+    }),
+  }),
+  ...of(15, {
+    'transaction data of a type that no mdoc element answers': transaction(
+      { ...ENTRY, credential_ids: ['licence'] },
+      LICENCE_QUERY,
+    ),
+  }),
+  {
+    row: 17,
+    what: 'a request under an access certificate that has expired',
+    async run(world) {
+      const requestId = await world.configured({ accessKeyChainId: 'access' });
+      const token = await world.client();
+      const json = { response_type: 'uri', requestId };
+      return world.later(5 * 366 * 86_400, async () =>
+        world.service.call('POST', '/verifier/offer', { token: await token(), json }),
+      );
+    },
+  },
+  ...of(19, {
+    'an attachment without format': { attached: [{ data: {} }] },
+    'an attachment without data': { attached: [{ format: 'jwt' }] },
+    'an attachment for no credential': { attached: [{ format: 'jwt', data: {}, credential_ids: [] }] },
+    'an attachment for an unknown credential': {
+      attached: [{ format: 'jwt', data: {}, credential_ids: ['other'] }],
+    },
+  }),
+  {
+    row: 20,
+    what: 'a request by a client that may use another configuration only',
+    status: 403,
+    async run(world) {
+      const [requestId, allowed] = [await world.configured({}), await world.configured({ lifeTime: 60 })];
+      const token = await world.client({ allowedPresentationConfigs: [allowed] });
+      const json = { response_type: 'uri', requestId };
+      return world.service.call('POST', '/verifier/offer', { token: await token(), json });
+    },
+  },
+];

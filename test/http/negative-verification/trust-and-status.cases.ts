@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import type { RefusalReason } from '../../../domain/shared/refusal.ts';
+import { newKey, now } from '../../support/raw-wallet.ts';
+import { certify } from '../../support/test-certificates.ts';
+import { hiddenServer, type ListBend, publish } from './status-server.ts';
+import { CARD_QUERY, LICENCE_QUERY, type PresentationCase, type World } from './world.ts';
+
+type Status = (world: World) => unknown | Promise<unknown>;
+
+/** A card and a licence that say this about their status. */
+const withStatus = (row: number, reason: RefusalReason, what: string, status: Status): PresentationCase[] => [
+  {
+    row,
+    what: `a card with ${what}`,
+    reason,
+    async present(world, asked) {
+      return world.card(asked, { visible: { status: await status(world) } });
+    },
+  },
+  {
+    row,
+    what: `a licence with ${what}`,
+    reason,
+    format: 'mso_mdoc',
+    async present(world, asked) {
+      const value = (await status(world)) as object;
+      return world.licence(asked, { mso: (mso) => mso.set('status', { ...value }) });
+    },
+  },
+];
+const at = (uri: string, idx: unknown = 0) => ({ status_list: { idx, uri } });
+const listed = (
+  row: number,
+  reason: RefusalReason,
+  cases: Readonly<Record<string, ListBend | ((world: World) => ListBend | Promise<ListBend>)>>,
+  idx: unknown = 0,
+) =>
+  Object.entries(cases).flatMap(([what, bend]) =>
+    withStatus(row, reason, what, async (world) =>
+      at(publish(world, typeof bend === 'function' ? await bend(world) : bend), idx),
+    ),
+  );
+const stranger = async (options: { readonly by?: World['authority'] } = {}) => {
+  const leaf = await certify({ name: 'Stranger', ...options });
+  return { key: leaf, chain: [leaf.certificate] };
+};
+const list = (status_list: object): ListBend => ({ payload: { status_list } });
+
+const STATUS: readonly PresentationCase[] = [
+  ...listed(140, 'status_revoked', { 'a status of 1': {} }, 1),
+  ...listed(141, 'status_suspended', { 'a status of 2': {} }, 2),
+  ...listed(142, 'status_unknown', { 'a status of 3': {} }, 3),
+  ...listed(143, 'status_invalid', {
+    'a list for another address': { payload: { sub: 'https://issuer.example/lists/1' } },
+    'a list without sub': { payload: { sub: undefined } },
+    'a list of typ JWT': { header: { typ: 'JWT' } },
+    'a list without typ': { header: { typ: undefined } },
+    'a list that is not signed': { header: { alg: 'none' } },
+    'a list without x5c': { header: { x5c: undefined } },
+    'a list signed by another key': () => ({ key: newKey() }),
+    'a list of a stranger': async () => ({ signer: await stranger() }),
+    'a list of another issuer who is trusted, too': async () => {
+      const root = await certify({ name: 'Second authority', ca: true });
+      return { signer: await stranger({ by: root }) };
+    },
+    'a list that has expired': () => ({ payload: { exp: now() - 90 } }),
+    'a list of the future': () => ({ payload: { iat: now() + 90 } }),
+    'a list without iat': { payload: { iat: undefined } },
+    'a ttl of zero': { payload: { ttl: 0 } },
+    'a list of another media type': { contentType: 'application/jwt' },
+    'a list that is none': {
+      answer: (response) =>
+        response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello'),
+    },
+  }),
+  ...listed(144, 'status_invalid', { 'an index behind the end': {} }, 100_000),
+  ...listed(144, 'status_invalid', {
+    'three bits': list({ bits: 3, lst: 'eNrbuRgAAhcBXQ' }),
+    'a list that is not zlib': list({ bits: 1, lst: 'AAAA' }),
+    'a list that was cut': list({ bits: 1, lst: 'eNrbuRgAAhc' }),
+    'no list': list({ bits: 1 }),
+  }),
+  ...[-1, 0.5, '0', null].flatMap((idx) =>
+    withStatus(144, 'status_invalid', `the index ${JSON.stringify(idx)}`, (world) => at(publish(world), idx)),
+  ),
+  ...listed(145, 'status_unavailable', {
+    'a list that is broken off': { answer: (response) => response.destroy() },
+    'a list behind an error': { answer: (response) => response.writeHead(500).end() },
+    'a list that is gone': { answer: (response) => response.writeHead(404).end() },
+    'a list that is too large': {
+      answer: (response) =>
+        response
+          .writeHead(200, { 'Content-Type': 'application/statuslist+jwt' })
+          .end('x'.repeat(3 * 1024 * 1024)),
+    },
+  }),
+  ...withStatus(145, 'status_unavailable', 'a list where nobody listens', () =>
+    at('http://127.0.0.1:1/list'),
+  ),
+  ...withStatus(146, 'status_invalid', 'a status without list', () => ({})),
+  ...withStatus(146, 'status_invalid', 'a status of another kind', () => ({
+    identifier_list: { id: 'x', uri: 'https://issuer.example/ids' },
+  })),
+  ...withStatus(146, 'status_invalid', 'an address that is none', () => at('x')),
+  ...[
+    'http://10.0.0.1/list',
+    'http://169.254.169.254/latest',
+    'https://[::1]/list',
+    'http://8.8.8.8/list',
+  ].flatMap((uri) => withStatus(147, 'status_unavailable', `a list at ${uri}`, () => at(uri))),
+  ...['file:///etc/passwd', 'ftp://issuer.example/list'].flatMap((uri) =>
+    withStatus(147, 'status_unavailable', `a list at ${uri}`, () => at(uri)),
+  ),
+  {
+    row: 147,
+    what: 'a list at an address inside, which hears nothing',
+    reason: 'status_unavailable',
+    async present(world, asked) {
+      const hidden = await hiddenServer();
+      world.afterwards(async () => {
+        await hidden.close();
+        expect(hidden.calls(), 'calls to the address inside').to.equal(0);
+      });
+      return world.card(asked, { visible: { status: at(`${hidden.url}/list`) } });
+    },
+  },
+  {
+    row: 147,
+    what: 'a list behind a redirect inside, which hears nothing',
+    reason: 'status_unavailable',
+    async present(world, asked) {
+      const hidden = await hiddenServer();
+      world.afterwards(async () => {
+        await hidden.close();
+        expect(hidden.calls(), 'calls to the address inside').to.equal(0);
+      });
+      const uri = publish(world, {
+        answer: (response) => response.writeHead(302, { Location: `${hidden.url}/list` }).end(),
+      });
+      return world.card(asked, { visible: { status: at(uri) } });
+    },
+  },
+  ...listed(147, 'status_unavailable', {
+    'a list behind a redirect to itself': {
+      answer: (response, call) => response.writeHead(302, { Location: call.path }).end(),
+    },
+  }),
+];
+
+const TRUST: readonly PresentationCase[] = [
+  {
+    row: 138,
+    what: 'a card where nobody is trusted',
+    reason: 'untrusted_chain',
+    effect: 'needed',
+    configuration: { trustAnchors: [] },
+    present: (world, asked) => world.card(asked),
+  },
+  {
+    row: 138,
+    what: 'a licence where nothing is said about trust',
+    reason: 'untrusted_chain',
+    format: 'mso_mdoc',
+    effect: 'needed',
+    configuration: { trustAnchors: undefined },
+    present: (world, asked) => world.licence(asked),
+  },
+  {
+    row: 138,
+    what: 'a card where only the own issuer is trusted',
+    reason: 'untrusted_chain',
+    effect: 'needed',
+    configuration: { trustAnchors: [{ keyChainId: 'signing' }] },
+    present: (world, asked) => world.card(asked),
+  },
+  ...[CARD_QUERY, LICENCE_QUERY].map(
+    (query): PresentationCase => ({
+      row: 139,
+      what: `another authority than was demanded, ${query.format}`,
+      reason: 'untrusted_authority',
+      ...(query.format === 'mso_mdoc' && { format: 'mso_mdoc' }),
+      query: { trusted_authorities: [{ type: 'aki', values: ['s9tIpPmhxdiuNkHMEWNpYim8S8Y'] }] },
+      present: (world, asked) => (query.format === 'mso_mdoc' ? world.licence(asked) : world.card(asked)),
+    }),
+  ),
+];
+
+/** Whom a verifier trusts, and what it asks them afterwards (Token Status List sections 6 to 8). */
+export const trustAndStatusCases: readonly PresentationCase[] = [...TRUST, ...STATUS];

@@ -1,0 +1,238 @@
+import { expect } from 'chai';
+import { Clock } from '../../../application/ports/clock.ts';
+import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
+import type { PublicJwk } from '../../../domain/shared/jwk.ts';
+import type { RefusalReason } from '../../../domain/shared/refusal.ts';
+import { Backend } from '../../support/backend.ts';
+import { type MdocBase, type MdocBend, presentMdoc } from '../../support/mdoc-maker.ts';
+import { type Asked, ask, formOf, post } from '../../support/present.ts';
+import { newKey, now } from '../../support/raw-wallet.ts';
+import {
+  type Members,
+  presentSdJwt,
+  type SdJwtBase,
+  type SdJwtBend,
+  type Signer,
+} from '../../support/sd-jwt-maker.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
+
+export const VCT = 'urn:card:1';
+export const DOC_TYPE = 'org.iso.18013.5.1.mDL';
+export const NAMESPACE = 'org.iso.18013.5.1';
+
+/** Asks for the card of the issuer that everybody trusts. */
+export const CARD_QUERY = {
+  id: 'card',
+  format: 'dc+sd-jwt',
+  meta: { vct_values: [VCT] },
+  claims: [{ path: ['name'] }],
+};
+export const LICENCE_QUERY = {
+  id: 'licence',
+  format: 'mso_mdoc',
+  meta: { doctype_value: DOC_TYPE },
+  claims: [{ path: [NAMESPACE, 'family_name'] }],
+};
+/** A second card, which is good in every case. */
+export const PASS_QUERY = { ...CARD_QUERY, id: 'pass', meta: { vct_values: ['urn:pass:1'] } };
+
+type Tenant = 'shop' | 'rival';
+
+/** What every case starts from: two verifiers, a backend, and an issuer of cards and licences from elsewhere. */
+export type World = {
+  readonly service: TestService;
+  readonly backend: Backend;
+  readonly authority: Certified;
+  readonly issuer: Signer;
+  admin(method: string, path: string, json?: unknown, tenant?: Tenant): Promise<Answer>;
+  /** The id of a presentation configuration; one is made for each content. */
+  configured(changes: Members, tenant?: Tenant): Promise<string>;
+  ask(changes?: Members, tenant?: Tenant): Promise<Asked>;
+  card(asked: Asked, bend?: SdJwtBend): string;
+  pass(asked: Asked, bend?: SdJwtBend): string;
+  licence(asked: Asked, bend?: MdocBend): string;
+  /** Transcript of the request, or of one that is bent. */
+  transcript(asked: Asked, bend?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
+  /** Answers in the mode that was asked for. */
+  answer(asked: Asked, vpToken: unknown): Promise<Answer>;
+  session(asked: Asked, tenant?: Tenant): Promise<Members>;
+  /** What the backend was told about this session. */
+  told(asked: Asked): readonly Members[];
+  /** Until `work` is over, the service's clock is ahead. */
+  later<T>(seconds: number, work: () => Promise<T>): Promise<T>;
+  /** A client of the shop. @returns what makes a token at the service's present time. */
+  client(rights?: Members): Promise<() => Promise<string>>;
+  /** Has something looked at when the case is over. */
+  afterwards(check: () => Promise<void>): void;
+  /** Looks at it. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function openWorld(): Promise<World> {
+  const backend = await Backend.start();
+  const service = await startTestService();
+  const tokens = new Map<Tenant, string>();
+  for (const id of ['shop', 'rival'] as const) tokens.set(id, (await createTenant(service, id)).token);
+  const authority = await certify({ name: 'Authority', ca: true });
+  const leaf = await certify({ name: 'Issuer', by: authority });
+  const issuer = { key: leaf, chain: [leaf.certificate] };
+  const holder = newKey();
+  const known = new Map<string, string>();
+  const checks: (() => Promise<void>)[] = [];
+  let clients = 0;
+  const clock = service.service.container.get(Clock);
+
+  const admin: World['admin'] = (method, path, json, tenant = 'shop') =>
+    service.call(method, path, {
+      token: tokens.get(tenant) ?? '',
+      ...(json === undefined ? {} : { json }),
+    });
+  const configured: World['configured'] = async (changes, tenant = 'shop') => {
+    // A member that is left out on purpose makes another content.
+    const content = JSON.stringify([tenant, changes], (_, value) => (value === undefined ? 'absent' : value));
+    const id = known.get(content) ?? `c${known.size}`;
+    if (known.has(content)) return id;
+    const body = {
+      id,
+      dcql_query: { credentials: [CARD_QUERY] },
+      trustAnchors: [{ certificate: pem(authority) }],
+      webhook: { url: `${backend.url}/hook` },
+      ...changes,
+    };
+    const written = await admin('POST', '/verifier/config', body, tenant);
+    expect(written.status, written.text).to.equal(201);
+    known.set(content, id);
+    return id;
+  };
+  const client: World['client'] = async (rights = {}) => {
+    const clientId = `client-${clients++}`;
+    const secret = `secret-of-${clientId}-0123456789`;
+    const body = { clientId, secret, roles: ['presentation:request'], ...rights };
+    const made = await admin('POST', '/client', body);
+    expect(made.status, made.text).to.equal(201);
+    const json = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+    return async () => (await service.call('POST', '/oauth2/token', { json })).body.access_token;
+  };
+  const sdJwtBase = ({ payload }: Asked, visible: Members): SdJwtBase => ({
+    issuer,
+    holder,
+    visible,
+    hidden: { name: 'Erika', age: 42, over18: false },
+    audience: payload['client_id'],
+    nonce: payload['nonce'],
+    now: now(),
+  });
+  const transcript: World['transcript'] = ({ payload }, bend) => {
+    const [key] = payload['client_metadata'].jwks?.keys ?? [];
+    const { client_id: clientId, nonce, response_uri: responseUri } = payload;
+    return redirectTranscript({
+      clientId,
+      nonce,
+      responseUri,
+      encryptionKey: key as PublicJwk | undefined,
+      ...bend,
+    });
+  };
+  const mdocBase = (asked: Asked): MdocBase => ({
+    issuer,
+    holder,
+    docType: DOC_TYPE,
+    elements: { [NAMESPACE]: { family_name: 'Nygård', age_over_18: true, height: 170 } },
+    transcript: transcript(asked),
+    now: now(),
+  });
+  return {
+    service,
+    backend,
+    authority,
+    issuer,
+    admin,
+    configured,
+    transcript,
+    client,
+    ask: async (changes = {}, tenant = 'shop') =>
+      ask(service, tokens.get(tenant) ?? '', await configured(changes, tenant)),
+    card: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: VCT }), bend),
+    pass: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: 'urn:pass:1' }), bend),
+    licence: (asked, bend) => presentMdoc(mdocBase(asked), bend),
+    answer: async (asked, vpToken) => post(service, asked, await formOf(asked, vpToken)),
+    session: async ({ session }, tenant) =>
+      (await admin('GET', `/session/${session}`, undefined, tenant)).body,
+    told: ({ session }) =>
+      backend
+        .at('/hook')
+        .map(({ body }) => body)
+        .filter((body) => body.session === session),
+    async later(seconds, work) {
+      const own = clock.now.bind(clock);
+      clock.now = () => new Date(own().getTime() + seconds * 1000);
+      try {
+        return await work();
+      } finally {
+        clock.now = own;
+      }
+    },
+    afterwards: (check) => checks.push(check),
+    async settle() {
+      for (const check of checks.splice(0)) await check();
+    },
+    async close() {
+      await service.close();
+      await backend.close();
+    },
+  };
+}
+
+type Row = { readonly row: number; readonly what: string };
+
+/** One body that no configuration or request may be made of. */
+export type ConfigurationCase = Row & {
+  /** Changes a presentation configuration that would be taken. */
+  readonly body?: Members;
+  readonly run?: (world: World) => Promise<Answer>;
+  readonly status?: number;
+};
+
+/** What has to come of a response as a whole. */
+export type Expected = {
+  readonly status: number;
+  readonly session: 'active' | 'fetched' | 'completed' | 'expired' | 'failed';
+  /** Of the session's failure. */
+  readonly code?: string;
+  /** Whether the right answer is still taken afterwards. */
+  readonly answerable?: boolean;
+};
+
+/** One wrong move around a request that was asked and fetched. */
+export type Case = Row & {
+  readonly configuration?: Members;
+  readonly run: (world: World, asked: Asked) => Promise<Answer>;
+  readonly expected: Expected;
+  /** What else has to hold. */
+  readonly also?: (world: World, asked: Asked) => Promise<void>;
+};
+
+/** One wrong presentation in a response that is right otherwise. */
+export type PresentationCase = Row & {
+  readonly reason: RefusalReason;
+  readonly format?: 'mso_mdoc';
+  /** Changes the query that it answers. */
+  readonly query?: Members;
+  readonly configuration?: Members;
+  /**
+   * `discarded`: a good presentation beside it still counts. `poisons`: it takes the whole response with it. `needed`:
+   * the response cannot be good without it, so that nothing is tried beside it.
+   */
+  readonly effect?: 'discarded' | 'poisons' | 'needed';
+  readonly present: (world: World, asked: Asked) => string | Promise<string>;
+};
+
+/** R400 of the table: refused, and the session is over. */
+export const refused = (code: string): Expected => ({ status: 400, session: 'failed', code });
+/** K of the table: refused, and the session is as it was. */
+export const kept = (status = 400): Expected => ({ status, session: 'fetched', answerable: true });
+/** F of the table: an error of the wallet. */
+export const noted = (code: string): Expected => ({ status: 200, session: 'failed', code });
+export const accepted: Expected = { status: 200, session: 'completed' };

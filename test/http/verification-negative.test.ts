@@ -1,0 +1,163 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { Issuer } from '../support/interactive-issuer.ts';
+import type { Held } from '../support/present.ts';
+import { digestOf } from '../support/sd-jwt-maker.ts';
+import type { Answer } from '../support/test-service.ts';
+import {
+  expectNoConfiguration,
+  expectOutcome,
+  expectRefusedPresentation,
+  expectTaken,
+} from './negative-verification/checks.ts';
+import { configurationCases } from './negative-verification/configuration.cases.ts';
+import { encryptionCases } from './negative-verification/encryption.cases.ts';
+import { envelopeCases } from './negative-verification/envelope.cases.ts';
+import { mdocCases } from './negative-verification/mdoc.cases.ts';
+import { requestCases } from './negative-verification/request.cases.ts';
+import { sdJwtCases } from './negative-verification/sd-jwt.cases.ts';
+import { expectNoResult, resultCases } from './negative-verification/session.cases.ts';
+import { publish } from './negative-verification/status-server.ts';
+import {
+  transactionDataCases,
+  transactionDataResponseCases,
+} from './negative-verification/transaction-data.cases.ts';
+import { trustAndStatusCases } from './negative-verification/trust-and-status.cases.ts';
+import { misplacedCases, vpTokenCases } from './negative-verification/vp-token.cases.ts';
+import { type Case, openWorld, type PresentationCase, type World } from './negative-verification/world.ts';
+
+/** Cases are numbered; those that need a world of their own say so as `(V<row>)` in the title of their test. */
+const LAST_ROW = 155;
+
+/** What is not there to be tested yet, wholly or in part. */
+const OPEN: Readonly<Record<number, string>> = {
+  15: 'types of transaction data that an mdoc element answers; refused altogether until then',
+  16: 'tenants that want high assurance; a self-signed access certificate is refused for all',
+  18: 'registration certificates',
+  83: 'the client identifier as audience in the Digital Credentials API',
+  94: 'services of trust lists as anchors of credentials',
+  121: 'a redirect transcript in the Digital Credentials API',
+  122: 'origins in the Digital Credentials API',
+  134: 'trust lists as anchors of credentials',
+  135: 'trust lists as anchors of credentials',
+  136: 'trust lists as anchors of credentials',
+  137: 'trust lists as anchors of credentials',
+  145: 'tenants that accept what has no reachable status; nobody can choose so',
+  151: 'the Digital Credentials API',
+  152: 'the Digital Credentials API',
+  153: 'the Digital Credentials API',
+};
+
+const RESPONSES: Readonly<Record<string, readonly Case[]>> = {
+  'fetching a request': requestCases,
+  'the envelope of a response': envelopeCases,
+  'the encryption of a response': encryptionCases,
+  'the shape of vp_token': vpTokenCases,
+  'transaction data of several credentials': transactionDataResponseCases,
+};
+const PRESENTATIONS: Readonly<Record<string, readonly PresentationCase[]>> = {
+  'presentations in the wrong place': misplacedCases,
+  'SD-JWT VCs and their key binding': sdJwtCases,
+  mdocs: mdocCases,
+  'transaction data': transactionDataCases,
+  'trust and status': trustAndStatusCases,
+};
+
+describe('What a verifier must refuse, and must not', () => {
+  let world: World;
+  before(async () => {
+    world = await openWorld();
+  });
+  after(() => world?.close());
+
+  describe('configurations and requests', () => {
+    for (const one of configurationCases)
+      it(`${one.row}: ${one.what}`, () => expectNoConfiguration(world, one));
+  });
+  for (const [title, cases] of Object.entries(RESPONSES)) {
+    describe(title, () => {
+      for (const one of cases) it(`${one.row}: ${one.what}`, () => expectOutcome(world, one));
+    });
+  }
+  for (const [title, cases] of Object.entries(PRESENTATIONS)) {
+    describe(title, () => {
+      for (const one of cases) it(`${one.row}: ${one.what}`, () => expectRefusedPresentation(world, one));
+    });
+  }
+  it('takes a card and a licence that are right, with a status that is valid, and confirmed transactions', async () => {
+    const valid = { status_list: { idx: 0, uri: publish(world) } };
+    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked));
+    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: valid } }));
+    await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked));
+    await expectTaken(world, 'mso_mdoc', {}, (asked) =>
+      world.licence(asked, { mso: (mso) => mso.set('status', valid) }),
+    );
+    const transaction_data = [{ type: 'urn:example:payment', credential_ids: ['card'] }];
+    await expectTaken(world, 'dc+sd-jwt', { transaction_data }, (asked) =>
+      world.card(asked, {
+        kb: {
+          transaction_data_hashes: asked.payload['transaction_data'].map((text: string) => digestOf(text)),
+        },
+      }),
+    );
+  });
+  describe('results', () => {
+    for (const one of resultCases) it(`${one.row}: ${one.what}`, () => expectNoResult(world, one));
+  });
+
+  describe('before an issuance', () => {
+    let issuer: Issuer;
+    let held: Held;
+    before(async () => {
+      issuer = await Issuer.open();
+      held = await issuer.hold();
+    });
+    after(() => issuer.close());
+    beforeEach(() => issuer.backend.forget());
+
+    const ask = async () => {
+      const wallet = issuer.wallet();
+      const { uri, session } = await issuer.offer('badge');
+      return { wallet, session, asked: wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' })) };
+    };
+    const expectRefused = async (session: string, answer: Answer) => {
+      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'access_denied']);
+      expect(JSON.stringify(await issuer.session(session))).to.not.include('Ada');
+      expect(issuer.backend.calls, 'the backend').to.deep.equal([]);
+    };
+
+    it('the nonce of another auth_session (V154)', async () => {
+      const [{ wallet, asked, session }, other] = [await ask(), await ask()];
+      const answer = await wallet.present(asked, held, { nonce: other.asked.request.nonce });
+      await expectRefused(session, answer);
+      wallet.issuedCode(await other.wallet.present(other.asked, held));
+    });
+
+    for (const audience of ['', 'origin:', 'iae:']) {
+      it(`an audience with the prefix "${audience}" (V155)`, async () => {
+        const { wallet, asked, session } = await ask();
+        const aud = audience + new URL(issuer.service.address).origin;
+        await expectRefused(session, await wallet.present(asked, held, { aud }));
+      });
+    }
+  });
+
+  it('has no case that is tested nowhere', () => {
+    const tables = [
+      ...Object.values(RESPONSES),
+      ...Object.values(PRESENTATIONS),
+      configurationCases,
+      resultCases,
+    ];
+    const titles = globSync('test/{http,unit/verification-flow}/*.test.ts').map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    const marked = titles.flatMap((text) => [...text.matchAll(/\(V(\d+)\)/g)].map(([, row]) => Number(row)));
+    const tested = new Set([...tables.flat().map(({ row }) => row), ...marked]);
+    const rows = Array.from({ length: LAST_ROW }, (_, index) => index + 1);
+    for (const [row, what] of Object.entries(OPEN)) {
+      console.log(`      ${tested.has(Number(row)) ? 'in part' : 'open'} ${row}: ${what}`);
+    }
+    expect(rows.filter((row) => !tested.has(row) && OPEN[row] === undefined)).to.deep.equal([]);
+  });
+});

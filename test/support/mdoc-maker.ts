@@ -1,0 +1,153 @@
+import { createHash, randomBytes, sign } from 'node:crypto';
+import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import { type Cbor, type EncodedCbor, tdate } from '../../domain/formats/cbor/values.ts';
+import type { HolderKey } from './raw-wallet.ts';
+import type { Signer } from './sd-jwt-maker.ts';
+
+type Document = Record<string, Cbor>;
+type Items = ReadonlyMap<string, readonly EncodedCbor[]>;
+
+/** What a DeviceResponse of one mdoc is made from. */
+export type MdocBase = {
+  readonly issuer: Signer;
+  readonly holder: HolderKey;
+  readonly docType: string;
+  /** Element values by namespace and name. */
+  readonly elements: Readonly<Record<string, Readonly<Record<string, Cbor>>>>;
+  /** SessionTranscript, CBOR. */
+  readonly transcript: Buffer;
+  /** Seconds. */
+  readonly now: number;
+};
+
+/** What is wrong with it. */
+export type MdocBend = {
+  /** The members of one item before it is hashed. */
+  readonly item?: (item: Map<string, Cbor>) => void;
+  readonly mso?: (mso: Map<string, Cbor>) => void;
+  /** Replaces the payload that the issuer signs. */
+  readonly payload?: (payload: Buffer) => Buffer;
+  /** Changes what is shown after it was hashed. */
+  readonly shown?: (items: Items) => Cbor;
+  readonly issuer?: Signer;
+  /** Signs in the issuer's place, under the issuer's certificates. */
+  readonly issuerKey?: HolderKey;
+  readonly issuerHeader?: (protectedHeader: Map<number, Cbor>, unprotectedHeader: Map<number, Cbor>) => void;
+  /** Changes the COSE_Sign1 after it was signed. */
+  readonly issuerAuth?: (parts: readonly Cbor[]) => Cbor;
+  readonly transcript?: Buffer;
+  readonly holder?: HolderKey;
+  readonly deviceHeader?: (protectedHeader: Map<number, Cbor>) => void;
+  readonly deviceNameSpaces?: Cbor;
+  /** Changes DeviceAuth after the device has signed. */
+  readonly deviceAuth?: (deviceSignature: readonly Cbor[]) => Cbor;
+  readonly document?: (document: Document) => Cbor;
+  readonly response?: (response: Document) => Cbor;
+  readonly bytes?: (bytes: Buffer) => Buffer;
+  readonly text?: (text: string) => string;
+};
+
+const DAY = 86_400;
+const NOTHING = Buffer.alloc(0);
+const ES256 = -7;
+const bytesOf = (text: string) => Buffer.from(text, 'base64url');
+
+/** COSE_Key of a P-256 key (RFC 9053 section 7.1.1). */
+export function coseKey({ jwk }: HolderKey): Map<number, Cbor> {
+  return new Map<number, Cbor>([
+    [1, 2],
+    [-1, 1],
+    [-2, bytesOf(jwk.x)],
+    [-3, bytesOf(jwk.y)],
+  ]);
+}
+
+/** COSE_Sign1 with ES256, untagged; `payload` is left out of it when it is detached. */
+export function coseSign1(
+  payload: Buffer,
+  key: HolderKey,
+  headers: { readonly protected?: Map<number, Cbor>; readonly unprotected?: Map<number, Cbor> } = {},
+  detached = false,
+): readonly Cbor[] {
+  const header = headers.protected ?? new Map<number, Cbor>([[1, ES256]]);
+  const protectedBytes = header.size === 0 ? NOTHING : encodeCbor(header);
+  const toSign = encodeCbor(['Signature1', protectedBytes, NOTHING, payload]);
+  const signature = sign('sha256', toSign, { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
+  return [protectedBytes, headers.unprotected ?? new Map(), detached ? null : payload, signature];
+}
+
+/** A DeviceResponse that is right in every respect that `bend` does not touch, base64url. */
+export function presentMdoc(base: MdocBase, bend: MdocBend = {}): string {
+  const { docType } = base;
+  const issuerSigned = issue(base, bend);
+  const document = { docType, issuerSigned, deviceSigned: deviceSigned(base, bend) };
+  const response = { version: '1.0', documents: [bend.document?.(document) ?? document], status: 0 };
+  const bytes = encodeCbor(bend.response?.(response) ?? response);
+  const text = (bend.bytes?.(bytes) ?? bytes).toString('base64url');
+  return bend.text?.(text) ?? text;
+}
+
+function issue(base: MdocBase, bend: MdocBend): Cbor {
+  const { items, digests } = itemsOf(base, bend);
+  const at = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
+  const mso = new Map<string, Cbor>([
+    ['version', '1.0'],
+    ['digestAlgorithm', 'SHA-256'],
+    ['valueDigests', digests],
+    ['deviceKeyInfo', { deviceKey: coseKey(base.holder) }],
+    ['docType', base.docType],
+    ['validityInfo', { signed: at(-1), validFrom: at(-1), validUntil: at(30) }],
+  ]);
+  bend.mso?.(mso);
+  const made = embed(encodeCbor(mso)).whole;
+  const payload = bend.payload?.(made) ?? made;
+  const { key, chain } = bend.issuer ?? base.issuer;
+  const certificates = chain.map((certificate) => Buffer.from(certificate, 'base64'));
+  const protectedHeader = new Map<number, Cbor>([[1, ES256]]);
+  const unprotected = new Map<number, Cbor>([[33, chain.length === 1 ? certificates[0] : certificates]]);
+  bend.issuerHeader?.(protectedHeader, unprotected);
+  const parts = coseSign1(payload, bend.issuerKey ?? key, { protected: protectedHeader, unprotected });
+  return {
+    nameSpaces: bend.shown?.(items) ?? items,
+    issuerAuth: bend.issuerAuth?.(parts) ?? parts,
+  };
+}
+
+function itemsOf({ elements }: MdocBase, bend: MdocBend) {
+  const items = new Map<string, readonly EncodedCbor[]>();
+  const digests = new Map<string, Cbor>();
+  for (const [namespace, members] of Object.entries(elements)) {
+    const encoded = Object.entries(members).map(([name, value], digestID) => {
+      const item = new Map<string, Cbor>([
+        ['digestID', digestID],
+        ['random', randomBytes(24)],
+        ['elementIdentifier', name],
+        ['elementValue', value],
+      ]);
+      bend.item?.(item);
+      return embed(encodeCbor(item));
+    });
+    items.set(namespace, encoded);
+    digests.set(namespace, new Map(encoded.map(({ whole }, id) => [id, sha256(whole)])));
+  }
+  return { items, digests };
+}
+
+export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+
+function deviceSigned(base: MdocBase, bend: MdocBend): Cbor {
+  const nameSpaces = embed(encodeCbor(bend.deviceNameSpaces ?? new Map()));
+  const transcript = bend.transcript ?? base.transcript;
+  const authentication = Buffer.concat([
+    Buffer.of(0x84),
+    encodeCbor('DeviceAuthentication'),
+    transcript,
+    encodeCbor(base.docType),
+    nameSpaces.whole,
+  ]);
+  const header = new Map<number, Cbor>([[1, ES256]]);
+  bend.deviceHeader?.(header);
+  const payload = embed(authentication).whole;
+  const signature = coseSign1(payload, bend.holder ?? base.holder, { protected: header }, true);
+  return { nameSpaces, deviceAuth: bend.deviceAuth?.(signature) ?? { deviceSignature: signature } };
+}

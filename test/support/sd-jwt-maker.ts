@@ -1,0 +1,116 @@
+import { createHash, randomBytes, sign } from 'node:crypto';
+import type { HolderKey } from './raw-wallet.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
+export type Members = Record<string, any>;
+
+/** A key with the certificates that vouch for it, DER in standard base64, leaf first. */
+export type Signer = { readonly key: HolderKey; readonly chain: readonly string[] };
+
+/** What a presentation of an SD-JWT VC is made from. */
+export type SdJwtBase = {
+  readonly issuer: Signer;
+  readonly holder: HolderKey;
+  /** Claims that every presentation shows. */
+  readonly visible: Members;
+  /** Claims that are disclosed one by one. */
+  readonly hidden: Members;
+  readonly audience: string;
+  readonly nonce: string;
+  /** Seconds. */
+  readonly now: number;
+};
+
+/** What is wrong with it. Members that are bent to undefined are left out. */
+export type SdJwtBend = {
+  readonly visible?: Members;
+  readonly hidden?: Members;
+  readonly header?: Members;
+  /** The issuer's payload before it is signed, digests and all. */
+  readonly payload?: Members | ((payload: Members) => Members);
+  readonly issuer?: Signer;
+  /** Signs in the issuer's place, under the issuer's certificates. */
+  readonly issuerKey?: HolderKey;
+  /** Changes the issuer's JWT after it is signed. */
+  readonly issuerJwt?: (jwt: string) => string;
+  /** Changes what is disclosed, before it is bound. */
+  readonly show?: (disclosures: readonly string[]) => readonly string[];
+  /** What `sd_hash` is made from; the SD-JWT unless told. */
+  readonly bound?: (text: string) => string;
+  /** What `sd_hash` is made with, as node:crypto calls it. */
+  readonly boundHash?: string;
+  readonly kbHeader?: Members;
+  readonly kb?: Members;
+  readonly kbKey?: HolderKey;
+  readonly kbJwt?: (jwt: string) => string;
+  /** Changes the whole presentation. */
+  readonly text?: (text: string) => string;
+};
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+export const digestOf = (text: string, algorithm = 'sha256') =>
+  createHash(algorithm).update(text).digest('base64url');
+
+/** RFC 9901 section 4.2.1. @param parts salt, name and value; salt and value for a member of an array. */
+export const disclosureOf = (...parts: readonly unknown[]) => encode(parts);
+export const salted = (...parts: readonly unknown[]) =>
+  disclosureOf(randomBytes(12).toString('base64url'), ...parts);
+
+export function signJws(input: string, { privateKey }: HolderKey): string {
+  const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+/** ES256 over any header and payload; JSON leaves out what is undefined. */
+export function jws(header: Members, payload: Members, key: HolderKey): string {
+  return signJws(`${encode(header)}.${encode(payload)}`, key);
+}
+
+/** An SD-JWT with key binding that is right in every respect that `bend` does not touch (RFC 9901 section 4.3). */
+export function presentSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
+  const credential = makeSdJwt(base, bend);
+  const kb = {
+    iat: base.now,
+    aud: base.audience,
+    nonce: base.nonce,
+    sd_hash: digestOf(bend.bound?.(credential) ?? credential, bend.boundHash),
+    ...bend.kb,
+  };
+  const binding = jws({ alg: 'ES256', typ: 'kb+jwt', ...bend.kbHeader }, kb, bend.kbKey ?? base.holder);
+  const text = credential + (bend.kbJwt?.(binding) ?? binding);
+  return bend.text?.(text) ?? text;
+}
+
+/** The same without key binding, up to and including the last `~`. */
+export function makeSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
+  const issuer = bend.issuer ?? base.issuer;
+  const disclosures = Object.entries({ ...base.hidden, ...bend.hidden })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => salted(name, value));
+  const decoy = digestOf(randomBytes(16).toString('hex'));
+  const signed = {
+    cnf: { jwk: base.holder.jwk },
+    iat: base.now - 100,
+    ...base.visible,
+    ...bend.visible,
+    _sd: [...disclosures.map((text) => digestOf(text)), decoy].sort(),
+    _sd_alg: 'sha-256',
+  };
+  const payload = typeof bend.payload === 'function' ? bend.payload(signed) : { ...signed, ...bend.payload };
+  const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: issuer.chain, ...bend.header };
+  const jwt = jws(header, payload, bend.issuerKey ?? issuer.key);
+  const shown = bend.show?.(disclosures) ?? disclosures;
+  return [bend.issuerJwt?.(jwt) ?? jwt, ...shown, ''].join('~');
+}
+
+/** Changes one part of a text that a character separates. */
+export const part =
+  (separator: string, at: number, change: (part: string) => string) =>
+  (text: string): string =>
+    text
+      .split(separator)
+      .map((one, position, all) => (position === (at < 0 ? all.length + at : at) ? change(one) : one))
+      .join(separator);
+
+/** Changes the first byte of base64url, so that it stays base64url. */
+export const flipped = (text: string) => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
