@@ -1,9 +1,17 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import { readCertificateChain, readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { checkTransactionData } from '../../domain/formats/sd-jwt/transaction-data.ts';
+import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { decompressList } from '../../domain/status-lists/codec.ts';
+import { statusAt } from '../../domain/status-lists/reference.ts';
+import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 
 type Derivations = {
   readonly now: number;
@@ -14,11 +22,13 @@ type Derivations = {
     readonly aki_b64url: string;
     readonly private_jwk: { readonly x: string; readonly y: string };
   };
-  readonly aki: readonly { readonly values: readonly string[] }[];
+  readonly aki: readonly { readonly values: readonly string[]; readonly root_ski: string }[];
+  readonly status_list_token: { readonly compact: string; readonly status_signer_der_b64: string };
   readonly transaction_data: readonly {
     readonly encoded: string;
     readonly sha256_b64url: string;
     readonly sha384_b64url: string;
+    readonly decoded: JsonObject;
     readonly wrong_hash_over_decoded_json: string;
   }[];
 };
@@ -56,12 +66,20 @@ describe('Certificate derivation vectors', () => {
     const root = derivations.aki[0]?.values.at(-1);
     expect(verdict.trusted && verdict.authorityKeyIds.at(-1)).to.equal(root);
     expect(verdict.trusted && verdict.authorityKeyIds).to.deep.equal(derivations.aki[0]?.values);
+    expect(readCertificate(Buffer.from(trust_anchors[0] ?? '', 'base64'))?.subjectKeyId).to.equal(
+      derivations.aki[0]?.root_ski,
+    );
   });
 });
 
 describe('Transaction data vectors', () => {
   for (const one of derivations.transaction_data) {
     const claims = { transaction_data_hashes: [one.sha256_b64url] };
+
+    it(`reads ${one.encoded.slice(0, 30)}…`, () => {
+      expect(parseJsonObject(Buffer.from(one.encoded, 'base64url').toString())).to.deep.equal(one.decoded);
+      expect(hash('sha384', one.encoded, 'base64url')).to.equal(one.sha384_b64url);
+    });
 
     it(`accepts the hash of ${one.encoded.slice(0, 30)}…`, () => {
       expect(checkTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
@@ -94,5 +112,29 @@ describe('Transaction data vectors', () => {
     ]);
     expect(checkTransactionData({}, [], alternatives)).to.deep.equal([]);
     expect(() => checkTransactionData(one, [], alternatives)).to.throw(Refusal, 'mismatch');
+  });
+});
+
+describe('The status list token of the SD-JWT VC vectors', () => {
+  const { compact, status_signer_der_b64: signer } = derivations.status_list_token;
+  const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
+  const reference = readStatusReference(parseCompactJws(valid.split('~')[0] ?? '')?.payload ?? {});
+
+  it('is signed under the anchor of the credential', () => {
+    const jws = parseCompactJws(compact);
+    if (jws === undefined) throw new Error('no JWS');
+    checkStatusListHeader(jws.header);
+    expect(readCertificateChain(jws.header)).to.deep.equal([signer]);
+    const verdict = new NodeCertificates().validate([signer], anchors, now);
+    expect(verdict.trusted).to.equal(true);
+    if (!verdict.trusted) return;
+    expect(new NodeSignatures().verify(verdict.key, jws.signingInput, jws.signature)).to.equal(true);
+  });
+
+  it('calls the credential valid, and another one revoked', () => {
+    const { uri = '', idx = -1 } = reference ?? {};
+    const { bits, lst } = readStatusListClaims(parseCompactJws(compact)?.payload, uri, now);
+    const list = decompressList(lst, bits);
+    expect([statusAt(list, bits, idx), statusAt(list, bits, 0)]).to.deep.equal([0, 1]);
   });
 });

@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
-import { EncodedCbor } from '../../domain/formats/cbor/values.ts';
+import { type Cbor, EncodedCbor } from '../../domain/formats/cbor/values.ts';
 import { protectedHeaderOf, sigStructure } from '../../domain/formats/cose/sign1.ts';
 import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth.ts';
 import {
@@ -10,7 +11,7 @@ import {
   interactiveTranscript,
   redirectTranscript,
 } from '../../domain/formats/mdoc/session-transcript.ts';
-import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 
 type Vector = {
   readonly name: string;
@@ -21,9 +22,18 @@ type Vector = {
   readonly nonce: string;
   readonly response_or_redirect_uri?: string;
   readonly encryption_jwk: PublicJwk | null;
+  readonly jwk_thumbprint_hex?: string | null;
+  readonly handover_info_hex: string;
+  readonly handover_hex: string;
   readonly session_transcript_hex: string;
 };
 type Vectors = {
+  readonly jwk_thumbprint: {
+    readonly jwk: PublicJwk;
+    readonly canonical_json: string;
+    readonly sha256_hex: string;
+    readonly sha256_b64url: string;
+  };
   readonly vectors: readonly Vector[];
   readonly must_not_equal: readonly {
     readonly name: string;
@@ -64,7 +74,24 @@ describe('session transcript vectors', () => {
     it(`builds ${vector.name}`, () => {
       expect(build(vector).toString('hex')).to.equal(vector.session_transcript_hex);
     });
+
+    it(`names key, information and handover of ${vector.name}`, () => {
+      const key = vector.encryption_jwk;
+      const digest = key === null ? null : Buffer.from(thumbprint(key), 'base64url').toString('hex');
+      expect(vector.jwk_thumbprint_hex ?? null).to.equal(digest);
+      const info = Buffer.from(vector.handover_info_hex, 'hex');
+      expect(encodeCbor(decodeCbor(info)).equals(info), 'deterministic').to.equal(true);
+      const [, , handover] = decodeCbor(build(vector)) as readonly Cbor[];
+      expect(encodeCbor(handover).toString('hex')).to.equal(vector.handover_hex);
+      expect((handover as readonly Cbor[])[1]).to.deep.equal(hash('sha256', info, 'buffer'));
+    });
   }
+
+  it('has the thumbprint of a key over its required members', () => {
+    const { jwk, canonical_json, sha256_hex, sha256_b64url } = vectors.jwk_thumbprint;
+    expect(thumbprint(jwk)).to.equal(sha256_b64url);
+    expect(hash('sha256', canonical_json)).to.equal(sha256_hex);
+  });
 
   for (const wrong of vectors.must_not_equal) {
     it(`does not build ${wrong.name}`, () => {

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
+import type { CborMap } from '../../domain/formats/cbor/values.ts';
+import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { type EntryBits, packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
 import { cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
@@ -28,6 +33,7 @@ type Vectors = {
     raw_sha256: string;
     raw_hex?: string;
     lst: string;
+    cbor_hex: string;
     nonzero: Readonly<Record<string, number>>;
     statuses?: readonly number[];
   }[];
@@ -38,7 +44,10 @@ type Vectors = {
     raw_hex?: string;
     error?: string;
   }[];
-  readonly tokens: { readonly jwt: { readonly payload: JsonObject; readonly header: JsonObject } };
+  readonly tokens: {
+    readonly public_key_jwk: PublicJwk;
+    readonly jwt: { readonly compact: string; readonly payload: JsonObject; readonly header: JsonObject };
+  };
   readonly invalid_lists: readonly { name: string; status_list: JsonObject; idx: unknown }[];
   readonly status_policy: readonly { status: number; expect: string }[];
   readonly token_checks: readonly {
@@ -76,6 +85,9 @@ describe('status list vectors', () => {
     for (const list of vectors.encoding) {
       it(list.name, () => {
         const { bits, entries, nonzero } = list;
+        const form = decodeCbor(Buffer.from(list.cbor_hex, 'hex')) as CborMap;
+        expect(form.get('bits')).to.equal(bits);
+        expect((form.get('lst') as Buffer).toString('base64url'), 'the form in CBOR').to.equal(list.lst);
         const sparse = Object.entries(nonzero).map(([index, status]) => ({ index: Number(index), status }));
         const bytes = packEntries(bits, entries, sparse);
         expect(bytes.length).to.equal(list.raw_length);
@@ -143,7 +155,13 @@ describe('status list vectors', () => {
     }
 
     it('the sample token of the specification', () => {
-      const { header, payload } = vectors.tokens.jwt;
+      const { compact, header, payload } = vectors.tokens.jwt;
+      const jws = parseCompactJws(compact);
+      expect([jws?.header, jws?.payload]).to.deep.equal([header, payload]);
+      const { signingInput = '', signature = Buffer.alloc(0) } = jws ?? {};
+      const key = vectors.tokens.public_key_jwk;
+      expect(new NodeSignatures().verify(key, signingInput, signature)).to.equal(true);
+      expect(new NodeSignatures().verify(key, `${signingInput}A`, signature)).to.equal(false);
       checkStatusListHeader(header);
       expect(readStatusListClaims(payload, URI, NOW)).to.deep.equal({
         bits: 1,
