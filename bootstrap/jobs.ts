@@ -4,7 +4,8 @@ import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
-import { Store } from '../application/ports/store.ts';
+import { type EndingTrustList, Store } from '../application/ports/store.ts';
+import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import { inPortions } from './portions.ts';
 
 type Job = {
@@ -15,6 +16,8 @@ type Job = {
 
 /** Rows that one portion of a job touches. */
 const PORTION = 500;
+/** Each is signed, possibly by a key far away. */
+const TRUST_LIST_PORTION = 10;
 /**
  * A run works through what is due for so long: strangers can add rows faster than any fixed number of portions takes
  * away. Well below the lease of each job in portions, so that no other instance begins meanwhile.
@@ -33,6 +36,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const stopping = new AbortController();
   const untilDone = (portion: () => Promise<boolean>) =>
     inPortions({ milliseconds: BUDGET_MS, signal: stopping.signal }, portion);
+  const renewTrustLists = container.get(RenewTrustLists);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   const jobs: Job[] = [
     {
@@ -84,6 +88,19 @@ export function startJobs(container: Container): () => Promise<void> {
           if (removed + anonymized > 0) log.info('sessions cleaned up', { removed, anonymized });
           return removed + anonymized >= PORTION;
         }),
+    },
+    {
+      name: 'renew-trust-lists',
+      everySeconds: 300,
+      async run(now) {
+        let after: EndingTrustList | undefined;
+        await untilDone(async () => {
+          const { renewed, last } = await renewTrustLists.execute(now, TRUST_LIST_PORTION, after);
+          if (renewed > 0) log.info('trust lists signed anew', { count: renewed });
+          after = last;
+          return last !== undefined;
+        });
+      },
     },
   ];
   const holder = randomUUID();

@@ -19,6 +19,8 @@ import { SessionRoutes } from '../adapters/http/sessions/session.routes.ts';
 import { StatusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
 import { SettingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
 import { TenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
+import { PublishedListRoutes } from '../adapters/http/trust-lists/published-list.routes.ts';
+import { TrustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
 import { PresentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
 import { PresentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
 import { PresentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
@@ -34,6 +36,7 @@ const FAMILIES = [
   IssuanceMetadataRoutes,
   PresentationWalletRoutes,
   StatusListRoutes,
+  PublishedListRoutes,
   SessionRoutes,
   IssuanceRoutes,
   DeferredRoutes,
@@ -46,6 +49,7 @@ const FAMILIES = [
   ClientRoutes,
   KeyChainRoutes,
   CertificateRoutes,
+  TrustListRoutes,
   CacheRoutes,
 ];
 

@@ -1,5 +1,6 @@
 import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
 import type { TenantRepositories } from '../ports/store.ts';
 
 /** A place that names a key chain. Without a usage it only needs the chain to be there. */
@@ -7,8 +8,8 @@ type Reference = { readonly place: string; readonly usage?: KeyUsage };
 
 /** Everything of the tenant that names this key chain by its id. */
 async function referencesTo(repositories: TenantRepositories, id: string): Promise<Reference[]> {
-  const { credentialConfigurations, presentationConfigurations, issuanceConfiguration, statusLists } =
-    repositories;
+  const { credentialConfigurations, presentationConfigurations, issuanceConfiguration } = repositories;
+  const { statusLists, trustLists } = repositories;
   const found: Reference[] = [];
   for (const configuration of await credentialConfigurations.list()) {
     if (configuration.keyChainId !== id) continue;
@@ -26,6 +27,11 @@ async function referencesTo(repositories: TenantRepositories, id: string): Promi
   }
   for (const list of await statusLists.list()) {
     if (list.keyChainId === id) found.push({ place: `status list ${list.id}`, usage: 'statusList' });
+  }
+  for (const list of await trustLists.list()) {
+    const place = `trust list ${list.id}`;
+    if (list.keyChainId === id) found.push({ place, usage: 'trustList' });
+    if (keyChainIdsOf(list.entities).includes(id)) found.push({ place });
   }
   return found;
 }
@@ -74,12 +80,15 @@ export async function assertNotLast(
 
 /** @returns what cannot do without a key chain of this usage, if anything. */
 async function needOf(repositories: TenantRepositories, usage: KeyUsage): Promise<string | undefined> {
-  const { credentialConfigurations, presentationConfigurations, statusLists } = repositories;
+  const { credentialConfigurations, presentationConfigurations, statusLists, trustLists } = repositories;
   if (usage === 'access') {
     const [first] = await presentationConfigurations.list();
     return first && `presentation configuration ${first.id}`;
   }
-  if (usage === 'trustList') return undefined;
+  if (usage === 'trustList') {
+    const list = (await trustLists.list()).find(({ keyChainId }) => keyChainId === undefined);
+    return list && `trust list ${list.id}`;
+  }
   const credentials = await credentialConfigurations.list();
   const credential = credentials.find(({ statusManagement }) => usage === 'signing' || statusManagement);
   if (credential !== undefined) return `credential configuration ${credential.id}`;

@@ -3,7 +3,16 @@ import { administration } from './administration.ts';
 import { interactiveAuthorization } from './interactive-authorization.ts';
 import { issuance } from './issuance.ts';
 import { service } from './service.ts';
+import { trustLists } from './trust-lists.ts';
 import { verification } from './verification.ts';
 
 /** One module per feature; adapters are bound by `platform.ts`. */
-export const modules = [access, administration, issuance, interactiveAuthorization, verification, service];
+export const modules = [
+  access,
+  administration,
+  issuance,
+  interactiveAuthorization,
+  verification,
+  trustLists,
+  service,
+];

@@ -55,6 +55,10 @@ export const TrustListReplacement = z
       .optional()
       .describe('Signs the list; the first usable key chain for `trustList` unless stated'),
     entities: Entities,
+    entityConfig: z
+      .never('answers call so what is written as entities')
+      .optional()
+      .describe('In answers only; write `entities`'),
     data: TrustListData.nullable()
       .optional()
       .describe('What the list says about its scheme, in the shape of the document'),

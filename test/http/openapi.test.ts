@@ -35,6 +35,10 @@ const PUBLISHED = [
   ...['post /issuer/deferred/{transactionId}/complete', 'post /issuer/deferred/{transactionId}/fail'],
   ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
   ...['get /cache/stats', 'delete /cache', 'delete /cache/trust-list', 'delete /cache/status-list'],
+  ...['get /trust-list', 'post /trust-list', 'get /trust-list/{id}', 'put /trust-list/{id}'],
+  ...['patch /trust-list/{id}', 'delete /trust-list/{id}', 'get /trust-list/{id}/export'],
+  ...['get /trust-list/{id}/versions', 'get /trust-list/{id}/versions/{versionId}'],
+  'get /{tenant}/trust-list/{id}',
   ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
 ];
 
@@ -81,7 +85,7 @@ describe('the description of the service', () => {
     const token = await service.token(clientId, secret);
     for (const path of [
       ...['/issuer/config', '/issuer/credentials', '/issuer/offer', '/verifier/config', '/verifier/offer'],
-      ...['/client', '/key-chain'],
+      ...['/client', '/key-chain', '/trust-list'],
     ]) {
       const answer = await send(path, token);
       expect(answer.status, `${path}: ${answer.text}`).to.equal(201);

@@ -5,7 +5,7 @@ import { collectRoutes } from '../../bootstrap/routes.ts';
 import { type Artefacts, type Ids, type Populated, populate } from '../support/populated.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, startTestService, type TestService } from '../support/test-service.ts';
-import { isStatusRoute, isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
+import { isListRoute, isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
 
 const NOWHERE: Ids = {
   tenant: 'nowhere',
@@ -13,6 +13,8 @@ const NOWHERE: Ids = {
   keyChain: 'nowhere',
   credential: 'nowhere',
   presentation: 'nowhere',
+  trustList: 'nowhere',
+  trustListVersion: 'nowhere',
   issuance: 'nowhere',
   verification: 'nowhere',
   deferred: 'nowhere',
@@ -141,6 +143,7 @@ describe('The things of one tenant', () => {
       accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
       listId: random(16),
       vctId: 'nowhere',
+      trustListId: 'nowhere',
       chainedRequestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
       loginState: `${random(16)}.${random(32)}`,
       loginCookie: `vidimus-login-${random(16)}=${random(32)}`,
@@ -192,7 +195,7 @@ describe('The things of one tenant', () => {
     }
   });
 
-  it('are closed while the tenant is suspended, except its status lists', async () => {
+  it('are closed while the tenant is suspended, except its status lists and trust lists', async () => {
     const token = await service.rootToken();
     const suspend = (status: string) =>
       service.call('PATCH', `/tenant/${acme.ids.tenant}`, { token, json: { status } });
@@ -204,7 +207,7 @@ describe('The things of one tenant', () => {
     }
     for (const route of walletRoutes) {
       const answer = await callWallet(route, acme, acme.artefacts);
-      expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(isStatusRoute(route) ? 200 : 404);
+      expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(isListRoute(route) ? 200 : 404);
     }
     expect((await suspend('active')).status).to.equal(200);
     const unchanged = [...before].filter(([name]) => !name.includes('/tenant/'));

@@ -13,6 +13,9 @@ export type Ids = {
   readonly keyChain: string;
   readonly credential: string;
   readonly presentation: string;
+  readonly trustList: string;
+  /** What the list was before it was changed. */
+  readonly trustListVersion: string;
   /** Both are over, so their event streams end at once. */
   readonly issuance: string;
   readonly verification: string;
@@ -32,6 +35,7 @@ export type Artefacts = {
   readonly accessToken: string;
   readonly listId: string;
   readonly vctId: string;
+  readonly trustListId: string;
   /** The same at the chained authorization server. */
   readonly chainedRequestUri: string;
   /** Of a login at the upstream provider that the user has not finished, and the cookie of its browser. */
@@ -82,6 +86,11 @@ export const presentationBody = (id: string, keyChainId: string) => ({
   webhook,
 });
 
+export const trustListBody = (id: string, keyChainId: string) => ({
+  id,
+  entities: [{ type: 'internal', issuerKeyChainId: keyChainId, info: { name: `Entity of ${id}` } }],
+});
+
 export const offerBody = (credential: string) => ({
   response_type: 'uri',
   flow: 'pre_authorized_code',
@@ -102,6 +111,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
     keyChain: `${id}-keys`,
     credential: `${id}-credential`,
     presentation: `${id}-presentation`,
+    trustList: `${id}-trust-list`,
   };
   const post = (path: string, json: object) => created(service, token, path, json);
   await post('/client', { clientId: ids.client, roles: ['presentation:request'] });
@@ -113,6 +123,10 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await post('/issuer/config', { display, chainedAs: { upstream, confirmUnverifiedWallets: false } });
   await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
+  await post('/trust-list', trustListBody(ids.trustList, ids.keyChain));
+  const trustList = `/trust-list/${ids.trustList}`;
+  await service.call('PATCH', trustList, { token, json: { description: `List of ${id}` } });
+  const [version] = (await service.call('GET', `${trustList}/versions`, { token })).body;
 
   const wallet = new RawWallet(service, id);
   const offer = async () => post('/issuer/offer', offerBody(ids.credential));
@@ -134,7 +148,13 @@ export async function populate(service: TestService, id: string): Promise<Popula
     service,
     token,
     wallet,
-    ids: { ...ids, issuance: issued.session, verification: refused.session, deferred },
+    ids: {
+      ...ids,
+      trustListVersion: version.id,
+      issuance: issued.session,
+      verification: refused.session,
+      deferred,
+    },
     artefacts: {
       code: await wallet.code(unused.uri),
       nonce: await wallet.nonce(),
@@ -147,6 +167,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       accessToken,
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,
+      trustListId: ids.trustList,
       transactionId: deferred,
       notificationId: answer.body.notification_id,
     },

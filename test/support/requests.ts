@@ -9,6 +9,7 @@ import {
   offerBody,
   type Populated,
   presentationBody,
+  trustListBody,
 } from './populated.ts';
 
 export type Request = {
@@ -63,6 +64,7 @@ const client = (ids: Ids) => ({ params: { id: ids.client } });
 const keyChain = (ids: Ids) => ({ params: { id: ids.keyChain } });
 const credential = (ids: Ids) => ({ params: { id: ids.credential } });
 const presentation = (ids: Ids) => ({ params: { id: ids.presentation } });
+const trustList = (ids: Ids) => ({ params: { id: ids.trustList } });
 const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
 
 /** How to call every route that needs a role. A route that is missing here fails the matrices. */
@@ -143,6 +145,20 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   'POST /verifier/offer': {
     request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }),
+  },
+  'GET /trust-list': nothing,
+  'GET /trust-list/:id': { request: trustList },
+  'GET /trust-list/:id/export': { request: trustList },
+  'GET /trust-list/:id/versions': { request: trustList },
+  'GET /trust-list/:id/versions/:versionId': {
+    request: (ids) => ({ params: { id: ids.trustList, versionId: ids.trustListVersion } }),
+  },
+  'POST /trust-list': { request: (ids, fresh) => ({ json: trustListBody(fresh, ids.keyChain) }) },
+  'PUT /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { entities: [] } }) },
+  'PATCH /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { description: 'Changed' } }) },
+  'DELETE /trust-list/:id': {
+    request: trustList,
+    prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)),
   },
   'GET /session': nothing,
   'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },

@@ -136,12 +136,15 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/status-list/${listId}`,
   }),
   'GET /:tenant/status-lists': document('/:tenant/status-lists'),
+  'GET /:tenant/trust-list/:id': ({ tenant }, { trustListId }) => ({
+    path: `/${tenant}/trust-list/${trustListId}`,
+  }),
 };
 
 export const isTenantRoute = ({ path }: Route) => path.includes('/:tenant');
 
 /** These stay published when a tenant is suspended. */
-export const isStatusRoute = ({ path }: Route) => path.startsWith('/:tenant/status-list');
+export const isListRoute = ({ path }: Route) => /^\/:tenant\/(status|trust)-list/.test(path);
 
 export function walletRecipeOf(route: Route): WalletRecipe {
   const recipe = RECIPES[nameOf(route)];

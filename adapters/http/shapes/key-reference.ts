@@ -10,19 +10,26 @@ import { z } from 'zod';
 const NAMES = [
   { certificate: 'certId', keyChain: 'keyChainId' },
   { certificate: 'accessCertId', keyChain: 'accessKeyChainId' },
+  { certificate: 'issuerCertId', keyChain: 'issuerKeyChainId' },
+  { certificate: 'revocationCertId', keyChain: 'revocationKeyChainId' },
 ] as const;
 
 type Names = (typeof NAMES)[number];
 
-/** A schema that also takes the older names, at the top of a body and inside its `trustAnchors`. */
+/** Lists of a body whose entries name key chains, too. */
+const LISTS = ['trustAnchors', 'entities'];
+
+/** A schema that also takes the older names, at the top of a body and in the entries of its lists. */
 export function acceptKeyReferences<S extends z.ZodType>(schema: S): z.ZodPreprocess<S> {
   return z.preprocess((value, context) => {
     const body = rename(value, [], context);
-    if (!isObject(body) || !Array.isArray(body['trustAnchors'])) return body;
-    const anchors = body['trustAnchors'].map((anchor: unknown, index) =>
-      rename(anchor, ['trustAnchors', index], context),
-    );
-    return { ...body, trustAnchors: anchors };
+    if (!isObject(body)) return body;
+    const lists = LISTS.flatMap((name) => {
+      const list = body[name];
+      if (!Array.isArray(list)) return [];
+      return [[name, list.map((entry: unknown, index) => rename(entry, [name, index], context))]];
+    });
+    return { ...body, ...Object.fromEntries(lists) };
   }, schema);
 }
 

@@ -4,6 +4,7 @@ import type { AggregateStatusLists } from '../../../application/status-lists/agg
 import { Revocation, type RevokeSession } from '../../../application/status-lists/revoke-session.ts';
 import type { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { isKnown } from '../conditional.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 
 type UseCases = {
@@ -95,12 +96,6 @@ export class StatusListRoutes extends Routes {
       }),
     ];
   }
-}
-
-/** RFC 9110 section 13.1.2: a list, compared weakly, since proxies that compress weaken what they pass on. */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = (ifNoneMatch ?? '').split(',').map((entry) => entry.trim().replace(/^W\//, ''));
-  return known.includes(etag) || known.includes('*');
 }
 
 /** Token Status List section 8.1: nothing, anything or the JWT form; a client that only wants CWT gets a 406. */

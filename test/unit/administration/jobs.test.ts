@@ -7,6 +7,7 @@ import { EventBus } from '../../../application/ports/event-bus.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
+import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { startJobs } from '../../../bootstrap/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 
@@ -25,6 +26,8 @@ describe('jobs', () => {
     container.bind(Clock).toConstantValue({ now: () => new Date() });
     container.bind(EventBus).toConstantValue({ publish: () => {} } as unknown as EventBus);
     container.bind(Log).toConstantValue({ info, warn: () => {}, error: () => {} } as unknown as Log);
+    const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
+    container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;
     container.bind(ServiceSettings).toConstantValue(settings);
     return container;

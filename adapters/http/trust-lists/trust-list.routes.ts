@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
+import type {
+  GetTrustList,
+  GetTrustListVersion,
+  ListTrustLists,
+  ListTrustListVersions,
+} from '../../../application/trust-lists/read-trust-lists.ts';
+import type {
+  CreateTrustList,
+  DeleteTrustList,
+  ReplaceTrustList,
+  UpdateTrustList,
+} from '../../../application/trust-lists/write-trust-lists.ts';
+import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
+import type { PublishedList } from '../../../domain/trust-lists/published-list.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import {
+  TrustListExportView,
+  TrustListVersionView,
+  TrustListView,
+  toExportView,
+  toTrustListView,
+  toVersionView,
+} from './trust-list.view.ts';
+
+const common = {
+  tag: 'Trust lists',
+  surface: 'admin',
+  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
+} as const;
+/** Certificates of others weigh most. */
+const BODY_LIMIT = 512 * 1024;
+const params = z.object({ id: z.string().max(128) });
+
+type UseCases = {
+  readonly listTrustLists: ListTrustLists;
+  readonly getTrustList: GetTrustList;
+  readonly createTrustList: CreateTrustList;
+  readonly replaceTrustList: ReplaceTrustList;
+  readonly updateTrustList: UpdateTrustList;
+  readonly deleteTrustList: DeleteTrustList;
+  readonly listTrustListVersions: ListTrustListVersions;
+  readonly getTrustListVersion: GetTrustListVersion;
+};
+
+const ENTITIES = [
+  {
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    revocationKeyChainId: 'status-list',
+    info: { name: 'Acme University', country: 'DE', uri: 'https://university.example' },
+  },
+];
+const EXAMPLE = {
+  id: 'universities',
+  description: 'Who issues student cards',
+  entities: ENTITIES,
+  data: {
+    LoTE: { ListAndSchemeInformation: { SchemeName: [{ lang: 'en', value: 'DE:Universities' }] } },
+  },
+};
+
+async function shown(caller: TenantCaller, list: PublishedList) {
+  return toTrustListView(list, await caller.view.tenant(), await caller.view.keyChains());
+}
+
+/** The trust lists of a tenant as its administrators write and read them. */
+export class TrustListRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...versionRoutes(useCases), ...writeRoutes(useCases)];
+  }
+}
+
+function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/trust-list',
+      summary: 'List the trust lists',
+      responses: { 200: z.array(TrustListView) },
+      async handle({ caller }) {
+        const lists = await listTrustLists.execute(caller);
+        return reply(200, await Promise.all(lists.map((list) => shown(caller, list))));
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/trust-list/:id',
+      summary: 'Read a trust list',
+      params,
+      responses: { 200: TrustListView },
+      async handle({ caller, params: { id } }) {
+        return reply(200, await shown(caller, await getTrustList.execute(caller, id)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/trust-list/:id/export',
+      summary: 'Read a trust list in the form in which it is written',
+      params,
+      responses: { 200: TrustListExportView },
+      async handle({ caller, params: { id } }) {
+        return reply(200, toExportView(await getTrustList.execute(caller, id)));
+      },
+    }),
+  ];
+}
+
+function versionRoutes({ listTrustListVersions, getTrustListVersion }: UseCases): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/trust-list/:id/versions',
+      summary: 'List what a trust list was before',
+      description: 'Newest first, without the list as it is now; the latest 50 are kept.',
+      params,
+      responses: { 200: z.array(TrustListVersionView) },
+      async handle({ caller, params: { id } }) {
+        const versions = await listTrustListVersions.execute(caller, id);
+        return reply(
+          200,
+          versions.map((version) => toVersionView(version, caller.tenantId)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/trust-list/:id/versions/:versionId',
+      summary: 'Read what a trust list was before',
+      params: params.extend({ versionId: z.string().max(128) }),
+      responses: { 200: TrustListVersionView },
+      async handle({ caller, params: { id, versionId } }) {
+        const version = await getTrustListVersion.execute(caller, id, versionId);
+        return reply(200, toVersionView(version, caller.tenantId));
+      },
+    }),
+  ];
+}
+
+function writeRoutes(useCases: UseCases): readonly Route[] {
+  const { createTrustList, replaceTrustList, updateTrustList, deleteTrustList } = useCases;
+  const written = { ...common, bodyLimit: BODY_LIMIT };
+  return [
+    route({
+      ...written,
+      method: 'post',
+      path: '/trust-list',
+      summary: 'Publish a trust list',
+      description:
+        'The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal ' +
+        'entity is listed with the CA of its key chains, an external one with the certificates that are given. ' +
+        '`data` says more about the scheme, in the shape of the document; numbers, times and entities in it are ' +
+        'written by the service and refused.',
+      body: acceptKeyReferences(TrustListReplacement),
+      example: EXAMPLE,
+      responses: { 201: TrustListView, 409: 'There is a list of this id, or there are 50 already' },
+      async handle({ caller, body }) {
+        return reply(201, await shown(caller, await createTrustList.execute(caller, body)));
+      },
+    }),
+    route({
+      ...written,
+      method: 'put',
+      path: '/trust-list/:id',
+      summary: 'Replace a trust list',
+      params,
+      body: acceptKeyReferences(TrustListReplacement),
+      example: { description: 'Nobody at present', entities: [] },
+      responses: { 200: TrustListView },
+      async handle({ caller, params: { id }, body }) {
+        return reply(200, await shown(caller, await replaceTrustList.execute(caller, id, body)));
+      },
+    }),
+    route({
+      ...written,
+      method: 'patch',
+      path: '/trust-list/:id',
+      summary: 'Change members of a trust list',
+      description:
+        'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
+      params,
+      body: acceptKeyReferences(TrustListUpdate),
+      example: { entities: ENTITIES },
+      responses: { 200: TrustListView },
+      async handle({ caller, params: { id }, body }) {
+        return reply(200, await shown(caller, await updateTrustList.execute(caller, id, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/trust-list/:id',
+      summary: 'Take a trust list out of publication',
+      description: 'A later list of this id goes on from its last sequence number.',
+      params,
+      responses: { 200: DeletedView },
+      async handle({ caller, params: { id } }) {
+        await deleteTrustList.execute(caller, id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+import { configurationOf } from '../../domain/trust-lists/list-configuration.ts';
+import { chooseSigner, RENEW_BEFORE_MS } from '../../domain/trust-lists/published-list.ts';
+import type { Log } from '../ports/log.ts';
+import type { EndingTrustList, Store } from '../ports/store.ts';
+import type { Ground, TrustListPublisher } from './trust-list-publisher.ts';
+
+type Ports = { readonly store: Store; readonly log: Log; readonly trustListPublisher: TrustListPublisher };
+
+export type RenewedPortion = {
+  readonly renewed: number;
+  /** Where the next portion begins; undefined when this was the last one. */
+  readonly last: EndingTrustList | undefined;
+};
+
+/**
+ * Signs lists anew before they end, made again of what was configured: a key chain that was rotated is listed as it is
+ * now. One list that cannot be signed keeps no other from it.
+ */
+export class RenewTrustLists {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedPortion> {
+    const until = new Date(now.getTime() + RENEW_BEFORE_MS);
+    const ending = await this.#ports.store.chores.endingTrustLists(until, limit, after);
+    let renewed = 0;
+    for (const list of ending) if (await this.#renew(list)) renewed++;
+    return { renewed, last: ending.length < limit ? undefined : ending.at(-1) };
+  }
+
+  async #renew({ tenantId, id, nextUpdate }: EndingTrustList): Promise<boolean> {
+    const { log, trustListPublisher } = this.#ports;
+    const about = { tenantId, trustListId: id, nextUpdate: nextUpdate.toISOString() };
+    const advice = 'give it a key chain for the usage trustList that lasts longer, or make one';
+    try {
+      let ends = false;
+      const list = await trustListPublisher.publish(tenantId, id, (ground) => {
+        const { known } = ground;
+        if (known === undefined || !isDue(ground)) return undefined;
+        ends = !isExtended(ground);
+        return ends ? undefined : configurationOf(id, { ...known, entities: [...known.entities] });
+      });
+      if (ends) log.warn(`a trust list ends with the certificate of its signer: ${advice}`, about);
+      return list !== undefined;
+    } catch (error) {
+      log.error(`a trust list cannot be signed anew and will end: ${advice}`, about, error);
+      return false;
+    }
+  }
+}
+
+/** Another process may have been here, or somebody wrote the list. */
+function isDue({ known, now }: Ground): boolean {
+  return known !== undefined && known.nextUpdate.getTime() - now.getTime() <= RENEW_BEFORE_MS;
+}
+
+/** A release that ends no later than the present one would be signed for nothing, again and again. */
+function isExtended({ chains, known, now }: Ground): boolean {
+  const { nextUpdate } = chooseSigner(chains, now, known?.keyChainId);
+  return known !== undefined && nextUpdate > known.nextUpdate;
+}

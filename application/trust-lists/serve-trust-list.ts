@@ -1,0 +1,50 @@
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+
+export type ServedTrustList = {
+  readonly jwt: string;
+  readonly etag: string;
+  /** Seconds for which it may be kept. */
+  readonly maxAgeSeconds: number;
+};
+
+const MAX_AGE_SECONDS = 60 * 60;
+/** When the job that renews lists will have come by. */
+const RETRY_SECONDS = 300;
+/** Of a signature, which no two releases share: half of that of the shortest kind. */
+const ETAG_LENGTH = 43;
+
+type Ports = { readonly store: Store; readonly clock: Clock };
+
+/** A trust list for everybody, as it was signed last. Those of suspended tenants stay published. */
+export class ServeTrustList {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `not_found`; `unavailable` for a list that has ended, because nobody may rely on it any more
+   *   (TS 119 602 section 6.3.15).
+   */
+  async execute(tenantId: TenantId, id: string): Promise<ServedTrustList> {
+    const { store, clock } = this.#ports;
+    const published = await store.beats(tenantId).findTrustList(id);
+    if (published === undefined) throw new Failure('not_found', 'unknown address');
+    const { jwt, nextUpdate } = published;
+    const left = Math.floor((nextUpdate.getTime() - clock.now().getTime()) / 1000);
+    if (left <= 0) {
+      const message = 'the list has ended and was not signed anew yet';
+      throw new Failure('unavailable', { message, retryAfterSeconds: RETRY_SECONDS });
+    }
+    const signature = jwt.slice(jwt.lastIndexOf('.') + 1);
+    return {
+      jwt,
+      etag: `"${signature.slice(0, ETAG_LENGTH)}"`,
+      maxAgeSeconds: Math.min(MAX_AGE_SECONDS, left),
+    };
+  }
+}

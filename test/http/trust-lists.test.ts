@@ -1,0 +1,496 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { pinSigners, verifyTrustList } from '../../application/steps/verify-trust-list.ts';
+import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
+import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const DAYS = 24 * 60 * 60 * 1000;
+const readers = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
+
+const headerOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString());
+const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+const numberOf = (jwt: string) => payloadOf(jwt).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
+
+describe('trust lists through HTTP', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let university: Certified;
+  let registry: Certified;
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    university = await certify({ name: 'University', ca: true });
+    registry = await certify({ name: 'Registry' });
+  });
+  after(() => service.close());
+
+  const callAs = (token: string, method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const call = (method: string, path: string, json?: unknown) => callAs(tenant.token, method, path, json);
+  const ok = async (method: string, path: string, json?: unknown) => {
+    const answer = await call(method, path, json);
+    expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
+    return answer.body;
+  };
+  const published = (id: string, headers: Record<string, string> = {}, of = 'acme') =>
+    service.call('GET', `/${of}/trust-list/${id}`, { headers });
+  const internal = (changes: object = {}) => ({
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    revocationKeyChainId: 'status-list',
+    info: { name: 'Acme', country: 'DE' },
+    ...changes,
+  });
+  const external = (changes: object = {}) => ({
+    type: 'external',
+    issuerCertPem: pem(university),
+    revocationCertPem: pem(registry),
+    info: { name: 'University', uri: 'https://uni.example' },
+    ...changes,
+  });
+  const rootOf = async (keyChain: string): Promise<string> =>
+    (await ok('GET', `/key-chain/${keyChain}`)).rootCertificate;
+  /** What a reader makes of a list who knows the CA of its signer. */
+  const read = async (jwt: string, keyChain = 'trust-list') =>
+    verifyTrustList(readers, jwt, pinSigners([await rootOf(keyChain)]), new Date()).list;
+  /** Runs `work` so much later by the clock of the service. */
+  const later = async <T>(milliseconds: number, work: () => Promise<T>): Promise<T> => {
+    const clock = sinon.useFakeTimers({ now: Date.now() + milliseconds, toFake: ['Date'] });
+    try {
+      return await work();
+    } finally {
+      clock.restore();
+    }
+  };
+  const renew = () => service.service.container.get(RenewTrustLists).execute(new Date(), 100);
+
+  describe('a list', () => {
+    it('is composed, signed, shown and published', async () => {
+      const json = { id: 'both', description: 'All', entities: [internal(), external()] };
+      const made = await ok('POST', '/trust-list', json);
+      expect(made).to.have.all.keys(
+        ...[
+          'id',
+          'description',
+          'tenantId',
+          'tenant',
+          'keyChainId',
+          'certId',
+          'cert',
+          'data',
+          'entityConfig',
+        ],
+        ...['sequenceNumber', 'jwt', 'createdAt', 'updatedAt'],
+      );
+      expect(made).to.deep.include({
+        id: 'both',
+        description: 'All',
+        tenantId: 'acme',
+        tenant: { id: 'acme', name: 'Tenant acme' },
+        keyChainId: 'trust-list',
+        certId: 'trust-list',
+        sequenceNumber: 1,
+      });
+      expect(made.cert.id).to.equal('trust-list');
+      expect(made.data).to.deep.equal(payloadOf(made.jwt));
+      const { LoTE } = made.data;
+      expect(LoTE.ListAndSchemeInformation).to.have.all.keys(
+        ...['LoTEVersionIdentifier', 'LoTESequenceNumber', 'SchemeOperatorName', 'ListIssueDateTime'],
+        'NextUpdate',
+      );
+      const [own] = LoTE.TrustedEntitiesList;
+      expect(own.TrustedEntityInformation.TEInformationURI).to.deep.equal([
+        { lang: 'en', uriValue: `${service.address}/acme` },
+      ]);
+      expect(made.entityConfig[0]).to.include({ issuerKeyChainId: 'signing', issuerCertId: 'signing' });
+      expect(made.entityConfig[1]).to.deep.equal(external());
+      expect(await ok('GET', '/trust-list/both')).to.deep.equal(made);
+      expect(await ok('GET', '/trust-list')).to.deep.include(made);
+      expect((await published('both')).text).to.equal(made.jwt);
+    });
+
+    it('is believed by our own reader under the CA of its signer, and vouches for whom it names', async () => {
+      const { jwt } = await ok('GET', '/trust-list/both');
+      const header = headerOf(jwt);
+      expect(header).to.include({ alg: 'ES256', typ: 'trustlist+jwt' });
+      expect(header.iat).to.be.closeTo(Date.now() / 1000, 60);
+      expect(header.x5c).to.have.length(1);
+      const list = await read(jwt);
+      expect(list.sequenceNumber).to.equal(1);
+      const der = (text: string) => text.replaceAll(/-----[^-]+-----|\s/g, '');
+      const [signing, status] = [await rootOf('signing'), await rootOf('status-list')];
+      expect(
+        list.entities.map(({ name, country, services }) => [
+          name,
+          country,
+          services.map(({ type, certificates }) => [type?.split('/SvcType/')[1], certificates]),
+        ]),
+      ).to.deep.equal([
+        [
+          'Acme',
+          'DE',
+          [
+            ['EAA/Issuance', [der(signing)]],
+            ['EAA/Revocation', [der(status)]],
+          ],
+        ],
+        [
+          'University',
+          undefined,
+          [
+            ['EAA/Issuance', [university.certificate]],
+            ['EAA/Revocation', [registry.certificate]],
+          ],
+        ],
+      ]);
+      const other = await certify({ name: 'Other', ca: true });
+      expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]), new Date())).to.throw(
+        /untrusted_signer/,
+      );
+    });
+
+    it('says what its operator says, and has services of its kind', async () => {
+      const scheme = {
+        LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList',
+        SchemeOperatorName: [{ lang: 'en', value: 'Ministry' }],
+        SchemeName: [{ lang: 'en', value: 'DE:PIDs' }],
+      };
+      const data = { LoTE: { ListAndSchemeInformation: scheme } };
+      const made = await ok('POST', '/trust-list', { id: 'pids', entities: [internal()], data });
+      expect(made.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
+      const [{ services = [] } = {}] = (await read(made.jwt)).entities;
+      expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal([
+        'PID/Issuance',
+        'PID/Revocation',
+      ]);
+    });
+
+    it('may trust nobody, and goes by an id that nobody guesses unless it is given one', async () => {
+      const made = await ok('POST', '/trust-list', { entities: [] });
+      expect(made.id).to.match(/^[\w-]{22}$/);
+      expect(made.data.LoTE).not.to.have.property('TrustedEntitiesList');
+      expect((await read(made.jwt)).entities).to.deep.equal([]);
+    });
+
+    it('is signed by the key chain that is wished for, by either of its names', async () => {
+      await ok('POST', '/key-chain', { id: 'lists-2', usageType: 'trustList' });
+      const entity = { type: 'internal', issuerCertId: 'signing', info: { name: 'Acme' } };
+      for (const reference of [{ certId: 'lists-2' }, { keyChainId: 'lists-2' }]) {
+        const made = await ok('POST', '/trust-list', { ...reference, entities: [entity] });
+        expect(made).to.include({ certId: 'lists-2', keyChainId: 'lists-2' });
+        expect(made.entityConfig[0]).to.include({ issuerKeyChainId: 'signing', issuerCertId: 'signing' });
+        expect((await read(made.jwt, 'lists-2')).entities).to.have.length(1);
+        await ok('DELETE', `/trust-list/${made.id}`);
+      }
+    });
+  });
+
+  describe('a write', () => {
+    const refused = (answer: Answer, status: number, code: string) =>
+      expect([answer.status, answer.body?.code], answer.text).to.deep.equal([status, code]);
+
+    it('makes a release with the next number, and keeps what was', async () => {
+      const first = await ok('POST', '/trust-list', { id: 'versions', entities: [internal()] });
+      expect(await ok('GET', '/trust-list/versions/versions')).to.deep.equal([]);
+      const second = await ok('PUT', '/trust-list/versions', { id: 'versions', entities: [external()] });
+      const third = await ok('PATCH', '/trust-list/versions', { description: 'Third' });
+      expect([first, second, third].map(({ sequenceNumber }) => sequenceNumber)).to.deep.equal([1, 2, 3]);
+      expect([first, second, third].map(({ jwt }) => numberOf(jwt))).to.deep.equal([1, 2, 3]);
+      expect(third.createdAt).to.equal(first.createdAt);
+      expect(third.entityConfig).to.deep.equal([external()]);
+      const versions = await ok('GET', '/trust-list/versions/versions');
+      const shape = (list: Record<string, unknown>, id: string) => ({
+        id,
+        trustListId: 'versions',
+        trustList: { id: 'versions', description: list['description'] },
+        tenantId: 'acme',
+        sequenceNumber: list['sequenceNumber'],
+        data: list['data'],
+        entityConfig: list['entityConfig'],
+        jwt: list['jwt'],
+        createdAt: list['updatedAt'],
+      });
+      const [newer, older] = versions;
+      expect(versions).to.deep.equal([shape(second, newer.id), shape(first, older.id)]);
+      expect(await ok('GET', `/trust-list/versions/versions/${older.id}`)).to.deep.equal(older);
+      for (const path of ['versions/versions/none', `both/versions/${older.id}`, 'none/versions']) {
+        refused(await call('GET', `/trust-list/${path}`), 404, 'not_found');
+      }
+    });
+
+    it('changes members whole, resets them by null, and signs anew without any', async () => {
+      const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
+      const json = { id: 'patched', description: 'x', certId: 'lists-2', entities: [internal()], data };
+      const made = await ok('POST', '/trust-list', json);
+      const again = await ok('PATCH', '/trust-list/patched', {});
+      const kept = ['description', 'certId', 'entityConfig'];
+      for (const member of kept) expect(again[member], member).to.deep.equal(made[member]);
+      expect([again.sequenceNumber, again.jwt === made.jwt]).to.deep.equal([2, false]);
+      const reset = { description: null, certId: null, data: null };
+      const plain = await ok('PATCH', '/trust-list/patched', reset);
+      expect(plain).to.include({ description: null, certId: 'trust-list' });
+      expect(plain.data.LoTE.ListAndSchemeInformation).not.to.have.property('SchemeTerritory');
+      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys('id', 'entities');
+      const replaced = await ok('PUT', '/trust-list/patched', { entities: [] });
+      expect(replaced).to.deep.include({ entityConfig: [], sequenceNumber: 4 });
+      await ok('DELETE', '/trust-list/patched');
+    });
+
+    it('is refused, with nothing changed, for what cannot be listed or signed', async () => {
+      const own = (changes: object) => ({ entities: [internal(changes)] });
+      const other = (changes: object) => ({ entities: [external(changes)] });
+      const scheme = (members: object) => ({
+        entities: [],
+        data: { LoTE: { ListAndSchemeInformation: members } },
+      });
+      const over = await certify({ name: 'Over', until: '2025-06-01T00:00:00Z' });
+      const rows: readonly [object, string][] = [
+        [{}, 'entities'],
+        [{ entities: {} }, 'entities'],
+        [{ entities: [], unknown: 1 }, 'unknown'],
+        [{ entities: [], entityConfig: [internal()] }, 'entityConfig'],
+        [{ entities: [], certId: 'none' }, 'keyChainId'],
+        [{ entities: [], certId: 'signing' }, 'keyChainId'],
+        [{ entities: [], certId: 'trust-list', keyChainId: 'lists-2' }, 'certId'],
+        [own({ issuerKeyChainId: 'none' }), 'entities.0.issuerKeyChainId'],
+        [own({ revocationKeyChainId: 'none' }), 'entities.0.revocationKeyChainId'],
+        [own({ issuerCertId: 'status-list' }), 'entities.0.issuerCertId'],
+        [own({ revocationCertId: 'signing' }), 'entities.0.revocationCertId'],
+        [own({ issuerKeyChainId: undefined }), 'entities.0.issuerKeyChainId'],
+        [own({ type: 'other' }), 'entities.0.type'],
+        [own({ info: { name: 'Acme', vat: 'x' } }), 'entities.0.info'],
+        [own({ info: { country: 'DE' } }), 'entities.0.info.name'],
+        [own({ issuerCertPem: pem(registry) }), 'entities.0'],
+        [other({ issuerCertPem: 'none' }), 'entities.0.issuerCertPem'],
+        [other({ issuerCertPem: pem(registry) + pem(university) }), 'entities.0.issuerCertPem'],
+        [other({ revocationCertPem: pem(over) }), 'entities.0.revocationCertPem'],
+        [scheme({ LoTESequenceNumber: 99 }), 'data.LoTE.ListAndSchemeInformation'],
+        [scheme({ NextUpdate: '2099-01-01T00:00:00Z' }), 'data.LoTE.ListAndSchemeInformation'],
+        [scheme({ SchemeTerritory: 'x' }), 'data.LoTE.ListAndSchemeInformation.SchemeTerritory'],
+        [{ entities: [], data: { LoTE: { TrustedEntitiesList: [] } } }, 'data.LoTE'],
+        [{ entities: [], data: { TrustedEntitiesList: [] } }, 'data'],
+      ];
+      const before = await ok('GET', '/trust-list');
+      for (const [json, path] of rows) {
+        const requests = [
+          ['POST', '/trust-list', { id: 'refused', ...json }],
+          ['PUT', '/trust-list/both', json],
+        ] as const;
+        for (const [method, address, body] of requests) {
+          const answer = await call(method, address, body);
+          expect([answer.status, answer.body.code], JSON.stringify(json)).to.deep.equal([
+            400,
+            'invalid_input',
+          ]);
+          expect(answer.body.errors[0].path, answer.text).to.equal(path);
+        }
+      }
+      refused(await call('PATCH', '/trust-list/both', { id: 'other' }), 400, 'invalid_input');
+      refused(await call('PUT', '/trust-list/both', { id: 'other', entities: [] }), 400, 'invalid_input');
+      refused(await call('POST', '/trust-list', { id: 'both', entities: [] }), 409, 'conflict');
+      refused(await call('PUT', '/trust-list/none', { entities: [] }), 404, 'not_found');
+      refused(await call('PATCH', '/trust-list/none', {}), 404, 'not_found');
+      refused(await call('DELETE', '/trust-list/none'), 404, 'not_found');
+      const large = { entities: [external({ issuerCertPem: 'x'.repeat(600_000) })] };
+      refused(await call('POST', '/trust-list', large), 413, 'too_large');
+      expect(await ok('GET', '/trust-list')).to.deep.equal(before);
+      expect((await published('refused')).status).to.equal(404);
+    });
+
+    it('tells an operator without a key what to do', async () => {
+      const { token } = await createTenant(service, 'keyless');
+      expect((await callAs(token, 'DELETE', '/key-chain/trust-list')).status).to.equal(200);
+      const answer = await callAs(token, 'POST', '/trust-list', { entities: [] });
+      refused(answer, 400, 'invalid_input');
+      expect(answer.body.detail).to.match(/no key chain for the usage "trustList".*POST \/key-chain/);
+      const chain = { id: 'new', usageType: 'trustList' };
+      expect((await callAs(token, 'POST', '/key-chain', chain)).status).to.equal(201);
+      expect((await callAs(token, 'POST', '/trust-list', { entities: [] })).status).to.equal(201);
+    });
+
+    it('finds room for fifty lists', async () => {
+      const { token } = await createTenant(service, 'hoarder');
+      for (let i = 0; i < 50; i++) {
+        const answer = await callAs(token, 'POST', '/trust-list', { id: `list-${i}`, entities: [] });
+        expect(answer.status, answer.text).to.equal(201);
+      }
+      refused(await callAs(token, 'POST', '/trust-list', { entities: [] }), 409, 'conflict');
+      expect((await callAs(token, 'DELETE', '/trust-list/list-7')).body).to.deep.equal({ id: 'list-7' });
+      expect((await callAs(token, 'POST', '/trust-list', { entities: [] })).status).to.equal(201);
+    });
+  });
+
+  describe('an export', () => {
+    it('makes the same list again, here and elsewhere', async () => {
+      const scheme = {
+        LoTEType: 'urn:acme:list',
+        SchemeOperatorAddress: {
+          SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+          SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@acme.example' }],
+        },
+        PolicyOrLegalNotice: [{ LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } }],
+      };
+      const json = {
+        id: 'travels',
+        certId: 'trust-list',
+        description: 'Travels',
+        entities: [internal(), external(), external({ revocationCertPem: undefined })],
+        data: { LoTE: { ListAndSchemeInformation: scheme } },
+      };
+      await ok('POST', '/trust-list', json);
+      const exported = await ok('GET', '/trust-list/travels/export');
+      expect(exported).to.deep.include({
+        id: 'travels',
+        certId: 'trust-list',
+        keyChainId: 'trust-list',
+        description: 'Travels',
+        data: json.data,
+      });
+      await ok('PUT', '/trust-list/travels', exported);
+      expect(await ok('GET', '/trust-list/travels/export')).to.deep.equal(exported);
+      const { token } = await createTenant(service, 'elsewhere');
+      const made = await callAs(token, 'POST', '/trust-list', exported);
+      expect(made.status, made.text).to.equal(201);
+      const again = await callAs(token, 'GET', '/trust-list/travels/export');
+      expect(again.body).to.deep.equal(exported);
+    });
+  });
+
+  describe('a list that is gone', () => {
+    it('is published no more, and its number goes on when it comes back', async () => {
+      const json = { id: 'comes-back', entities: [internal()] };
+      await ok('POST', '/trust-list', json);
+      await ok('PATCH', '/trust-list/comes-back', {});
+      await ok('DELETE', '/trust-list/comes-back');
+      for (const path of ['', '/export', '/versions']) {
+        expect((await call('GET', `/trust-list/comes-back${path}`)).status, path).to.equal(404);
+      }
+      expect((await published('comes-back')).status).to.equal(404);
+      const made = await ok('POST', '/trust-list', json);
+      expect([made.sequenceNumber, numberOf(made.jwt)]).to.deep.equal([3, 3]);
+    });
+  });
+
+  describe('a key chain', () => {
+    it('does not go while a list names it, nor the last that signs lists', async () => {
+      const { token } = await createTenant(service, 'holder');
+      const as = (method: string, path: string, json?: unknown) => callAs(token, method, path, json);
+      const conflict = async (method: string, path: string, json?: unknown) => {
+        const answer = await as(method, path, json);
+        expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
+        expect(answer.body.detail).to.include('trust list held');
+      };
+      for (const id of ['issuer', 'revoker']) await as('POST', '/key-chain', { id, usageType: 'signing' });
+      await as('POST', '/key-chain', { id: 'signer', usageType: 'trustList' });
+      const entity = internal({ issuerKeyChainId: 'issuer', revocationKeyChainId: 'revoker' });
+      const json = { id: 'held', certId: 'signer', entities: [entity] };
+      expect((await as('POST', '/trust-list', json)).status).to.equal(201);
+      for (const id of ['issuer', 'revoker', 'signer']) await conflict('DELETE', `/key-chain/${id}`);
+      await conflict('PATCH', '/key-chain/signer', { usages: ['signing'] });
+      expect((await as('PATCH', '/key-chain/issuer', { usages: ['access'] })).status).to.equal(200);
+      await as('PATCH', '/trust-list/held', { certId: null, entities: [] });
+      for (const id of ['issuer', 'revoker', 'signer']) {
+        expect((await as('DELETE', `/key-chain/${id}`)).status, id).to.equal(200);
+      }
+      await conflict('DELETE', '/key-chain/trust-list');
+      await as('DELETE', '/trust-list/held');
+      expect((await as('DELETE', '/key-chain/trust-list')).status).to.equal(200);
+    });
+  });
+
+  describe('for everybody', () => {
+    it('is one signed text that may be kept for an hour', async () => {
+      const answer = await published('both');
+      expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
+      expect(answer.text).to.match(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+      expect(answer.headers.get('cache-control')).to.equal('public, max-age=3600');
+      expect(answer.headers.get('access-control-allow-origin')).to.equal('*');
+      expect((await published('both')).text, 'the same for all').to.equal(answer.text);
+      const head = await service.call('HEAD', '/acme/trust-list/both');
+      expect([head.status, head.text]).to.deep.equal([200, '']);
+    });
+
+    it('is confirmed by its ETag until it changes', async () => {
+      const etag = (await published('both')).headers.get('etag') ?? '';
+      expect(etag).to.match(/^"[\w-]+"$/);
+      for (const given of [etag, `W/${etag}`, `"other", ${etag}`]) {
+        const again = await published('both', { 'If-None-Match': given });
+        expect([again.status, again.text, again.headers.get('etag')], given).to.deep.equal([304, '', etag]);
+      }
+      await ok('PATCH', '/trust-list/both', {});
+      const changed = await published('both', { 'If-None-Match': etag });
+      expect(changed.status).to.equal(200);
+      expect(changed.headers.get('etag')).to.not.equal(etag);
+    });
+
+    it('is nowhere else', async () => {
+      for (const [id, of] of [
+        ['none', 'acme'],
+        ['both', 'nobody'],
+        ['both', 'elsewhere'],
+      ] as const) {
+        expect((await published(id, {}, of)).status, `${of} ${id}`).to.equal(404);
+      }
+    });
+
+    it('is kept no longer than it lasts, and not served when it has ended', async () => {
+      const { sequenceNumber } = await ok('POST', '/trust-list', { id: 'ending', entities: [] });
+      expect(sequenceNumber).to.equal(1);
+      await later(30 * DAYS - 600_000, async () => {
+        const [, age] =
+          /max-age=(\d+)$/.exec((await published('ending')).headers.get('cache-control') ?? '') ?? [];
+        expect(Number(age)).to.be.within(500, 601);
+      });
+      await later(30 * DAYS + 1000, async () => {
+        const answer = await published('ending');
+        expect([answer.status, answer.body.code]).to.deep.equal([503, 'unavailable']);
+        expect(answer.headers.get('retry-after')).to.match(/^\d+$/);
+        expect(answer.headers.get('cache-control')).to.equal('no-store');
+        await renew();
+        expect(numberOf((await published('ending')).text)).to.equal(2);
+      });
+    });
+
+    it('stays published and is renewed while its tenant is suspended', async () => {
+      const { token } = await createTenant(service, 'sleeper');
+      await callAs(token, 'POST', '/trust-list', { id: 'list', entities: [internal()] });
+      const root = await service.rootToken();
+      await service.call('PATCH', '/tenant/sleeper', { token: root, json: { status: 'suspended' } });
+      expect((await published('list', {}, 'sleeper')).status).to.equal(200);
+      expect((await callAs(token, 'GET', '/trust-list')).status).to.equal(403);
+      await later(25 * DAYS, renew);
+      const answer = await published('list', {}, 'sleeper');
+      expect([answer.status, numberOf(answer.text)]).to.deep.equal([200, 2]);
+    });
+  });
+
+  describe('by itself', () => {
+    it('is signed anew before it ends, of what is configured, and not sooner', async () => {
+      const { token } = await createTenant(service, 'renewed');
+      const made = await callAs(token, 'POST', '/trust-list', { id: 'list', entities: [internal()] });
+      const number = async () => numberOf((await published('list', {}, 'renewed')).text);
+      await later(19 * DAYS, renew);
+      expect(await number()).to.equal(1);
+      const root = await service.rootToken();
+      const json = { name: 'Another name' };
+      expect((await service.call('PATCH', '/tenant/renewed', { token: root, json })).status).to.equal(200);
+      await later(21 * DAYS, async () => {
+        await renew();
+        expect(await number()).to.equal(2);
+        await renew();
+        expect(await number(), 'once').to.equal(2);
+      });
+      const { body: list } = await callAs(token, 'GET', '/trust-list/list');
+      const { ListAndSchemeInformation: scheme } = list.data.LoTE;
+      expect(scheme.SchemeOperatorName).to.deep.equal([{ lang: 'en', value: 'Another name' }]);
+      expect(new Date(scheme.NextUpdate).getTime()).to.be.closeTo(Date.now() + 51 * DAYS, 60_000);
+      expect(list.entityConfig).to.deep.equal(made.body.entityConfig);
+      const { body: versions } = await callAs(token, 'GET', '/trust-list/list/versions');
+      expect(versions.map(({ jwt }: { jwt: string }) => jwt)).to.deep.equal([made.body.jwt]);
+    });
+  });
+});
