@@ -22,6 +22,7 @@ import { TenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
 import { PublishedListRoutes } from '../adapters/http/trust-lists/published-list.routes.ts';
 import { TrustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
 import { PresentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
+import { DcApiRoutes } from '../adapters/http/verification/dc-api.routes.ts';
 import { PresentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
 import { PresentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
@@ -35,6 +36,7 @@ const FAMILIES = [
   ChainedAsRoutes,
   IssuanceMetadataRoutes,
   PresentationWalletRoutes,
+  DcApiRoutes,
   StatusListRoutes,
   PublishedListRoutes,
   SessionRoutes,

@@ -83,7 +83,7 @@ export class NodeEncryption extends Encryption {
   override async encrypt(
     plaintext: string,
     recipient: PublicJwk,
-    { enc, zip }: Parameters<Encryption['encrypt']>[2],
+    { enc, zip, contentType }: Parameters<Encryption['encrypt']>[2],
   ): Promise<string> {
     const cipher = CIPHERS.get(enc);
     const { publicJwk: ephemeral, d } = makeKeyPair();
@@ -93,6 +93,7 @@ export class NodeEncryption extends Encryption {
       enc,
       ...(recipient.kid !== undefined && { kid: recipient.kid }),
       ...(zip !== undefined && { zip }),
+      ...(contentType !== undefined && { cty: contentType }),
       epk: { kty, crv, x, ...(y !== undefined && { y }) },
     };
     const secret = agree(recipient, d);

@@ -96,6 +96,8 @@ export type RouteDefinition<
   readonly bodyKind?: BodyKind;
   /** Bytes; 64 KiB unless stated. */
   readonly bodyLimit?: number;
+  /** Pages of any origin may call it from their scripts, without credentials (Fetch standard, CORS protocol). */
+  readonly anyOrigin?: boolean;
   /** Documented answers: a schema, or a sentence when there is no JSON body. */
   readonly responses: Readonly<Record<number, z.ZodType | string>>;
   /** An example request body, executed by the tests. */

@@ -52,8 +52,10 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     const reader = bodyReader(route);
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
     const handler = (request: Request, response: Response) => serve(route, request, response, ports);
+    if (route.anyOrigin === true) app.options(paths, allowOrigin, preflight);
     app[route.method](
       paths,
+      ...(route.anyOrigin === true ? [allowOrigin] : []),
       ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
       ...(servesHead(route) ? [] : [notHead]),
       ...(reader ? [reader] : []),
@@ -83,6 +85,20 @@ function servesHead({ surface, path }: Route): boolean {
 
 function notHead(request: Request, _response: Response, next: NextFunction): void {
   next(request.method === 'HEAD' ? 'route' : undefined);
+}
+
+function allowOrigin(_request: Request, response: Response, next: NextFunction): void {
+  response.setHeader('Access-Control-Allow-Origin', '*');
+  next();
+}
+
+/** Fetch standard section 3.3: what a script asks before it sends JSON. */
+function preflight(_request: Request, response: Response): void {
+  response.setHeader('Access-Control-Allow-Methods', 'GET, POST');
+  response.setHeader('Access-Control-Allow-Headers', 'Content-Type');
+  response.setHeader('Access-Control-Max-Age', '600');
+  response.statusCode = 204;
+  response.end();
 }
 
 async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {

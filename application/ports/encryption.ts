@@ -35,7 +35,12 @@ export abstract class Encryption {
   abstract encrypt(
     plaintext: string,
     recipient: PublicJwk,
-    options: { readonly enc: ContentEncryption; readonly zip?: Compression | undefined },
+    options: {
+      readonly enc: ContentEncryption;
+      readonly zip?: Compression | undefined;
+      /** `cty`, for a message within the message (RFC 7519 section 5.2). */
+      readonly contentType?: string;
+    },
   ): Promise<string>;
   /**
    * The keys that credential requests to a tenant are encrypted to (OpenID4VCI 1.0 section 10), the same on every

@@ -20,8 +20,8 @@ import type { Signatures } from '../ports/signatures.ts';
 
 export type ExpectedMdoc = {
   readonly now: Date;
-  /** SessionTranscript of the request, CBOR: see `session-transcript.ts`. */
-  readonly transcript: Buffer;
+  /** SessionTranscripts that answer the request, CBOR: see `session-transcript.ts`. One has to be the signed one. */
+  readonly transcripts: readonly Buffer[];
   readonly docType: string;
   readonly anchors: readonly TrustAnchor[];
   /** Whether the query demands a device signature. One that is there is checked in any case. */
@@ -132,9 +132,10 @@ function checkDevice(
   if (auth.payload !== undefined) throw new Refusal('malformed', 'deviceSignature has a payload');
 
   const { nameSpaces } = deviceSigned;
-  const payload = deviceAuthenticationBytes(expected.transcript, docType, nameSpaces);
-  if (!signatures.verify(holderKey, sigStructure(auth.protectedBytes, payload), auth.signature)) {
-    throw new Refusal('device_signature');
-  }
+  const isSigned = expected.transcripts.some((transcript) => {
+    const payload = deviceAuthenticationBytes(transcript, docType, nameSpaces);
+    return signatures.verify(holderKey, sigStructure(auth.protectedBytes, payload), auth.signature);
+  });
+  if (!isSigned) throw new Refusal('device_signature');
   return { holderKey, deviceSigned: readDeviceElements(nameSpaces, mso.authorizations) };
 }

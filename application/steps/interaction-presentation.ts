@@ -89,6 +89,9 @@ export class InteractionPresentation {
       ...(entries.length > 0 && {
         transactionData: encodeTransactionData(entries),
         transactionDataObjects: entries,
+        ...(configuration.transactionDataElements && {
+          transactionDataElements: configuration.transactionDataElements,
+        }),
       }),
     };
   }
@@ -132,11 +135,14 @@ export class InteractionPresentation {
     vpToken: Json,
     { wire, endpoint, now }: Asking,
   ): Promise<Verdict> {
-    const audience = audiencesOf(wire, endpoint);
     const { nonce, since: requestedAt, configurationId } = pending;
-    const transcript = () =>
-      interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) });
-    const task = { view, request: pending, audience, transcript, requestedAt, configurationId, vpToken, now };
+    const binding = {
+      audience: audiencesOf(wire, endpoint),
+      transcripts: () => [
+        interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) }),
+      ],
+    };
+    const task = { view, request: pending, binding, requestedAt, configurationId, vpToken, now };
     try {
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {

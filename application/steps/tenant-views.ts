@@ -8,11 +8,15 @@ import {
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { RegistrarConfiguration } from '../../domain/registrar/registrar-configuration.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import {
+  type PresentationConfiguration,
+  withLaterDefaults,
+} from '../../domain/verification/configuration.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store, TenantHead, TenantRepositories } from '../ports/store.ts';
 
@@ -68,11 +72,17 @@ export class TenantView {
   }
 
   presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
-    return this.#once('presentations', ({ presentationConfigurations }) => presentationConfigurations.list());
+    return this.#once('presentations', async ({ presentationConfigurations }) =>
+      (await presentationConfigurations.list()).map(withLaterDefaults),
+    );
   }
 
   async presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {
     return (await this.#byId('presentations', () => this.presentationConfigurations())).get(id);
+  }
+
+  registrarConfiguration(): Promise<RegistrarConfiguration | undefined> {
+    return this.#once('registrar', ({ registrarConfiguration }) => registrarConfiguration.find('default'));
   }
 
   keyChains(): Promise<readonly KeyChain[]> {

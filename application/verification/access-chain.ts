@@ -1,9 +1,13 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { x509HashClientId } from '../../domain/verification/request-object.ts';
+import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
 
-export type AccessIdentity = { readonly chain: KeyChain; readonly clientId: string };
+export type AccessIdentity = {
+  readonly chain: KeyChain;
+  /** The `x509_hash` client identifier of its certificate. */
+  readonly clientId: string;
+};
 
 /** Client identifiers by key chain; the chains of a tenant's view live as long as the view does. */
 const clientIds = new WeakMap<KeyChain, string>();
@@ -24,6 +28,21 @@ export function accessIdentity(
     clientIds.set(chain, clientId);
   }
   return { chain, clientId };
+}
+
+/**
+ * The `x509_san_dns` client identifier for answers that are posted to `host`.
+ * @throws Failure `invalid_input` when the certificate does not name that host.
+ */
+export function sanDnsClientId(chain: KeyChain, host: string): string {
+  const [leaf = ''] = signingChain(chain);
+  // OpenID4VP 1.0 section 5.9.3: a dNSName of the certificate, and the host of response_uri
+  const names = readCertificate(Buffer.from(leaf, 'base64'))?.x509.subjectAltName?.split(', ') ?? [];
+  if (names.includes(`DNS:${host}`)) return x509SanDnsClientId(host);
+  throw invalidInput(
+    'clientIdPrefix',
+    `The certificate of the key chain "${chain.id}" does not name the host ${host}, as x509_san_dns demands.`,
+  );
 }
 
 function pick(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): KeyChain {

@@ -7,7 +7,7 @@ import type {
   PresentationConfigurationBody,
   TrustAnchorConfig,
 } from '../../domain/verification/configuration.ts';
-import { accessIdentity } from './access-chain.ts';
+import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 /** What a tenant's references are looked up in. */
 type Known = { readonly chains: readonly KeyChain[]; readonly publicUrl: string; readonly now: Date };
@@ -17,11 +17,15 @@ type Known = { readonly chains: readonly KeyChain[]; readonly publicUrl: string;
  * @throws Failure `invalid_input` that names each reference that leads nowhere.
  */
 export function checkReferences(
-  { accessKeyChainId, trustAnchors = [] }: PresentationConfigurationBody,
+  { accessKeyChainId, clientIdPrefix, trustAnchors = [] }: PresentationConfigurationBody,
   { chains, publicUrl, now }: Known,
 ): void {
   // Without a wish the default counts, and that may still be made before the first request.
-  if (typeof accessKeyChainId === 'string') accessIdentity(chains, now, accessKeyChainId);
+  const named =
+    typeof accessKeyChainId === 'string' ? accessIdentity(chains, now, accessKeyChainId) : undefined;
+  if (named !== undefined && clientIdPrefix === 'x509_san_dns') {
+    sanDnsClientId(named.chain, new URL(publicUrl).hostname);
+  }
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
     if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);

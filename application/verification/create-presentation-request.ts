@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { assertMayUse } from '../../domain/clients/client.ts';
-import type { Session, VerificationRequest } from '../../domain/sessions/session.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { isDcApi, type Session, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -10,11 +11,15 @@ import {
   TransactionData,
   transactionDataFaults,
 } from '../../domain/verification/configuration.ts';
+import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import {
   encodeTransactionData,
   invocationUri,
+  postedParameters,
   REQUEST_OBJECT_TYPE,
+  redirectUriClientId,
   requestObjectClaims,
+  requestParameters,
 } from '../../domain/verification/request-object.ts';
 import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -27,22 +32,28 @@ import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
-import { accessIdentity } from './access-chain.ts';
+import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 export const PresentationRequestBody = z
   .object({
     response_type: z
       .enum(['uri', 'dc-api'])
-      .refine((type) => type === 'uri', 'dc-api is not supported by this release'),
+      .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
     requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
     webhook: WebhookConfig.optional().describe('instead of the configured one'),
-    redirectUri: RedirectUri.optional().describe('instead of the configured one'),
+    redirectUri: RedirectUri.optional().describe('instead of the configured one; not with dc-api'),
     transaction_data: z
       .array(TransactionData)
       .min(1)
       .max(20)
       .optional()
       .describe('instead of the configured'),
+    origin: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('With dc-api: the one of the expectedOrigins whose page asks'),
   })
   .meta({ id: 'PresentationRequest' });
 export type PresentationRequestBody = z.infer<typeof PresentationRequestBody>;
@@ -52,6 +63,8 @@ export type PresentationOffer = {
   readonly session: SessionId;
   /** For a QR code: only there when no redirect follows, which would open a browser that knows nothing of it. */
   readonly crossDeviceUri?: string;
+  /** What a page passes to `navigator.credentials.get`. */
+  readonly dcApi?: JsonObject;
 };
 
 type Ports = {
@@ -63,6 +76,21 @@ type Ports = {
   readonly settings: ServiceSettings;
 };
 
+/** What all kinds of requests are made of. */
+type Making = {
+  readonly view: TenantView;
+  readonly configuration: PresentationConfiguration;
+  readonly body: PresentationRequestBody;
+  readonly publicId: PublicId;
+  readonly now: Date;
+  readonly expiresAt: Date;
+  /** `{PUBLIC_URL}/{tenant}` */
+  readonly address: string;
+};
+
+/** A request with the parameters that a wallet is to get. */
+type Made = { readonly request: VerificationRequest; readonly parameters: JsonObject };
+
 /** Makes one presentation request and signs it at once, so that each fetch is answered with the same bytes. */
 export class CreatePresentationRequest {
   readonly #ports: Ports;
@@ -73,10 +101,10 @@ export class CreatePresentationRequest {
 
   /**
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
-   *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries.
+   *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
   async execute(caller: UnconfirmedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    const { store, clock } = this.#ports;
+    const { store, clock, random, settings } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const { unconfirmedView: view, tenantId } = caller;
     const configuration = await view.presentationConfiguration(body.requestId);
@@ -85,31 +113,27 @@ export class CreatePresentationRequest {
     }
     checkTransactionData(body, configuration);
     const now = clock.now();
-    const session = await this.#open(view, configuration, body, now);
-    if (!(await store.beats(tenantId).openSession(session, undefined, view.head.revision))) {
-      throw new StaleView();
-    }
-    const request = session.request as VerificationRequest;
-    const uri = invocationUri(request.clientId, request.requestUrl);
-    const isCrossDevice = request.redirectUri === undefined;
-    return { uri, session: session.id, ...(isCrossDevice && { crossDeviceUri: uri }) };
-  }
-
-  async #open(
-    view: TenantView,
-    configuration: PresentationConfiguration,
-    body: PresentationRequestBody,
-    now: Date,
-  ): Promise<Session> {
-    const { random, settings } = this.#ports;
-    const tenant = await view.tenant();
-    const ttl = tenant.sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
+    const address = issuerIdentifier(settings, tenantId);
+    const making = { view, configuration, body, publicId, now, expiresAt, address };
+    const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
+    const session = this.#sessionOf(making, made.request);
+    if (!(await store.beats(tenantId).openSession(session, undefined, view.head.revision))) {
+      throw new StaleView();
+    }
+    return offerOf(session.id, configuration, made);
+  }
+
+  #sessionOf(
+    { view, configuration, publicId, now, expiresAt }: Making,
+    request: VerificationRequest,
+  ): Session {
     return {
       tenantId: view.tenantId,
-      id: random.token() as SessionId,
+      id: this.#ports.random.token() as SessionId,
       publicId,
       kind: 'verification',
       status: 'active',
@@ -118,70 +142,165 @@ export class CreatePresentationRequest {
       updatedAt: now,
       expiresAt,
       configurationIds: [configuration.id],
-      useDcApi: false,
-      request: await this.#request(view, configuration, body, { publicId, now, expiresAt }),
+      useDcApi: isDcApi(request),
+      request,
       outcome: null,
       issuedMask: 0,
       claimedAt: null,
     };
   }
 
-  async #request(
-    view: TenantView,
-    configuration: PresentationConfiguration,
-    body: PresentationRequestBody,
-    { publicId, now, expiresAt }: { publicId: PublicId; now: Date; expiresAt: Date },
-  ): Promise<VerificationRequest> {
-    const { random, encryption, kms, settings } = this.#ports;
-    const chains = await view.keyChains();
-    const { chain, clientId } = accessIdentity(chains, now, configuration.accessKeyChainId);
+  /** The wallet fetches the request, unless it stands in the address, and posts its answer. */
+  async #posted(making: Making): Promise<Made> {
+    const { configuration, body, publicId, address } = making;
+    if (body.origin !== undefined) throw invalidInput('origin', 'Only requests with dc-api have an origin.');
     const { responseMode } = configuration;
+    const responseUri = `${address}/response/${publicId}`;
+    const redirectUri = body.redirectUri ?? configuration.redirectUri ?? undefined;
+    const common = this.#common(making, `${address}/request/${publicId}`);
+    const signer = configuration.clientIdPrefix === 'redirect_uri' ? undefined : await this.#signerOf(making);
+    const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
+    const state = this.#ports.random.token();
+    const base = requestParameters({
+      ...askedOf(common),
+      responseMode,
+      verifierInfo: verifierInfoOf(making),
+    });
+    const parameters = postedParameters(base, { clientId, responseUri, state });
+    const request: VerificationRequest = {
+      ...common,
+      responseMode,
+      clientId,
+      responseUri,
+      state,
+      ...(redirectUri !== undefined && { redirectUri }),
+      ...(signer !== undefined && (await this.#sign(signer, parameters, making))),
+    };
+    return { request, parameters };
+  }
+
+  /** A page hands the request to its browser, and the answer to us (OpenID4VP 1.0 appendix A). */
+  async #dcApi(making: Making): Promise<Made> {
+    const { configuration, body, publicId, address } = making;
+    if (body.redirectUri !== undefined) {
+      throw invalidInput('redirectUri', 'With dc-api the page stays where it is; leave redirectUri out.');
+    }
+    const origins = originsOf(configuration, body.origin);
+    const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
+    const common = this.#common(making, `${address}/dc-api/${publicId}`);
+    const base = requestParameters({
+      ...askedOf(common),
+      responseMode,
+      verifierInfo: verifierInfoOf(making),
+    });
+    if (configuration.dcApiRequest === 'unsigned') {
+      const request = { ...common, responseMode, origins, parameters: base } as const;
+      return { request, parameters: base };
+    }
+    const signer = await this.#signerOf(making);
+    const { clientId } = signer;
+    // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
+    const parameters = { ...base, client_id: clientId, expected_origins: origins };
+    const signed = await this.#sign(signer, parameters, making);
+    return { request: { ...common, responseMode, origins, clientId, ...signed }, parameters };
+  }
+
+  #common({ configuration, body }: Making, requestUrl: string) {
+    const { random, encryption } = this.#ports;
     // HAIP 1.0 section 5: a fresh key for each request
-    const keyPair = responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
+    const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
     const entries = (body.transaction_data ??
       configuration.transaction_data ??
       []) as unknown as JsonObject[];
-    const address = issuerIdentifier(settings, view.tenantId);
-    const parameters = {
-      clientId,
-      responseMode,
-      responseUri: `${address}/response/${publicId}`,
-      nonce: random.token(),
-      state: random.token(),
-      dcqlQuery: configuration.dcql_query as unknown as JsonObject,
-      ...(entries.length > 0 && { transactionData: encodeTransactionData(entries) }),
-    };
-    const payload = requestObjectClaims({
-      ...parameters,
-      ...(keyPair !== undefined && { encryptionJwk: keyPair.publicJwk as unknown as JsonObject }),
-      verifierInfo: (configuration.attached ?? []) as unknown as JsonObject[],
-      issuedAt: now,
-      expiresAt,
-    });
     const webhook = body.webhook ?? configuration.webhook ?? undefined;
-    const redirectUri = body.redirectUri ?? configuration.redirectUri ?? undefined;
     return {
       kind: 'verification',
-      ...parameters,
       offerRequest: describe(body),
-      requestUrl: `${address}/request/${publicId}`,
-      requestObject: await signJwt(kms, { chain, typ: REQUEST_OBJECT_TYPE, payload }),
+      dcqlQuery: configuration.dcql_query as unknown as JsonObject,
+      nonce: random.token(),
+      requestUrl,
       ...(keyPair !== undefined && {
         encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
       }),
       ...(webhook !== undefined && { webhook }),
-      ...(redirectUri !== undefined && { redirectUri }),
-      ...(entries.length > 0 && { transactionDataObjects: entries }),
-    };
+      ...(entries.length > 0 && {
+        transactionData: encodeTransactionData(entries),
+        transactionDataObjects: entries,
+        ...(configuration.transactionDataElements && {
+          transactionDataElements: configuration.transactionDataElements,
+        }),
+      }),
+    } as const;
   }
+
+  async #signerOf({ view, configuration, now }: Making): Promise<Signer> {
+    const { chain, clientId } = accessIdentity(await view.keyChains(), now, configuration.accessKeyChainId);
+    if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
+    const { hostname } = new URL(this.#ports.settings.publicUrl);
+    return { chain, clientId: sanDnsClientId(chain, hostname), signedAs: clientId };
+  }
+
+  async #sign({ chain, signedAs }: Signer, parameters: JsonObject, { now, expiresAt }: Making) {
+    const payload = requestObjectClaims(parameters, { issuedAt: now, expiresAt });
+    const requestObject = await signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+    return { requestObject, ...(signedAs !== undefined && { signedAs }) };
+  }
+}
+
+type Signer = {
+  readonly chain: KeyChain;
+  readonly clientId: string;
+  /** When `clientId` does not name the certificate. */
+  readonly signedAs?: string;
+};
+
+type Common = Pick<VerificationRequest, 'nonce' | 'dcqlQuery' | 'transactionData' | 'encryption'>;
+
+function askedOf({ nonce, dcqlQuery, transactionData, encryption }: Common) {
+  return { nonce, dcqlQuery, transactionData, encryptionJwk: encryption?.publicJwk };
+}
+
+function verifierInfoOf({ configuration }: Making): readonly JsonObject[] {
+  return (configuration.attached ?? []) as unknown as JsonObject[];
+}
+
+/** @throws Failure `invalid_input` unless it is known whose page asks: presentations are made for an origin. */
+function originsOf({ expectedOrigins }: PresentationConfiguration, wanted: string | undefined): string[] {
+  const known = expectedOrigins ?? [];
+  if (known.length === 0) {
+    const message = 'The presentation configuration needs expectedOrigins for requests with dc-api.';
+    throw invalidInput('response_type', message);
+  }
+  if (wanted === undefined) return known;
+  if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
+  return [wanted];
+}
+
+function offerOf(
+  session: SessionId,
+  { invocationUri: base, requestUriMethod: method }: PresentationConfiguration,
+  { request, parameters }: Made,
+): PresentationOffer {
+  if (isDcApi(request)) return { uri: request.requestUrl, session, dcApi: dcApiRequests(request) };
+  const { clientId, requestUrl, requestObject } = request;
+  const byReference = {
+    client_id: clientId,
+    request_uri: requestUrl,
+    // OpenID4VP 1.0 section 5.10: get unless stated
+    ...(method === 'post' && { request_uri_method: method }),
+  };
+  const uri = invocationUri(base, requestObject === undefined ? parameters : byReference);
+  const isCrossDevice = request.redirectUri === undefined;
+  return { uri, session, ...(isCrossDevice && { crossDeviceUri: uri }) };
 }
 
 /** OpenID4VP 1.0 section 8.4 */
 function checkTransactionData(
   body: PresentationRequestBody,
-  { dcql_query }: PresentationConfiguration,
+  { dcql_query, transactionDataElements }: PresentationConfiguration,
 ): void {
-  const [fault] = transactionDataFaults(body.transaction_data ?? [], dcql_query);
+  const entries = body.transaction_data ?? [];
+  const [fault] = transactionDataFaults(entries, dcql_query, transactionDataElements ?? {});
   if (fault !== undefined) {
     throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
   }

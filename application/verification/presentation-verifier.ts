@@ -1,3 +1,4 @@
+import { checkDeviceTransactionData } from '../../domain/formats/mdoc/transaction-data.ts';
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { NonceRefusal } from '../../domain/formats/sd-jwt/key-binding.ts';
 import { readCertificateChain, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
@@ -5,20 +6,26 @@ import type { VerificationRequest } from '../../domain/sessions/session.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { type CompiledCredentialQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
+import type { Binding } from '../../domain/verification/binding.ts';
+import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
+import type { CheckInputs } from '../../domain/verification/report.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
+import {
+  deviceTransactionData,
+  keyBoundTransactionData,
+} from '../../domain/verification/transaction-data.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import { type CheckedMdoc, checkMdoc } from '../steps/check-mdoc.ts';
-import { type CheckedSdJwtVc, checkSdJwtVc, type ExpectedSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
+import { type CheckedSdJwtVc, checkSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
 import type { StatusChecker } from '../steps/check-status.ts';
 import { type IssuerTrust, type IssuerTrusts, listsOf } from '../steps/issuer-trust.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
+import { compiledQuery } from './compiled-query.ts';
 
 type Ports = {
   readonly signatures: Signatures;
@@ -30,17 +37,14 @@ type Ports = {
 /** What of a request its answer is held against. */
 export type AnsweredRequest = Pick<
   VerificationRequest,
-  'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects'
+  'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects' | 'transactionDataElements'
 >;
 
 export type PresentationsToVerify = {
   readonly view: TenantView;
   /** As it was stored when it was made: nothing that decides comes from the wallet. */
   readonly request: AnsweredRequest;
-  /** Whom presentations of SD-JWT VCs may be made for. */
-  readonly audience: string | readonly string[];
-  /** SessionTranscript that mdocs are presented in, CBOR; made for those only. */
-  readonly transcript: () => Buffer;
+  readonly binding: Binding;
   readonly requestedAt: Date;
   /** Of the presentation configuration, whose issuers are trusted. */
   readonly configurationId: string | undefined;
@@ -64,7 +68,7 @@ export class PresentationVerifier {
   /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
   async verify(wanted: PresentationsToVerify): Promise<Verdict> {
     const { request, vpToken, view, configurationId } = wanted;
-    const query = compileQuery(request.dcqlQuery as unknown as DcqlQuery);
+    const query = await compiledQuery(view, configurationId, request.dcqlQuery);
     const presented = [...readVpToken(vpToken, query)].flatMap(([id, texts]) =>
       texts.map((text, index) => ({ id, text, index })),
     );
@@ -85,34 +89,42 @@ export class PresentationVerifier {
     text: string,
     index: number,
   ): Promise<CheckedPresentation> {
-    const place = { queryId: query.id, index };
+    const isMdoc = query.format === 'mso_mdoc';
+    const format = isMdoc ? 'mso_mdoc' : 'dc+sd-jwt';
+    const place = { queryId: query.id, index, format } as const;
+    let inputs = requestInputs(task, query);
     try {
-      const verified =
-        query.format === 'mso_mdoc'
-          ? this.#openMdoc(task, query, text)
-          : this.#openSdJwtVc(task, query, text);
-      const { issuer, statusReference: reference, chain, credential, confirmed } = verified;
-      if (reference !== undefined) {
-        const { view, trust } = task;
-        const { anchors } = trust;
-        const revocation = trust.listed.get(issuer.anchor)?.revocation;
-        await this.#ports.statusChecker.check({ view, reference, chain, issuer, anchors, revocation });
-      }
-      return { ...place, accepted: true, values: valuesOf(query, credential), confirmed };
+      const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
+      inputs = { ...inputs, ...credentialInputs(task, verified) };
+      await this.#checkStatus(task, verified);
+      const credential = { ...verified.credential, authority: this.#authorityOf(task, query, verified) };
+      const values = valuesOf(query, credential);
+      return { ...place, inputs, accepted: true, values, confirmed: verified.confirmed };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { reason } = error;
       const poisons = error instanceof NonceRefusal;
-      return { ...place, accepted: false, reason, detail: detailOf(error, task.trust), poisons };
+      const detail = detailOf(error, task.trust);
+      return { ...place, inputs, accepted: false, reason, detail, poisons };
     }
   }
 
   #openSdJwtVc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
-    const checked = checkSdJwtVc(this.#ports, text, expectedOf(task, query));
-    const chain = readCertificateChain(checked.header);
+    const { request, binding, requestedAt, trust, now } = task;
+    const checked = checkSdJwtVc(this.#ports, text, {
+      now,
+      requestedAt,
+      nonce: request.nonce,
+      audience: binding.audience,
+      ...keyBoundTransactionData(request, query.id),
+      anchors: trust.anchors,
+      holderBinding: query.holderBindingRequired,
+      sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
+      kbAlgorithms: PRESENTATION_ALGORITHMS,
+    });
     return {
       issuer: checked.issuer,
-      chain,
+      chain: readCertificateChain(checked.header),
       statusReference: checked.statusReference,
       confirmed: checked.confirmedTransactionData,
       credential: {
@@ -121,84 +133,96 @@ export class PresentationVerifier {
         holderBound: checked.holderKey !== undefined,
         claims: checked.claims,
         alwaysVisible: checked.alwaysVisible,
-        authority: this.#authorityOf(task, query, checked.issuer, chain),
       },
     };
   }
 
-  #openMdoc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
-    const { now, transcript, trust } = task;
+  #openMdoc({ request, now, binding, trust }: Task, query: CompiledCredentialQuery, text: string): Verified {
     const [docType = ''] = query.types;
     const checked = checkMdoc(this.#ports, text, {
       now,
       anchors: trust.anchors,
-      transcript: transcript(),
+      transcripts: binding.transcripts(),
       docType,
       holderBinding: query.holderBindingRequired,
       issuerAlgorithms: SIGNING_ALGORITHMS,
       deviceAlgorithms: SIGNING_ALGORITHMS,
     });
+    const transactionData = deviceTransactionData(request, query.id);
     return {
       issuer: checked.issuer,
       chain: checked.chain,
       statusReference: checked.statusReference,
-      confirmed: [],
+      confirmed: checkDeviceTransactionData(checked.deviceSigned, transactionData),
       credential: {
         format: 'mso_mdoc',
         types: [checked.docType],
         holderBound: checked.holderKey !== undefined,
         claims: checked.namespaces,
         alwaysVisible: {},
-        authority: this.#authorityOf(task, query, checked.issuer, checked.chain),
       },
     };
+  }
+
+  async #checkStatus({ view, trust }: Task, { issuer, chain, statusReference }: Verified): Promise<void> {
+    if (statusReference === undefined) return;
+    const { anchors, listed } = trust;
+    const revocation = listed.get(issuer.anchor)?.revocation;
+    const question = { view, reference: statusReference, chain, issuer, anchors, revocation };
+    await this.#ports.statusChecker.check(question);
   }
 
   /** Lists are looked through only for queries that ask for an issuer of one. */
   #authorityOf(
     { trust, now }: Task,
     { authorities = [] }: CompiledCredentialQuery,
-    { authorityKeyIds }: Verified['issuer'],
-    chain: readonly string[],
+    { issuer, chain }: Verified,
   ): PresentedCredential['authority'] {
     const asksForList = authorities.some(({ type }) => type === 'etsi_tl');
     const trustListUris = asksForList ? listsOf(this.#ports.certificates, trust, chain, now) : [];
-    return { authorityKeyIds, trustListUris, federationEntityIds: [] };
+    return { authorityKeyIds: issuer.authorityKeyIds, trustListUris, federationEntityIds: [] };
   }
+}
+
+/** What both formats come to. */
+type Verified = Pick<CheckedMdoc, 'issuer' | 'chain'> & {
+  readonly statusReference: StatusReference | undefined;
+  /** Entries of `transaction_data`. */
+  readonly confirmed: readonly string[];
+  readonly credential: Omit<PresentedCredential, 'authority'>;
+};
+
+/** What is known before the presentation is opened. */
+function requestInputs(
+  { trust, binding, now }: Task,
+  { format, types }: CompiledCredentialQuery,
+): CheckInputs {
+  const { anchors, lists } = trust;
+  return {
+    form: format,
+    'issuer trust': `${anchors.length} anchors, of ${lists.length} trust lists and the configuration`,
+    'validity period': now.toISOString(),
+    'key binding': [binding.audience].flat().join(' '),
+    query: [...types].join(' '),
+  };
+}
+
+function credentialInputs({ trust }: Task, { issuer, statusReference }: Verified): CheckInputs {
+  const listed = trust.listed.get(issuer.anchor);
+  const source =
+    listed === undefined
+      ? 'configured'
+      : `${listed.entity.name} on ${listed.list.uri} number ${listed.list.sequenceNumber}`;
+  return {
+    'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${source})`,
+    status: statusReference === undefined ? 'none' : `${statusReference.uri} at ${statusReference.idx}`,
+  };
 }
 
 /** An issuer that nobody vouches for may well stand on the list that could not be had. */
 function detailOf({ reason, message }: Refusal, { missing }: IssuerTrust): string {
   if (reason !== 'untrusted_chain' || missing.length === 0) return message;
   return `${message}; trust lists that could not be used: ${missing.join('; ')}`;
-}
-
-/** What both formats come to. */
-type Verified = Pick<CheckedMdoc, 'issuer' | 'chain'> & {
-  readonly statusReference: StatusReference | undefined;
-  readonly confirmed: readonly string[];
-  readonly credential: PresentedCredential;
-};
-
-/** OpenID4VP 1.0 section 8.4: an entry that names several credentials is confirmed by any one of them. */
-function expectedOf(task: Task, query: CompiledCredentialQuery): ExpectedSdJwtVc {
-  const { request, audience, requestedAt, trust, now } = task;
-  const entries = (request.transactionData ?? []).flatMap((text, position) => {
-    const ids = request.transactionDataObjects?.[position]?.['credential_ids'];
-    return Array.isArray(ids) && ids.includes(query.id) ? [{ text, isOnly: new Set(ids).size === 1 }] : [];
-  });
-  return {
-    now,
-    requestedAt,
-    nonce: request.nonce,
-    audience,
-    transactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [text] : [])),
-    alternativeTransactionData: entries.flatMap(({ text, isOnly }) => (isOnly ? [] : [text])),
-    anchors: trust.anchors,
-    holderBinding: query.holderBindingRequired,
-    sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
-    kbAlgorithms: PRESENTATION_ALGORITHMS,
-  };
 }
 
 function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {

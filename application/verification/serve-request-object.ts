@@ -1,25 +1,26 @@
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { isDcApi, type PostedVerification, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import { type DcqlQuery, SUPPORTED_FORMATS } from '../../domain/verification/dcql/query.ts';
-import { REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
-import { checkWalletParameters, type WalletParameters } from '../../domain/verification/wallet-parameters.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
+import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
+import { prefixOf, REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
+import {
+  type Demands,
+  readWalletMetadata,
+  readWishes,
+  type WalletParameters,
+  type WalletWishes,
+} from '../../domain/verification/wallet-parameters.ts';
+import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
-import type { Store } from '../ports/store.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
-import { chainOfClientId } from './access-chain.ts';
+import type { OpenRequests } from './open-requests.ts';
 
 type Ports = {
-  readonly store: Store;
-  readonly tenantViews: TenantViews;
-  readonly clock: Clock;
+  readonly openRequests: OpenRequests;
   readonly kms: Kms;
-  readonly eventBus: EventBus;
+  readonly encryption: Encryption;
 };
 
 /** Hands the signed request to a wallet (OpenID4VP 1.0 section 5.10), as often as it asks before it answers. */
@@ -31,55 +32,59 @@ export class ServeRequestObject {
   }
 
   /**
-   * @returns the compact request object, the same bytes each time unless the wallet brings a nonce of its own.
+   * @returns the compact request object, the same bytes each time unless the wallet wants something else in it.
    * @throws Failure `not_found`; `gone` once the request has expired or was answered; `invalid_request` when the
    *   wallet's parameters cannot be met.
    */
   async execute(tenantId: TenantId, publicId: PublicId, wallet: WalletParameters = {}): Promise<string> {
-    const { store, tenantViews, clock, eventBus } = this.#ports;
-    const beats = store.beats(tenantId);
+    const { openRequests, encryption } = this.#ports;
+    const metadata = readWalletMetadata(wallet);
     // What a wallet cannot answer is not fetched by it, so it is looked at before.
-    const asked = wallet.wallet_metadata === undefined ? undefined : await beats.findByPublicId(publicId);
-    checkWalletParameters(wallet, formatsOf(asked?.session?.request));
-    const now = clock.now();
-    const found = await beats.fetchSession(publicId, now);
-    const view = tenantViews.ofWallet(found?.head);
-    const session = found?.session;
-    if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
-    if (found?.changed === true) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
-    const request = servable(session, now);
-    const chains = await view.keyChains();
-    // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
-    const chain = view.derive(`access/${request.clientId}`, () => chainOfClientId(chains, request.clientId));
-    if (chain === undefined || chain.active.notAfter <= now)
-      throw new Failure('gone', 'the request is no longer served');
-    return wallet.wallet_nonce === undefined
-      ? request.requestObject
-      : this.#signFor(chain, request, wallet.wallet_nonce);
+    const asked =
+      wallet.wallet_metadata === undefined ? undefined : await openRequests.peek(tenantId, publicId);
+    const wishes = readWishes(metadata, demandsOf(asked), wallet.wallet_nonce);
+    const { request, chain } = await openRequests.fetch(tenantId, publicId, isSigned);
+    const requestObject = await this.#fulfil(request, chain, wishes);
+    const { recipient, enc } = wishes;
+    if (recipient === undefined || enc === undefined) return requestObject;
+    // RFC 9101 section 4: signed, then encrypted
+    return encryption.encrypt(requestObject, recipient, { enc, contentType: 'JWT' });
   }
 
-  /** OpenID4VP 1.0 section 5.10: the wallet's nonce comes back inside the signed request. */
-  async #signFor(chain: KeyChain, request: VerificationRequest, walletNonce: string): Promise<string> {
-    const claims = parseCompactJws(request.requestObject)?.payload;
-    if (claims === undefined) throw new Failure('gone', 'the request is no longer served');
-    const payload = { ...claims, wallet_nonce: walletNonce };
+  /** OpenID4VP 1.0 sections 5.8 and 5.10: the wallet's nonce and name go into what is signed. */
+  async #fulfil(
+    { requestObject }: SignedRequest,
+    chain: KeyChain | undefined,
+    { nonce, issuer }: WalletWishes,
+  ): Promise<string> {
+    if (nonce === undefined && issuer === undefined) return requestObject;
+    const claims = parseCompactJws(requestObject)?.payload;
+    if (claims === undefined || chain === undefined)
+      throw new Failure('gone', 'the request is no longer served');
+    const payload = {
+      ...claims,
+      ...(issuer !== undefined && { aud: issuer }),
+      ...(nonce !== undefined && { wallet_nonce: nonce }),
+    };
     return signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }
 }
 
-function formatsOf(request: Session['request'] | undefined): readonly string[] {
-  if (request?.kind !== 'verification') return SUPPORTED_FORMATS;
-  const { credentials } = request.dcqlQuery as unknown as DcqlQuery;
-  return credentials.map(({ format }) => format);
+type SignedRequest = PostedVerification & { readonly requestObject: string };
+
+/** An unsigned request stands in the address that starts the wallet. */
+function isSigned(request: VerificationRequest): request is SignedRequest {
+  return !isDcApi(request) && request.requestObject !== undefined;
 }
 
-function servable(session: Session, now: Date): VerificationRequest {
-  const { request, claimedAt } = session;
-  const status = statusAt(session, now);
-  if (status === 'expired') throw new Failure('gone', 'the request has expired');
-  const isOpen = status === 'active' || status === 'fetched';
-  if (!isOpen || claimedAt !== null || request?.kind !== 'verification') {
-    throw new Failure('gone', 'the request was answered already');
-  }
-  return request;
+/** For an unknown request nothing is demanded: that it is unknown comes out afterwards. */
+function demandsOf(request: VerificationRequest | undefined): Demands | undefined {
+  if (request === undefined || !isSigned(request)) return undefined;
+  const { credentials } = request.dcqlQuery as unknown as DcqlQuery;
+  return {
+    formats: credentials.map(({ format }) => format),
+    clientIdPrefix: prefixOf(request.clientId),
+    signedWith: String(parseCompactJws(request.requestObject)?.header['alg']),
+    encrypts: request.encryption !== undefined,
+  };
 }

@@ -1,6 +1,7 @@
 import { ContainerModule } from 'inversify';
 import { CacheRoutes } from '../../adapters/http/caches/cache.routes.ts';
 import { PresentationConfigurationRoutes } from '../../adapters/http/verification/configuration.routes.ts';
+import { DcApiRoutes } from '../../adapters/http/verification/dc-api.routes.ts';
 import { PresentationOfferRoutes } from '../../adapters/http/verification/offer.routes.ts';
 import { PresentationWalletRoutes } from '../../adapters/http/verification/wallet.routes.ts';
 import { ClearCaches, ReadCacheStats } from '../../application/caches/list-caches.ts';
@@ -22,14 +23,18 @@ import { IssuerTrusts } from '../../application/steps/issuer-trust.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { TrustLists } from '../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
+import { OpenRequests } from '../../application/verification/open-requests.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import {
   GetPresentationConfiguration,
   ListPresentationConfigurations,
 } from '../../application/verification/read-presentation-configurations.ts';
+import { ReceiveDcApiResponse } from '../../application/verification/receive-dc-api-response.ts';
 import { ReceiveResponse } from '../../application/verification/receive-response.ts';
 import { RemoteStatusLists } from '../../application/verification/remote-status-lists.ts';
+import { ResponseIntake } from '../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
+import { ServeDcApiRequest } from '../../application/verification/serve-dc-api-request.ts';
 import { ServeRequestObject } from '../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../application/verification/session-outcomes.ts';
 import {
@@ -69,8 +74,10 @@ export const verification = new ContainerModule((options) => {
   wire(options, ResultDelivery, { webhooks: Webhooks, clock: Clock, random: Random, log: Log });
   wire(options, SessionOutcomes, { store: Store, clock: Clock, eventBus: EventBus });
 
-  wire(options, ServeRequestObject, { ...wallet, kms: Kms, eventBus: EventBus });
-  wire(options, ReceiveResponse, {
+  wire(options, OpenRequests, { ...wallet, eventBus: EventBus });
+  wire(options, ServeRequestObject, { openRequests: OpenRequests, kms: Kms, encryption: Encryption });
+  wire(options, ServeDcApiRequest, { openRequests: OpenRequests });
+  wire(options, ResponseIntake, {
     ...wallet,
     random: Random,
     encryption: Encryption,
@@ -80,9 +87,15 @@ export const verification = new ContainerModule((options) => {
     eventBus: EventBus,
     log: Log,
   });
+  wire(options, ReceiveResponse, { responseIntake: ResponseIntake });
+  wire(options, ReceiveDcApiResponse, { responseIntake: ResponseIntake });
   wire(options, PresentationWalletRoutes, {
     serveRequestObject: ServeRequestObject,
     receiveResponse: ReceiveResponse,
+  });
+  wire(options, DcApiRoutes, {
+    serveDcApiRequest: ServeDcApiRequest,
+    receiveDcApiResponse: ReceiveDcApiResponse,
   });
 
   wire(options, CreatePresentationRequest, {

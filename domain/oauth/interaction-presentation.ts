@@ -1,6 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import { type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
-import { clientMetadata } from '../verification/request-object.ts';
+import { requestParameters } from '../verification/request-object.ts';
 import type { PendingPresentation } from './interaction.ts';
 import { type InteractionWire, responseModeOf } from './interaction-wire.ts';
 
@@ -13,16 +13,17 @@ export function presentationParameters(
   pending: PendingPresentation,
   verifierInfo: readonly JsonObject[],
 ): JsonObject {
-  const { nonce, dcqlQuery, encryption, transactionData = [] } = pending;
-  return {
-    response_type: 'vp_token',
-    response_mode: responseModeOf(wire, encryption !== undefined),
+  const { nonce, dcqlQuery, encryption, transactionData } = pending;
+  const responseMode = responseModeOf(wire, encryption !== undefined);
+  const encryptionJwk = encryption?.publicJwk;
+  return requestParameters({
+    responseMode,
     nonce,
-    dcql_query: dcqlQuery,
-    client_metadata: clientMetadata(encryption?.publicJwk),
-    ...(transactionData.length > 0 && { transaction_data: transactionData }),
-    ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
-  };
+    dcqlQuery,
+    encryptionJwk,
+    transactionData,
+    verifierInfo,
+  });
 }
 
 /** What an `openid4vp_response` amounts to. */

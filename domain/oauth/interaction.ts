@@ -9,7 +9,12 @@ import { verifies } from './pkce.ts';
 /** A presentation that the wallet was asked for. All that decides is kept from the moment of asking. */
 export type PendingPresentation = Pick<
   VerificationRequest,
-  'dcqlQuery' | 'nonce' | 'encryption' | 'transactionData' | 'transactionDataObjects'
+  | 'dcqlQuery'
+  | 'nonce'
+  | 'encryption'
+  | 'transactionData'
+  | 'transactionDataObjects'
+  | 'transactionDataElements'
 > & {
   readonly kind: 'presentation';
   /** The presentation configuration. */

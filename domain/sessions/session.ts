@@ -1,3 +1,4 @@
+import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
@@ -70,26 +71,51 @@ export type IssuanceRequest = {
   readonly notifyWebhook?: WebhookConfigValue;
 };
 
-export type VerificationRequest = {
+type AskedPresentation = {
   readonly kind: 'verification';
   readonly offerRequest: JsonObject;
   readonly dcqlQuery: JsonObject;
   readonly nonce: string;
-  readonly state: string;
-  readonly clientId: string;
-  readonly responseUri: string;
   readonly requestUrl: string;
-  readonly responseMode: 'direct_post' | 'direct_post.jwt';
-  /** Signed request object, compact; served byte for byte however often it is fetched. */
-  readonly requestObject: string;
-  /** Ephemeral key of this request; absent in `direct_post`. */
+  /** Signed request object, compact; served byte for byte however often it is fetched. Absent when unsigned. */
+  readonly requestObject?: string;
+  /** Who signed it, when `clientId` does not say: the `x509_hash` identifier of the certificate. */
+  readonly signedAs?: string;
+  /** Ephemeral key of this request; absent when the response comes in the clear. */
   readonly encryption?: { readonly publicJwk: JsonObject; readonly d: string };
   readonly webhook?: WebhookConfigValue;
   readonly redirectUri?: string;
   /** The exact strings sent, since hashes cover their characters (OpenID4VP 1.0 section 8.4). */
   readonly transactionData?: readonly string[];
   readonly transactionDataObjects?: readonly JsonObject[];
+  /** Per type the element in which a device confirms it. */
+  readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
 };
+
+/** A wallet posts its answer to an address of ours (OpenID4VP 1.0 section 8.2). */
+export type PostedVerification = AskedPresentation & {
+  readonly responseMode: 'direct_post' | 'direct_post.jwt';
+  readonly clientId: string;
+  readonly responseUri: string;
+  readonly state: string;
+};
+
+/** A page hands the answer over that its browser got from a wallet (OpenID4VP 1.0 appendix A). */
+export type DcApiVerification = AskedPresentation & {
+  readonly responseMode: 'dc_api' | 'dc_api.jwt';
+  /** Whose pages may ask; a presentation is made for one of them. */
+  readonly origins: readonly string[];
+  /** Absent in an unsigned request. */
+  readonly clientId?: string;
+  /** The request itself, when it is unsigned. */
+  readonly parameters?: JsonObject;
+};
+
+export type VerificationRequest = PostedVerification | DcApiVerification;
+
+export function isDcApi(request: VerificationRequest): request is DcApiVerification {
+  return 'origins' in request;
+}
 
 export type SessionRequest = IssuanceRequest | VerificationRequest;
 

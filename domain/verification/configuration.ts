@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { ConfigurationId } from '../issuance/configuration.ts';
 import { WebAddress } from '../issuance/web-address.ts';
+import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { CREDENTIAL_SERVICE_TYPES, isIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
+import { INVOCATION_URI } from './request-object.ts';
 
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
@@ -23,7 +25,10 @@ export const TransactionData = z
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
 const Attached = z.object({
   format: z.string().min(1).max(200),
-  data: z.record(z.string(), z.json()).transform((value) => value as JsonObject),
+  data: z.union([
+    z.record(z.string(), z.json()).transform((value) => value as JsonObject),
+    z.string().min(1).max(100_000),
+  ]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
@@ -80,12 +85,52 @@ export const RedirectUri = z
 
 const Id = z.string().min(1).max(128);
 const Description = z.string().max(1000).nullable().optional();
+/** Per type of transaction data the element in which a device signs its hash. */
+const ConfirmingElements = z
+  .record(
+    z.string().min(1).max(500),
+    z.strictObject({ namespace: z.string().min(1).max(500), element: z.string().min(1).max(500) }),
+  )
+  .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
+export type TransactionDataElements = z.infer<typeof ConfirmingElements>;
 const LifeTime = z.number().int().min(30).max(86_400);
 const TransactionDataList = z.array(TransactionData).min(1).max(20);
-const RegistrationCert = z.null('registration certificates are not supported by this release').optional();
+const RegistrationCert = RegistrationCertificateRequest.nullable().optional();
 const AttachedList = z.array(Attached).min(1).max(20).nullable().optional();
 const TrustAnchors = z.array(TrustAnchorConfig).max(200);
 const ResponseMode = z.enum(['direct_post.jwt', 'direct_post']);
+const Prefix = z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']);
+const RequestUriMethod = z.enum(['get', 'post']);
+const DcApiRequest = z.enum(['signed', 'unsigned']);
+
+/** A scheme of wallets or the universal link of one; parameters are appended. */
+const InvocationUri = z
+  .string()
+  .max(500)
+  .regex(/^(?!https?:|javascript:|data:|file:|vbscript:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
+    message: 'a scheme of wallets such as openid4vp://, or an https address without a fragment',
+  });
+
+/**
+ * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address
+ * of the web names an app and is opaque.
+ */
+const Origin = z
+  .string()
+  .max(500)
+  .refine(isOrigin, 'an origin without a path, for example https://shop.example');
+
+function isOrigin(text: string): boolean {
+  if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.origin !== text) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
+}
+
+function isThisMachine(host: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
+}
+const Origins = z.array(Origin).min(1).max(10).nullable().optional();
 
 export const PresentationConfigurationBody = z
   .object({
@@ -94,20 +139,46 @@ export const PresentationConfigurationBody = z
     description: Description,
     lifeTime: LifeTime.default(300).describe('seconds for which a request can be answered'),
     transaction_data: TransactionDataList.nullable().optional(),
+    transactionDataElements: ConfirmingElements.nullable()
+      .optional()
+      .describe(
+        'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
+          'of the entry, a byte string, or several of them in an array. The issuer has to let the device sign it',
+      ),
     registrationCert: RegistrationCert,
     webhook: WebhookConfig.nullable().optional(),
     attached: AttachedList,
     redirectUri: RedirectUri.nullable().optional(),
     accessKeyChainId: Id.nullable().optional(),
     trustAnchors: TrustAnchors.optional(),
-    responseMode: ResponseMode.default('direct_post.jwt'),
+    responseMode: ResponseMode.default('direct_post.jwt').describe(
+      'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
+    ),
+    clientIdPrefix: Prefix.default('x509_hash').describe(
+      'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
+        'host of PUBLIC_URL, or unsigned by the address of the answer',
+    ),
+    requestUriMethod: RequestUriMethod.default('get').describe(
+      'post invites wallets to say what they support, and to bring a nonce',
+    ),
+    invocationUri: InvocationUri.default(INVOCATION_URI).describe(
+      'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
+    ),
+    expectedOrigins: Origins.describe('whose pages may ask through the Digital Credentials API'),
+    dcApiRequest: DcApiRequest.default('signed').describe('requests through the Digital Credentials API'),
   })
   .superRefine((body, context) => {
-    for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query)) {
+    const elements = body.transactionDataElements ?? {};
+    for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query, elements)) {
       context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
     }
     for (const fault of attachedFaults(body.attached ?? [], body.dcql_query)) {
       context.addIssue({ code: 'custom', path: ['attached', ...fault.path], message: fault.message });
+    }
+    // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
+    if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
+      const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
+      context.addIssue({ code: 'custom', path: ['requestUriMethod'], message });
     }
     for (const fault of trustListFaults(body.trustAnchors ?? [], body.dcql_query)) {
       context.addIssue({ code: 'custom', ...fault });
@@ -124,6 +195,7 @@ export const PresentationConfigurationUpdate = z
     description: Description,
     lifeTime: LifeTime.nullable().optional(),
     transaction_data: TransactionDataList.nullable().optional(),
+    transactionDataElements: ConfirmingElements.nullable().optional(),
     registrationCert: RegistrationCert,
     webhook: WebhookConfig.nullable().optional(),
     attached: AttachedList,
@@ -131,6 +203,11 @@ export const PresentationConfigurationUpdate = z
     accessKeyChainId: Id.nullable().optional(),
     trustAnchors: TrustAnchors.nullable().optional(),
     responseMode: ResponseMode.nullable().optional(),
+    clientIdPrefix: Prefix.nullable().optional(),
+    requestUriMethod: RequestUriMethod.nullable().optional(),
+    invocationUri: InvocationUri.nullable().optional(),
+    expectedOrigins: Origins,
+    dcApiRequest: DcApiRequest.nullable().optional(),
   })
   .meta({ id: 'PresentationConfigurationUpdate' });
 export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
@@ -140,6 +217,19 @@ export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+/** What members mean that a configuration was stored without, before there were any. */
+const LATER_DEFAULTS = {
+  clientIdPrefix: 'x509_hash',
+  requestUriMethod: 'get',
+  invocationUri: INVOCATION_URI,
+  dcApiRequest: 'signed',
+} as const;
+
+/** A stored configuration with the defaults of members that came later than it. */
+export function withLaterDefaults(stored: PresentationConfiguration): PresentationConfiguration {
+  return { ...LATER_DEFAULTS, ...stored };
+}
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
@@ -182,6 +272,7 @@ function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }:
 export function transactionDataFaults(
   entries: readonly z.infer<typeof TransactionData>[],
   query: DcqlQuery,
+  elements: TransactionDataElements,
 ): { path: (string | number)[]; message: string }[] {
   const queries = new Map(query.credentials.map((credential) => [credential.id, credential]));
   return entries.flatMap((entry, index) =>
@@ -189,8 +280,10 @@ export function transactionDataFaults(
       const credential = queries.get(id);
       const path = [index, 'credential_ids', position];
       if (credential === undefined) return [{ path, message: 'no credential query has this id' }];
-      if (credential.format === 'mso_mdoc') {
-        return [{ path, message: 'transaction data for an mso_mdoc is not supported by this release' }];
+      // OpenID4VP 1.0 appendix B.2.1: the type says which element a device signs
+      if (credential.format === 'mso_mdoc' && !Object.hasOwn(elements, entry.type)) {
+        const message = `an mso_mdoc confirms it in an element; name the one of "${entry.type}" in transactionDataElements`;
+        return [{ path, message }];
       }
       return credential.require_cryptographic_holder_binding === false
         ? [{ path, message: 'transaction data needs holder binding, which this query switches off' }]

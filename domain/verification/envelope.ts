@@ -1,4 +1,4 @@
-import type { VerificationRequest } from '../sessions/session.ts';
+import type { DcApiVerification, PostedVerification } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
 import { type Json, type JsonObject, parseJson, parseJsonObject } from '../shared/json.ts';
 
@@ -22,7 +22,7 @@ export type Envelope =
   | { readonly kind: 'wallet_error'; readonly error: WalletError }
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string };
 
-type Mode = Pick<VerificationRequest, 'state' | 'responseMode'>;
+type Mode = Pick<PostedVerification, 'state' | 'responseMode'>;
 
 /** Plain parameters, or the one parameter that still has to be decrypted. */
 export type OpenedForm = Envelope | { readonly kind: 'encrypted'; readonly jwe: string };
@@ -68,6 +68,39 @@ export function openPlaintext(plaintext: string | undefined, request: Mode): Env
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   // OpenID4VP 1.0 section 14.2
   if (payload['state'] !== request.state) throw foreignState();
+  return openPayload(payload);
+}
+
+/**
+ * Sorts the members of what a page hands over from the Digital Credentials API (OpenID4VP 1.0 appendix A.4). There is
+ * no state: whoever knows the address got it with the request.
+ * @throws Failure `invalid_request` when the session must stay as it is.
+ */
+export function openDcApiData(
+  data: JsonObject,
+  { responseMode }: Pick<DcApiVerification, 'responseMode'>,
+): OpenedForm {
+  const { response } = data;
+  if (response !== undefined) {
+    // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
+    if (data['vp_token'] !== undefined || data['error'] !== undefined) {
+      return refused('response_mode', 'response and more');
+    }
+    if (responseMode === 'dc_api') return refused('response_mode', 'encrypted, though not asked');
+    if (typeof response !== 'string') return refused('malformed', 'response is not a string');
+    return { kind: 'encrypted', jwe: response };
+  }
+  const opened = openPayload(data);
+  // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
+  const isPlain = opened.kind === 'presentations' && responseMode === 'dc_api.jwt';
+  return isPlain ? refused('response_mode', 'not encrypted') : opened;
+}
+
+/** Sorts the members of a decrypted response of the Digital Credentials API. */
+export function openDcApiPlaintext(plaintext: string | undefined): Envelope {
+  if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
+  const payload = parseJsonObject(plaintext);
+  if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   return openPayload(payload);
 }
 

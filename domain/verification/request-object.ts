@@ -31,39 +31,47 @@ const VP_FORMATS = {
 const ENCRYPTION_METHODS = ['A128GCM', 'A256GCM'] as const;
 
 export type RequestToMake = {
-  readonly clientId: string;
-  readonly responseMode: 'direct_post' | 'direct_post.jwt';
-  readonly responseUri: string;
+  readonly responseMode: string;
   readonly nonce: string;
-  readonly state: string;
   readonly dcqlQuery: JsonObject;
   /** Public half of this request's own key; in encrypted mode only. */
-  readonly encryptionJwk?: JsonObject;
+  readonly encryptionJwk?: JsonObject | undefined;
   /** Encoded entries, see `encodeTransactionData`. */
-  readonly transactionData?: readonly string[];
+  readonly transactionData?: readonly string[] | undefined;
   readonly verifierInfo?: readonly JsonObject[];
-  readonly issuedAt: Date;
-  readonly expiresAt: Date;
 };
 
-/** Claims of a request object (OpenID4VP 1.0 sections 5.1 to 5.8). Members without a value are left out. */
-export function requestObjectClaims(request: RequestToMake): JsonObject {
+/**
+ * Parameters that a request has by whatever way it travels (OpenID4VP 1.0 section 5.1). Through the Digital
+ * Credentials API these are all, since it knows by itself where the answer goes (appendix A.2).
+ */
+export function requestParameters(request: RequestToMake): JsonObject {
   const { transactionData = [], verifierInfo = [], encryptionJwk } = request;
   return {
     response_type: 'vp_token',
     response_mode: request.responseMode,
-    client_id: request.clientId,
-    response_uri: request.responseUri,
-    aud: SELF_ISSUED,
     nonce: request.nonce,
-    state: request.state,
     dcql_query: request.dcqlQuery,
     client_metadata: clientMetadata(encryptionJwk),
     ...(transactionData.length > 0 && { transaction_data: transactionData }),
     ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
-    iat: seconds(request.issuedAt),
-    exp: seconds(request.expiresAt),
   };
+}
+
+/** Adds what a wallet needs that posts its answer (OpenID4VP 1.0 section 8.2). */
+export function postedParameters(
+  parameters: JsonObject,
+  { clientId, responseUri, state }: { clientId: string; responseUri: string; state: string },
+): JsonObject {
+  return { ...parameters, client_id: clientId, response_uri: responseUri, state };
+}
+
+/** Claims of a request object (OpenID4VP 1.0 section 5.8, RFC 9101 section 4). */
+export function requestObjectClaims(
+  parameters: JsonObject,
+  { issuedAt, expiresAt }: { readonly issuedAt: Date; readonly expiresAt: Date },
+): JsonObject {
+  return { ...parameters, aud: SELF_ISSUED, iat: seconds(issuedAt), exp: seconds(expiresAt) };
 }
 
 /** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
@@ -97,7 +105,34 @@ export function encodeTransactionData(entries: readonly Json[]): readonly string
   return entries.map((entry) => encodeBase64url(JSON.stringify(entry)));
 }
 
-/** What starts the wallet (OpenID4VP 1.0 section 5.10.1): as a link on the same device, or as a QR code. */
-export function invocationUri(clientId: string, requestUri: string): string {
-  return `openid4vp://?client_id=${encodeURIComponent(clientId)}&request_uri=${encodeURIComponent(requestUri)}`;
+/** What starts a wallet unless the configuration says otherwise (OpenID4VP 1.0 section 13.1.2). */
+export const INVOCATION_URI = 'openid4vp://';
+
+/**
+ * What starts the wallet, as a link on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1).
+ * @param base scheme of wallets, or the universal link of one.
+ */
+export function invocationUri(base: string, parameters: JsonObject): string {
+  const query = Object.entries(parameters).map(
+    ([name, value]) =>
+      `${name}=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
+  );
+  return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
+}
+
+export type ClientIdPrefix = 'x509_hash' | 'x509_san_dns' | 'redirect_uri';
+
+/** The prefix of a client identifier (OpenID4VP 1.0 section 5.9.1: up to the first colon). */
+export function prefixOf(clientId: string): string {
+  return clientId.slice(0, clientId.indexOf(':'));
+}
+
+/** OpenID4VP 1.0 section 5.9.3: the address of the answer stands for who asks, and nobody signs. */
+export function redirectUriClientId(responseUri: string): string {
+  return `redirect_uri:${responseUri}`;
+}
+
+/** OpenID4VP 1.0 section 5.9.3: a DNS name of the certificate. */
+export function x509SanDnsClientId(host: string): string {
+  return `x509_san_dns:${host}`;
 }

@@ -2,27 +2,25 @@ import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
 import type { CompiledQuery } from './dcql/compile.ts';
 import { complete } from './dcql/vp-token.ts';
-import { reportOf, responseFault } from './report.ts';
+import { type ReportedPresentation, reportOf, responseFault } from './report.ts';
 
 /** One presentation after all checks. */
-export type CheckedPresentation = {
-  readonly queryId: string;
-  readonly index: number;
-} & (
-  | {
-      readonly accepted: true;
-      readonly values: JsonObject;
-      /** Entries of `transaction_data` that it confirms. */
-      readonly confirmed: readonly string[];
-    }
-  | {
-      readonly accepted: false;
-      readonly reason: RefusalReason;
-      readonly detail: string;
-      /** The nonce was not ours, so nothing of the whole response may be used. */
-      readonly poisons: boolean;
-    }
-);
+export type CheckedPresentation = ReportedPresentation &
+  (
+    | {
+        readonly accepted: true;
+        readonly values: JsonObject;
+        /** Entries of `transaction_data` that it confirms. */
+        readonly confirmed: readonly string[];
+      }
+    | {
+        readonly accepted: false;
+        readonly reason: RefusalReason;
+        readonly detail: string;
+        /** The nonce was not ours, so nothing of the whole response may be used. */
+        readonly poisons: boolean;
+      }
+  );
 
 /** One entry of the presentation webhook and of the session's `credentials`. */
 export type CredentialResult = JsonObject & { readonly id: string };
@@ -45,9 +43,7 @@ export function judge(
   presentations: readonly CheckedPresentation[],
   transactionData: readonly string[],
 ): Verdict {
-  const report = presentations.flatMap((one) =>
-    one.accepted ? reportOf(one.queryId, one.index) : reportOf(one.queryId, one.index, one),
-  );
+  const report = presentations.flatMap((one) => (one.accepted ? reportOf(one) : reportOf(one, one)));
   const faults = faultsOf(query, presentations, transactionData);
   if (faults.length === 0) {
     return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };

@@ -1,5 +1,7 @@
+import { CONTENT_ENCRYPTION, type ContentEncryption } from '../issuance/encryption.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, parseJsonObject } from '../shared/json.ts';
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
+import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
 
 /** Form fields with which a wallet may fetch a request object (OpenID4VP 1.0 section 5.10). */
 export type WalletParameters = {
@@ -7,42 +9,114 @@ export type WalletParameters = {
   readonly wallet_metadata?: string | undefined;
 };
 
+/** What of a request a wallet has to be able to do. */
+export type Demands = {
+  readonly formats: readonly string[];
+  readonly clientIdPrefix: string;
+  /** `alg` of the request object. */
+  readonly signedWith: string;
+  readonly encrypts: boolean;
+};
+
+/** How a wallet wants the request object. */
+export type WalletWishes = {
+  readonly nonce?: string;
+  /** Goes into `aud` (OpenID4VP 1.0 section 5.8). */
+  readonly issuer?: string;
+  /** The request object is encrypted to this key. */
+  readonly recipient?: PublicJwk;
+  readonly enc?: ContentEncryption;
+};
+
 /** Long enough for any nonce; the value is signed by us, so it stays short and plain. */
 const WALLET_NONCE = /^[A-Za-z0-9\-._~]{1,512}$/;
-const OUR_PREFIX = 'x509_hash';
+const MAX_ISSUER = 2048;
 
-/**
- * @param requested formats of the credentials that are asked for.
- * @throws Failure `invalid_request` when we can offer nothing that the wallet can answer.
- */
-export function checkWalletParameters(
-  { wallet_nonce, wallet_metadata }: WalletParameters,
-  requested: readonly string[],
-): void {
+const refused = (message: string) => new Failure('invalid_request', message);
+
+/** @throws Failure `invalid_request` for what no wallet may send. */
+export function readWalletMetadata({ wallet_nonce, wallet_metadata }: WalletParameters): JsonObject {
   // OpenID4VP 1.0 section 5.10: ASCII characters of a URL-safe alphabet
   if (wallet_nonce !== undefined && !WALLET_NONCE.test(wallet_nonce)) {
-    throw new Failure('invalid_request', 'wallet_nonce is at most 512 URL-safe characters');
+    throw refused('wallet_nonce is at most 512 URL-safe characters');
   }
-  if (wallet_metadata === undefined) return;
-  const metadata = parseJsonObject(wallet_metadata);
+  const metadata = wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata);
   // OpenID4VP 1.0 section 5.10: a JSON object
-  if (metadata === undefined) throw new Failure('invalid_request', 'wallet_metadata is not a JSON object');
-  checkFormats(metadata['vp_formats_supported'], requested);
-  checkPrefixes(metadata['client_id_prefixes_supported']);
+  if (metadata === undefined) throw refused('wallet_metadata is not a JSON object');
+  return metadata;
 }
 
-/** OpenID4VP 1.0 section 10.1 */
-function checkFormats(formats: Json | undefined, requested: readonly string[]): void {
-  if (formats === undefined) return;
-  if (!isJsonObject(formats) || !requested.some((format) => Object.hasOwn(formats, format))) {
-    throw new Failure('invalid_request', 'the wallet supports none of the requested formats');
+/**
+ * Holds what the wallet says of itself against the request (OpenID4VP 1.0 sections 5.10 and 10.1). What it leaves out
+ * it can do.
+ * @throws Failure `invalid_request` when we can offer nothing that the wallet can answer.
+ */
+export function readWishes(
+  metadata: JsonObject,
+  demands: Demands | undefined,
+  walletNonce: string | undefined,
+): WalletWishes {
+  if (demands !== undefined) checkDemands(metadata, demands);
+  const { issuer } = metadata;
+  if (issuer !== undefined && (typeof issuer !== 'string' || issuer.length > MAX_ISSUER)) {
+    throw refused('issuer of the wallet is not a string');
+  }
+  return {
+    ...(walletNonce !== undefined && { nonce: walletNonce }),
+    ...(issuer !== undefined && { issuer }),
+    ...readRecipient(metadata),
+  };
+}
+
+function checkDemands(
+  metadata: JsonObject,
+  { formats, clientIdPrefix, signedWith, encrypts }: Demands,
+): void {
+  const supported = metadata['vp_formats_supported'];
+  const hasFormat = isJsonObject(supported) && formats.some((format) => Object.hasOwn(supported, format));
+  if (supported !== undefined && !hasFormat)
+    throw refused('the wallet supports none of the requested formats');
+  requireOne(metadata, 'client_id_prefixes_supported', [clientIdPrefix]);
+  requireOne(metadata, 'request_object_signing_alg_values_supported', [signedWith]);
+  if (encrypts) {
+    requireOne(metadata, 'authorization_encryption_alg_values_supported', ['ECDH-ES']);
+    requireOne(metadata, 'authorization_encryption_enc_values_supported', CONTENT_ENCRYPTION);
   }
 }
 
-/** OpenID4VP 1.0 section 10.1 */
-function checkPrefixes(prefixes: Json | undefined): void {
-  if (prefixes === undefined) return;
-  if (!Array.isArray(prefixes) || !prefixes.includes(OUR_PREFIX)) {
-    throw new Failure('invalid_request', 'the wallet does not support this client identifier prefix');
+/** A list that is there and has nothing of ours in it refuses. */
+function requireOne(metadata: JsonObject, name: string, ours: readonly string[]): void {
+  const theirs = metadata[name];
+  if (theirs === undefined) return;
+  if (!Array.isArray(theirs) || !ours.some((value) => theirs.includes(value))) {
+    throw refused(`the wallet's ${name} has none of ${ours.join(', ')}`);
   }
+}
+
+/** A wallet that brings keys for encryption wants the request encrypted (OpenID4VP 1.0 section 5.10). */
+function readRecipient(metadata: JsonObject): Pick<WalletWishes, 'recipient' | 'enc'> {
+  const keys = keysOf(metadata['jwks']);
+  if (keys.length === 0) return {};
+  requireOne(metadata, 'request_object_encryption_alg_values_supported', ['ECDH-ES']);
+  requireOne(metadata, 'request_object_encryption_enc_values_supported', CONTENT_ENCRYPTION);
+  const recipient = keys.map(readEncryptionKey).find((key) => key !== undefined);
+  if (recipient === undefined) throw refused('the wallet has no encryption key on P-256 for ECDH-ES');
+  const wanted = metadata['request_object_encryption_enc_values_supported'];
+  const enc = CONTENT_ENCRYPTION.find((value) => !Array.isArray(wanted) || wanted.includes(value));
+  return { recipient, ...(enc !== undefined && { enc }) };
+}
+
+/** Keys that are not for signing only (RFC 7517 section 4.2). */
+function keysOf(jwks: Json | undefined): readonly JsonObject[] {
+  if (jwks === undefined) return [];
+  const keys = isJsonObject(jwks) ? jwks['keys'] : undefined;
+  if (!Array.isArray(keys)) throw refused('jwks of the wallet is not a key set');
+  return keys.filter(isJsonObject).filter(({ use }) => use !== 'sig');
+}
+
+function readEncryptionKey(jwk: JsonObject): PublicJwk | undefined {
+  const key = readPublicJwk(jwk);
+  const { alg, kid } = jwk;
+  if (key?.crv !== 'P-256' || !isOnCurve(key) || (alg !== undefined && alg !== 'ECDH-ES')) return undefined;
+  return typeof kid === 'string' && kid.length <= 1024 ? { ...key, kid } : key;
 }

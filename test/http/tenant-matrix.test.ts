@@ -139,6 +139,7 @@ describe('The things of one tenant', () => {
       nonce: random(32),
       offerId: random(16),
       requestId: random(16),
+      dcApiId: random(16),
       requestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
       accessToken: `${accessToken.slice(0, accessToken.lastIndexOf('.'))}.${random(64)}`,
       listId: random(16),

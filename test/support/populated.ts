@@ -30,6 +30,8 @@ export type Artefacts = {
   readonly nonce: string;
   readonly offerId: string;
   readonly requestId: string;
+  /** For a page. */
+  readonly dcApiId: string;
   /** Pushed by this wallet and not decided on. */
   readonly requestUri: string;
   readonly accessToken: string;
@@ -83,6 +85,7 @@ export const presentationBody = (id: string, keyChainId: string) => ({
     credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
   },
   trustAnchors: [{ keyChainId }],
+  expectedOrigins: ['https://shop.example'],
   webhook,
 });
 
@@ -141,6 +144,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   await refuse(wallet, refused.uri);
   const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  const ofPage = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
   const deferred = await defer(service, id, issued.session, ids.credential);
   const unused = await offer();
   const coded = await post('/issuer/offer', { ...offerBody(ids.credential), flow: 'authorization_code' });
@@ -160,6 +164,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       nonce: await wallet.nonce(),
       offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
       requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
+      dcApiId: lastSegment(ofPage.uri),
       requestUri: await wallet.push(coded.uri, ids.credential),
       chainedRequestUri: await pushChained(wallet, ids.credential),
       ...(await openLogin(service, id, ids.credential)),

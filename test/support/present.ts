@@ -82,7 +82,12 @@ export async function ask(
 }
 
 /** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
-export function bind(asked: Asked, held: Held, names?: readonly string[]): string {
+export function bind(
+  asked: Pick<Asked, 'payload'>,
+  held: Held,
+  names?: readonly string[],
+  changes: object = {},
+): string {
   const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
   const kept = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
@@ -94,12 +99,13 @@ export function bind(asked: Asked, held: Held, names?: readonly string[]): strin
     aud: asked.payload['client_id'],
     nonce: asked.payload['nonce'],
     sd_hash: createHash('sha256').update(bound).digest('base64url'),
+    ...changes,
   };
   return bound + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
 }
 
 /** Encrypts a response to the key of the request. */
-export async function encrypt(asked: Asked, plaintext: unknown): Promise<string> {
+export async function encrypt(asked: Pick<Asked, 'payload'>, plaintext: unknown): Promise<string> {
   const [jwk] = asked.payload['client_metadata'].jwks.keys;
   return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })

@@ -132,6 +132,11 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/response/${requestId}`,
     form: { state: 'guessed', error: 'access_denied' },
   }),
+  'GET /:tenant/dc-api/:requestId': ({ tenant }, { dcApiId }) => ({ path: `/${tenant}/dc-api/${dcApiId}` }),
+  'POST /:tenant/dc-api/:requestId': ({ tenant }, { dcApiId }) => ({
+    path: `/${tenant}/dc-api/${dcApiId}`,
+    json: { error: 'access_denied' },
+  }),
   'GET /:tenant/status-list/:listId': ({ tenant }, { listId }) => ({
     path: `/${tenant}/status-list/${listId}`,
   }),

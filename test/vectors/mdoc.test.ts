@@ -78,7 +78,7 @@ type Vector = Vectors['vectors'][number];
 function expectedOf(one: Vector): ExpectedMdoc {
   return {
     now: new Date(vectors.now * 1000),
-    transcript: transcriptOf(one.transcript),
+    transcripts: [transcriptOf(one.transcript)],
     docType: vectors.docType,
     anchors,
     holderBinding: true,

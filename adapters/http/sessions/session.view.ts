@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   type IssuanceRequest,
+  isDcApi,
   SESSION_STATUSES,
   type Session,
   statusAt,
@@ -39,7 +40,7 @@ export const SessionView = z
     notifications: z.array(AnyObject),
     requestId: z.string().optional(),
     requestUrl: z.string().optional(),
-    requestObject: z.string().optional().describe('Signed request object, compact'),
+    requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
     credentials: z.array(AnyObject).optional().describe('Verified credentials'),
     vp_nonce: z.string().optional(),
     clientId: z.string().optional(),
@@ -113,7 +114,7 @@ function verificationFields(request: VerificationRequest, session: Session) {
     requestObject: request.requestObject,
     vp_nonce: request.nonce,
     clientId: request.clientId,
-    responseUri: request.responseUri,
+    responseUri: isDcApi(request) ? undefined : request.responseUri,
     parsedWebhook: request.webhook && maskWebhook(request.webhook),
     transaction_data: request.transactionDataObjects,
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
   type PresentationConfiguration,
@@ -19,8 +20,16 @@ export const PresentationConfigurationView = z
     dcql_query: z.looseObject({ credentials: z.array(z.unknown()) }),
     lifeTime: z.number().int().describe('Seconds for which a request can be answered'),
     responseMode: z.enum(['direct_post.jwt', 'direct_post']),
+    clientIdPrefix: z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']),
+    requestUriMethod: z.enum(['get', 'post']),
+    invocationUri: z.string(),
+    expectedOrigins: z.array(z.string()).nullable(),
+    dcApiRequest: z.enum(['signed', 'unsigned']),
     transaction_data: z.array(TransactionData).nullable(),
-    registrationCert: z.null(),
+    transactionDataElements: z
+      .record(z.string(), z.object({ namespace: z.string(), element: z.string() }))
+      .nullable(),
+    registrationCert: RegistrationCertificateRequest.nullable(),
     webhook: WebhookConfig.nullable().describe('The key is shown as ***'),
     attached: z.array(z.looseObject({ format: z.string() })).nullable(),
     redirectUri: z.string().nullable(),
@@ -40,8 +49,14 @@ export function toConfigurationView(configuration: PresentationConfiguration, te
     dcql_query: configuration.dcql_query,
     lifeTime: configuration.lifeTime,
     responseMode: configuration.responseMode,
+    clientIdPrefix: configuration.clientIdPrefix,
+    requestUriMethod: configuration.requestUriMethod,
+    invocationUri: configuration.invocationUri,
+    expectedOrigins: configuration.expectedOrigins ?? null,
+    dcApiRequest: configuration.dcApiRequest,
     transaction_data: configuration.transaction_data ?? null,
-    registrationCert: null,
+    transactionDataElements: configuration.transactionDataElements ?? null,
+    registrationCert: configuration.registrationCert ?? null,
     webhook: configuration.webhook ? maskWebhook(configuration.webhook) : null,
     attached: configuration.attached ?? null,
     redirectUri: configuration.redirectUri ?? null,

@@ -4,12 +4,19 @@ import {
   PresentationRequestBody,
 } from '../../../application/verification/create-presentation-request.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
+import { DcApiRequestsView } from './dc-api.routes.ts';
 
 const OfferView = z
   .object({
-    uri: z.string().describe('Starts the wallet, as a link or a QR code'),
+    uri: z
+      .string()
+      .describe(
+        'Starts the wallet, as a link or a QR code. With dc-api: where the page fetches the request and posts `data` ' +
+          'of the credential that it got',
+      ),
     session: z.string().describe('For polling and events; never shown to a wallet'),
     crossDeviceUri: z.string().optional().describe('For a QR code; absent when a redirect follows'),
+    dcApi: DcApiRequestsView.optional(),
   })
   .meta({ id: 'PresentationOffer' });
 
@@ -34,8 +41,7 @@ export class PresentationOfferRoutes extends Routes {
         example: { response_type: 'uri', requestId: 'name-check' },
         responses: { 201: OfferView },
         async handle({ caller, body }) {
-          const { uri, session, crossDeviceUri } = await createPresentationRequest.execute(caller, body);
-          return reply(201, { uri, session, ...(crossDeviceUri !== undefined && { crossDeviceUri }) });
+          return reply(201, await createPresentationRequest.execute(caller, body));
         },
       }),
     ];

@@ -10,7 +10,7 @@ type UseCases = {
 };
 
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
-const RESPONSE_LIMIT = 1024 * 1024;
+export const RESPONSE_LIMIT = 1024 * 1024;
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
 const params = z.object({

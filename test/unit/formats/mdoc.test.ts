@@ -162,7 +162,7 @@ function present(issuerSigned: Cbor, device: Device = {}, more: Record<string, C
 function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
   return checkMdoc(ports, text, {
     now: NOW,
-    transcript,
+    transcripts: [transcript],
     docType: DOC_TYPE,
     anchors: [{ certificate: certificates.root }],
     holderBinding: true,
@@ -368,9 +368,9 @@ describe('A DeviceResponse', () => {
       [present(withItems(issued, [embed(encodeCbor(1))])), 'malformed'],
     ];
     for (const [text, reason] of cases) expect(outcomeOf(() => check(text))).to.equal(reason);
-    expect(outcomeOf(() => check(present(issued), { transcript: encodeCbor([null, null, null]) }))).to.equal(
-      'device_signature',
-    );
+    expect(
+      outcomeOf(() => check(present(issued), { transcripts: [encodeCbor([null, null, null])] })),
+    ).to.equal('device_signature');
   });
 
   it('tolerates errors that the wallet reports, and documents it says it lacks', () => {

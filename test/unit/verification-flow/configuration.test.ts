@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { toConfigurationView } from '../../../adapters/http/verification/configuration.view.ts';
 import { unconfirmed } from '../../../application/caller.ts';
-import { PresentationRequestBody } from '../../../application/verification/create-presentation-request.ts';
 import {
   GetPresentationConfiguration,
   ListPresentationConfigurations,
@@ -176,9 +175,4 @@ describe('A presentation configuration', () => {
       expect(PresentationConfigurationBody.safeParse(body).success).to.equal(false);
     });
   }
-
-  it('is not yet asked for over the Digital Credentials API', () => {
-    const read = PresentationRequestBody.safeParse({ response_type: 'dc-api', requestId: 'card' });
-    expect(read.error?.issues[0]?.message).to.include('not supported by this release');
-  });
 });

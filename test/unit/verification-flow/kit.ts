@@ -23,9 +23,12 @@ import { IssuerTrusts } from '../../../application/steps/issuer-trust.ts';
 import { TenantViews } from '../../../application/steps/tenant-views.ts';
 import { TrustLists } from '../../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
+import { OpenRequests } from '../../../application/verification/open-requests.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
+import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
 import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { RemoteStatusLists } from '../../../application/verification/remote-status-lists.ts';
+import { ResponseIntake } from '../../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
@@ -36,7 +39,7 @@ import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-f
 import { prepareSdJwt, sealSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
 import { type KeyChain, type KeyUsage, signingChain } from '../../../domain/keys/key-chain.ts';
 import { signingKey } from '../../../domain/keys/signing-key.ts';
-import type { Session, VerificationRequest } from '../../../domain/sessions/session.ts';
+import type { PostedVerification, Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
@@ -138,6 +141,7 @@ export class World {
   readonly createPresentationRequest: CreatePresentationRequest;
   readonly serveRequestObject: ServeRequestObject;
   readonly receiveResponse: ReceiveResponse;
+  readonly receiveDcApiResponse: ReceiveDcApiResponse;
   readonly saveConfiguration: SavePresentationConfiguration;
   /** An issuer whose keys are not ours. */
   issuer: KeyChain = undefined as unknown as KeyChain;
@@ -152,14 +156,16 @@ export class World {
     this.trustLists = new TrustLists({ ...this, log });
     this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
-    this.serveRequestObject = new ServeRequestObject(this);
+    this.serveRequestObject = new ServeRequestObject({ ...this, openRequests: new OpenRequests(this) });
     this.saveConfiguration = new SavePresentationConfiguration(this);
-    this.receiveResponse = new ReceiveResponse({
+    const responseIntake = new ResponseIntake({
       ...this,
       presentationVerifier: new PresentationVerifier({ ...this, issuerTrusts: this.issuerTrusts }),
       resultDelivery: new ResultDelivery({ ...this, log }),
       sessionOutcomes: new SessionOutcomes(this),
     });
+    this.receiveResponse = new ReceiveResponse({ responseIntake });
+    this.receiveDcApiResponse = new ReceiveDcApiResponse({ responseIntake });
   }
 
   static async make(): Promise<World> {
@@ -229,7 +235,7 @@ export class World {
     const session = await this.session(offer.session, tenantId);
     const text = await this.serveRequestObject.execute(tenantId, session.publicId);
     const claims = parseCompactJws(text)?.payload ?? {};
-    const request = session.request as VerificationRequest;
+    const request = session.request as PostedVerification;
     return { tenantId, session, publicId: session.publicId, request, claims, text };
   }
 
@@ -252,7 +258,7 @@ export type Asked = {
   readonly tenantId: TenantId;
   readonly session: Session;
   readonly publicId: PublicId;
-  readonly request: VerificationRequest;
+  readonly request: PostedVerification;
   readonly claims: JsonObject;
   readonly text: string;
 };

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { unconfirmed } from '../../../application/caller.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import type { PostedVerification } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { ACME, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
 
@@ -204,7 +205,7 @@ describe('A presentation', () => {
       requestId: 'card',
     });
     const session = await world.session(offer.session);
-    const request = session.request as Extract<typeof session.request, { kind: 'verification' }>;
+    const request = session.request as PostedVerification;
     const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };
     world.webhooks.beforeAnswer = async () => {
       await world.store.beats(ACME).fetchSession(session.publicId, world.clock.now());

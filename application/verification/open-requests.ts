@@ -1,0 +1,89 @@
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import { chainOfClientId } from './access-chain.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly clock: Clock;
+  readonly eventBus: EventBus;
+};
+
+export type OpenRequest<R extends VerificationRequest> = {
+  readonly request: R;
+  /** Who signed it; undefined for an unsigned one. */
+  readonly chain: KeyChain | undefined;
+};
+
+/** Requests that can be handed out: to a wallet or to a page. */
+export class OpenRequests {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** The request as it was made, without marking it as fetched. @returns undefined for an unknown one. */
+  async peek(tenantId: TenantId, publicId: PublicId): Promise<VerificationRequest | undefined> {
+    const found = await this.#ports.store.beats(tenantId).findByPublicId(publicId);
+    const request = found?.session?.request;
+    return request?.kind === 'verification' ? request : undefined;
+  }
+
+  /**
+   * Marks the session as fetched, the first time.
+   * @param isWanted whether this kind of request is handed out where it is asked for.
+   * @throws Failure `not_found`; `gone` once the request has expired or was answered, or its key was taken away.
+   */
+  async fetch<R extends VerificationRequest>(
+    tenantId: TenantId,
+    publicId: PublicId,
+    isWanted: (request: VerificationRequest) => request is R,
+  ): Promise<OpenRequest<R>> {
+    const { store, tenantViews, clock, eventBus } = this.#ports;
+    const beats = store.beats(tenantId);
+    const recalled = beats.recallSession(publicId)?.request;
+    if (recalled?.kind === 'verification' && !isWanted(recalled)) throw unknown();
+    const now = clock.now();
+    const found = await beats.fetchSession(publicId, now);
+    const view = tenantViews.ofWallet(found?.head);
+    const session = found?.session;
+    if (session?.kind !== 'verification') throw unknown();
+    if (found?.changed === true) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
+    const request = servable(session, now);
+    if (!isWanted(request)) throw unknown();
+    if (request.requestObject === undefined) return { request, chain: undefined };
+    const chain = await signerOf(view, request);
+    // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
+    if (chain === undefined || chain.active.notAfter <= now)
+      throw new Failure('gone', 'the request is no longer served');
+    return { request, chain };
+  }
+}
+
+async function signerOf(view: TenantView, request: VerificationRequest): Promise<KeyChain | undefined> {
+  const clientId = request.signedAs ?? request.clientId ?? '';
+  const chains = await view.keyChains();
+  return view.derive(`access/${clientId}`, () => chainOfClientId(chains, clientId));
+}
+
+function servable(session: Session, now: Date): VerificationRequest {
+  const { request, claimedAt } = session;
+  const status = statusAt(session, now);
+  if (status === 'expired') throw new Failure('gone', 'the request has expired');
+  const isOpen = status === 'active' || status === 'fetched';
+  if (!isOpen || claimedAt !== null || request?.kind !== 'verification') {
+    throw new Failure('gone', 'the request was answered already');
+  }
+  return request;
+}
+
+function unknown(): Failure {
+  return new Failure('not_found', 'unknown address');
+}

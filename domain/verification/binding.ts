@@ -1,0 +1,29 @@
+import { dcApiTranscript, redirectTranscript } from '../formats/mdoc/session-transcript.ts';
+import { isDcApi, type VerificationRequest } from '../sessions/session.ts';
+import { encryptionKeyOf } from './request-object.ts';
+
+/** What ties a presentation to one request. */
+export type Binding = {
+  /** Whom an SD-JWT VC may be presented to, the `aud` of its key binding. */
+  readonly audience: string | readonly string[];
+  /** SessionTranscripts that an mdoc may be presented in, CBOR; made for those only. */
+  readonly transcripts: () => readonly Buffer[];
+};
+
+/** Follows from the request as it was stored, never from the response (OpenID4VP 1.0 section 14.1). */
+export function bindingOf(request: VerificationRequest): Binding {
+  const encryptionKey = encryptionKeyOf(request);
+  if (!isDcApi(request)) {
+    const { clientId, responseUri, nonce } = request;
+    return {
+      audience: clientId,
+      transcripts: () => [redirectTranscript({ clientId, responseUri, nonce, encryptionKey })],
+    };
+  }
+  const { origins, nonce } = request;
+  return {
+    // OpenID4VP 1.0 appendices A.4 and B.3.6: the origin of the page, also when the request is signed
+    audience: origins.map((origin) => `origin:${origin}`),
+    transcripts: () => origins.map((origin) => dcApiTranscript({ origin, nonce, encryptionKey })),
+  };
+}

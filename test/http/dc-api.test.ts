@@ -1,0 +1,347 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { dcApiTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { deviceResponse } from '../support/device.ts';
+import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import type { Answer } from '../support/test-service.ts';
+
+const SHOP = 'https://shop.example';
+const KIOSK = 'https://kiosk.example:8443';
+const DOC_TYPE = 'org.iso.18013.5.1.mDL';
+const NAMESPACE = 'org.iso.18013.5.1';
+const MDOC_QUERY = {
+  credentials: [
+    {
+      id: 'licence',
+      format: 'mso_mdoc',
+      meta: { doctype_value: DOC_TYPE },
+      claims: [{ path: [NAMESPACE, 'family_name'] }],
+    },
+  ],
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: members of requests
+type Members = Record<string, any>;
+type OfPage = {
+  readonly session: string;
+  readonly uri: string;
+  readonly payload: Members;
+  readonly data: Members;
+};
+
+describe('asking with the Digital Credentials API', () => {
+  let shop: Shop;
+  let held: Held;
+  let licence: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    const config = {
+      format: 'mso_mdoc',
+      docType: DOC_TYPE,
+      display: [{ name: 'Licence', locale: 'en' }],
+      claimsByNamespace: { [NAMESPACE]: { family_name: 'Nygård' } },
+    };
+    const written = await shop.call('POST', '/issuer/credentials', { id: 'mdl', config }, shop.acme.token);
+    expect(written.status, written.text).to.equal(201);
+    const expectedOrigins = [SHOP, KIOSK];
+    await shop.configure({ id: 'signed', expectedOrigins });
+    await shop.configure({ id: 'unsigned', expectedOrigins, dcApiRequest: 'unsigned' });
+    await shop.configure({ id: 'plain', expectedOrigins, responseMode: 'direct_post' });
+    await shop.configure({ id: 'mdoc', expectedOrigins, dcql_query: MDOC_QUERY });
+    const webhook = { url: `${shop.backend.url}/hook` };
+    await shop.configure({ id: 'told', expectedOrigins, webhook, redirectUri: 'https://shop.example/done' });
+    held = await shop.issue();
+    licence = await shop.issue('mdl');
+  });
+  after(() => shop.close());
+
+  async function ask(requestId: string, more: object = {}): Promise<OfPage> {
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId, ...more });
+    expect(made.status, made.text).to.equal(201);
+    const fetched = await shop.service.call('GET', made.body.uri);
+    expect(fetched.status, fetched.text).to.equal(200);
+    expect(fetched.body).to.deep.equal(made.body.dcApi);
+    expect(fetched.headers.get('access-control-allow-origin')).to.equal('*');
+    const [{ data }] = fetched.body.requests;
+    const payload = data.request === undefined ? data : decode(data.request).payload;
+    return { session: made.body.session, uri: made.body.uri, payload, data };
+  }
+  const hand = (asked: OfPage, json: object): Promise<Answer> =>
+    shop.service.call('POST', asked.uri, { json });
+  const bound = (asked: OfPage, origin = SHOP) => bind(asked, held, ['name'], { aud: `origin:${origin}` });
+  const encrypted = async (asked: OfPage, plaintext: object) =>
+    hand(asked, { response: await encrypt(asked, plaintext) });
+  const present = async (asked: OfPage, text: string, id = 'card') =>
+    encrypted(asked, { vp_token: { [id]: [text] } });
+  const keyOf = (asked: OfPage) =>
+    asked.payload['client_metadata'].jwks?.keys[0] as unknown as PublicJwk | undefined;
+  const transcript = (asked: OfPage, origin = SHOP, encryptionKey = keyOf(asked)) =>
+    dcApiTranscript({ origin, nonce: asked.payload['nonce'], encryptionKey });
+  const show = (bytes: Buffer) => deviceResponse({ ...licence, docType: DOC_TYPE }, bytes);
+  async function refused(asked: OfPage, answer: Answer, reason: RegExp) {
+    expect(answer.status, answer.text).to.equal(400);
+    const { status, credentials, failure } = await shop.session(asked.session);
+    expect([status, credentials]).to.deep.equal(['failed', undefined]);
+    expect(`${failure.code} ${failure.message}`).to.match(reason);
+  }
+
+  describe('a signed request', () => {
+    it('is signed by the access key, names the pages that may ask and no address', async () => {
+      const { data, payload, session } = await ask('signed');
+      verifiedByLeaf(data['request']);
+      expect(decode(data['request']).header['typ']).to.equal('oauth-authz-req+jwt');
+      expect(payload).to.have.all.keys(
+        ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
+        ...['client_id', 'expected_origins', 'aud', 'iat', 'exp'],
+      );
+      expect(payload['response_mode']).to.equal('dc_api.jwt');
+      expect(payload['expected_origins']).to.deep.equal([SHOP, KIOSK]);
+      expect(payload['client_id']).to.match(/^x509_hash:/);
+      expect(await shop.session(session)).to.deep.include({ useDcApi: true, status: 'fetched' });
+    });
+    it('names only the page that asks when that one is known', async () => {
+      const { payload } = await ask('signed', { origin: KIOSK });
+      expect(payload['expected_origins']).to.deep.equal([KIOSK]);
+    });
+  });
+
+  it('an unsigned request names neither client nor origins', async () => {
+    const { data } = await ask('unsigned');
+    expect(data).to.have.all.keys(
+      ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
+    );
+  });
+
+  describe('is answered', () => {
+    for (const id of ['signed', 'unsigned']) {
+      for (const origin of [SHOP, KIOSK]) {
+        it(`with an SD-JWT VC on ${origin}, ${id}`, async () => {
+          const asked = await ask(id);
+          const answer = await present(asked, bound(asked, origin));
+          expect([answer.status, answer.body]).to.deep.equal([200, {}]);
+          const { status, credentials } = await shop.session(asked.session);
+          expect(status).to.equal('completed');
+          expect(credentials).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+        });
+      }
+    }
+    it('with an mdoc, on either page', async () => {
+      for (const origin of [SHOP, KIOSK]) {
+        const asked = await ask('mdoc');
+        const answer = await present(asked, show(transcript(asked, origin)), 'licence');
+        expect(answer.status, answer.text).to.equal(200);
+        expect((await shop.session(asked.session))['credentials']).to.deep.equal([
+          { id: 'licence', values: { [NAMESPACE]: { family_name: 'Nygård' } } },
+        ]);
+      }
+    });
+    it('in the clear when that was asked for', async () => {
+      const asked = await ask('plain');
+      expect(asked.payload['response_mode']).to.equal('dc_api');
+      const answer = await hand(asked, { vp_token: { card: [bound(asked)] } });
+      expect(answer.status, answer.text).to.equal(200);
+      expect((await shop.session(asked.session))['status']).to.equal('completed');
+    });
+    it('and the backend told, with no redirect for the page', async () => {
+      const asked = await ask('told');
+      expect((await present(asked, bound(asked))).body).to.deep.equal({});
+      const call = shop.backend.calls.at(-1);
+      expect(call?.body).to.deep.equal({
+        session: asked.session,
+        credentials: [{ id: 'card', values: { name: 'Ada' } }],
+      });
+    });
+    it('N153 with an error, which ends the session, encrypted or not', async () => {
+      for (const send of [hand, encrypted]) {
+        const asked = await ask('signed');
+        expect((await send(asked, { error: 'access_denied' })).status).to.equal(200);
+        const { status, failure } = await shop.session(asked.session);
+        expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
+      }
+    });
+    it('once, however many answer at once', async () => {
+      const asked = await ask('signed');
+      const data = { response: await encrypt(asked, { vp_token: { card: [bound(asked)] } }) };
+      const answers = await Promise.all(Array.from({ length: 50 }, () => hand(asked, data)));
+      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+      expect((await shop.session(asked.session))['status']).to.equal('completed');
+    });
+  });
+
+  describe('refuses', () => {
+    it('N151 a presentation in the clear when encryption was asked for', async () => {
+      const asked = await ask('signed');
+      await refused(asked, await hand(asked, { vp_token: { card: [bound(asked)] } }), /not encrypted/);
+    });
+    it('a response and more beside it, an encrypted one that nobody asked for, and what does not decrypt', async () => {
+      const one = await ask('signed');
+      const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
+      await refused(one, await hand(one, { response, error: 'access_denied' }), /response and more/);
+      const plain = await ask('plain');
+      await refused(plain, await hand(plain, { response }), /not asked/);
+      const other = await ask('signed');
+      await refused(other, await hand(other, { response }), /does not decrypt/);
+      const number = await ask('signed');
+      await refused(number, await hand(number, { response: 7 }), /not a string/);
+    });
+    it('N152 a presentation for a page of somebody else', async () => {
+      const asked = await ask('signed');
+      await refused(asked, await present(asked, bound(asked, 'https://evil.example')), /aud_mismatch/);
+      const mdoc = await ask('mdoc');
+      const text = show(transcript(mdoc, 'https://evil.example'));
+      await refused(mdoc, await present(mdoc, text, 'licence'), /device_signature/);
+    });
+    it('N152 a presentation for another of our pages than the one that asked', async () => {
+      const asked = await ask('signed', { origin: SHOP });
+      await refused(asked, await present(asked, bound(asked, KIOSK)), /aud_mismatch/);
+    });
+    it('N83 a presentation for our client id, and one with several audiences', async () => {
+      const asked = await ask('signed');
+      const text = bind(asked, held, ['name'], { aud: asked.payload['client_id'] });
+      await refused(asked, await present(asked, text), /aud_mismatch/);
+      const several = await ask('signed');
+      const many = bind(several, held, ['name'], { aud: [`origin:${SHOP}`] });
+      await refused(several, await present(several, many), /aud_not_string/);
+    });
+    for (const aud of [SHOP, `web-origin:${SHOP}`, `origin:${SHOP}/`, `origin:${SHOP.toUpperCase()}`]) {
+      it(`a presentation for ${aud}`, async () => {
+        const asked = await ask('signed');
+        await refused(asked, await present(asked, bind(asked, held, ['name'], { aud })), /aud_mismatch/);
+      });
+    }
+    it('N122 an mdoc whose origin has a prefix or a slash', async () => {
+      for (const origin of [`origin:${SHOP}`, `${SHOP}/`]) {
+        const asked = await ask('mdoc');
+        await refused(asked, await present(asked, show(transcript(asked, origin)), 'licence'), /device_sig/);
+      }
+    });
+    it('N120 an mdoc whose transcript leaves the encryption out', async () => {
+      const asked = await ask('mdoc');
+      const bytes = dcApiTranscript({
+        origin: SHOP,
+        nonce: asked.payload['nonce'],
+        encryptionKey: undefined,
+      });
+      await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
+    });
+    it('N121 an mdoc in the transcript of a redirect', async () => {
+      const asked = await ask('mdoc');
+      const bytes = redirectTranscript({
+        clientId: asked.payload['client_id'],
+        responseUri: asked.uri,
+        nonce: asked.payload['nonce'],
+        encryptionKey: keyOf(asked),
+      });
+      await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
+    });
+    it('another nonce', async () => {
+      const asked = await ask('signed');
+      const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
+      await refused(asked, await present(asked, text), /nonce_mismatch/);
+    });
+    it('without an answer, or with one that is not JSON, and leaves the session as it is', async () => {
+      const asked = await ask('signed');
+      for (const options of [
+        { json: {} },
+        { json: { state: 'x' } },
+        { form: { error: 'access_denied' } },
+        { json: [] },
+      ]) {
+        const { status } = await shop.service.call('POST', asked.uri, options as { json: object });
+        expect(status).to.be.oneOf([400, 415]);
+      }
+      expect((await shop.session(asked.session))['status']).to.equal('fetched');
+      expect((await present(asked, bound(asked))).status).to.equal(200);
+    });
+    it('an answer after the end, and to nothing', async () => {
+      const asked = await ask('signed');
+      const text = bound(asked);
+      const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
+      try {
+        expect((await present(asked, text)).status).to.equal(410);
+        expect((await shop.service.call('GET', asked.uri)).status).to.equal(410);
+        expect((await shop.session(asked.session))['status']).to.equal('expired');
+      } finally {
+        clock.restore();
+      }
+      const nowhere = `${asked.uri.slice(0, asked.uri.lastIndexOf('/'))}/nothing`;
+      expect((await shop.service.call('GET', nowhere)).status).to.equal(404);
+      expect((await shop.service.call('POST', nowhere, { json: { error: 'x' } })).status).to.equal(404);
+    });
+  });
+
+  it('keeps requests of pages and requests of wallets apart', async () => {
+    const asked = await ask('signed');
+    const url = new URL(asked.uri);
+    const id = url.pathname.split('/').at(-1) ?? '';
+    const at = (path: string) => `${url.origin}/shop/${path}/${id}`;
+    expect((await shop.service.call('GET', at('request'))).status).to.equal(404);
+    const form = { error: 'access_denied', state: 'x' };
+    expect((await shop.service.call('POST', at('response'), { form })).status).to.equal(404);
+    expect((await shop.session(asked.session))['status']).to.equal('fetched');
+
+    const wallets = await shop.ask();
+    const other = wallets.url.replace('/request/', '/dc-api/');
+    expect((await shop.service.call('GET', other)).status).to.equal(404);
+    expect((await shop.service.call('POST', other, { json: { error: 'access_denied' } })).status).to.equal(
+      404,
+    );
+    expect((await shop.session(wallets.session))['status']).to.equal('fetched');
+  });
+
+  it('lets scripts of other origins in, and says how in a preflight', async () => {
+    const asked = await ask('signed');
+    const preflight = await fetch(asked.uri, {
+      method: 'OPTIONS',
+      headers: { Origin: SHOP, 'Access-Control-Request-Method': 'POST' },
+    });
+    expect(preflight.status).to.equal(204);
+    expect(preflight.headers.get('access-control-allow-origin')).to.equal('*');
+    expect(preflight.headers.get('access-control-allow-headers')).to.equal('Content-Type');
+    const refusal = await hand(asked, {});
+    expect([refusal.status, refusal.headers.get('access-control-allow-origin')]).to.deep.equal([400, '*']);
+  });
+
+  describe('is set up', () => {
+    const offer = (more: object) =>
+      shop.call('POST', '/verifier/offer', { response_type: 'dc-api', ...more });
+    const write = (changes: object) =>
+      shop.call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, ...changes });
+
+    it('only with pages that may ask', async () => {
+      const none = await offer({ requestId: 'check' });
+      expect([none.status, none.body.errors[0].path]).to.deep.equal([400, 'response_type']);
+      expect(none.body.detail).to.match(/expectedOrigins/);
+      const foreign = await offer({ requestId: 'signed', origin: 'https://evil.example' });
+      expect([foreign.status, foreign.body.errors[0].path]).to.deep.equal([400, 'origin']);
+      const uri = { response_type: 'uri', requestId: 'signed', origin: SHOP };
+      expect((await offer(uri)).status).to.equal(400);
+      const redirected = await offer({ requestId: 'signed', redirectUri: 'https://shop.example/done' });
+      expect([redirected.status, redirected.body.errors[0].path]).to.deep.equal([400, 'redirectUri']);
+    });
+    for (const origin of [
+      ...[
+        'https://shop.example/',
+        'https://shop.example/path',
+        'http://shop.example',
+        'HTTPS://shop.example',
+      ],
+      ...['shop.example', 'ws://shop.example', 'javascript:alert(1)', 'data:,', '', 'https://u@shop.example'],
+    ]) {
+      it(`not with "${origin}" as an origin`, async () => {
+        const answer = await write({ expectedOrigins: [origin] });
+        expect(answer.status, answer.text).to.equal(400);
+        expect(answer.body.errors[0].path).to.equal('expectedOrigins.0');
+      });
+    }
+    it('with origins of apps and of this machine', async () => {
+      const expectedOrigins = [
+        'android:apk-key-hash:pNiP5iKyQ8JwgGOaKA1zGPUPJIS-0H1xKCQcfIoGLck',
+        'http://localhost:3000',
+      ];
+      expect((await write({ expectedOrigins })).status).to.equal(201);
+    });
+  });
+});
