@@ -1,0 +1,203 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
+import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: members of requests
+type Members = Record<string, any>;
+
+describe('a presentation request', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+  });
+  after(() => shop.close());
+
+  const offer = async (requestId: string, more: object = {}) => {
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId, ...more });
+    expect(made.status, made.text).to.equal(201);
+    return made.body as { uri: string; session: string; crossDeviceUri?: string };
+  };
+  const refusedConfiguration = async (changes: object, path: string) => {
+    const json = { id: 'bad', dcql_query: QUERY, ...changes };
+    const answer = await shop.call('POST', '/verifier/config', json);
+    expect(answer.status, answer.text).to.equal(400);
+    expect(answer.body.errors[0].path).to.equal(path);
+  };
+
+  describe('by x509_san_dns', () => {
+    it('names the host that stands in the access certificate and in the address of the answer', async () => {
+      await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });
+      const asked = await shop.ask('dns');
+      const host = new URL(shop.service.address).hostname;
+      expect(asked.payload['client_id']).to.equal(`x509_san_dns:${host}`);
+      const leaf = verifiedByLeaf(asked.text);
+      expect(leaf.subjectAltName).to.include(`DNS:${host}`);
+      expect(new URL(asked.payload['response_uri']).hostname).to.equal(host);
+      expect(new URL(asked.uri).searchParams.get('client_id')).to.equal(asked.payload['client_id']);
+      expect((await shop.present(asked, held)).status).to.equal(200);
+    });
+    it('is served until its key is taken away, like others', async () => {
+      const made = await shop.call('POST', '/key-chain', { id: 'brief', usageType: 'access', usage: 'sign' });
+      expect(made.status, made.text).to.equal(201);
+      await shop.configure({ id: 'brief', clientIdPrefix: 'x509_san_dns', accessKeyChainId: 'brief' });
+      const asked = await shop.ask('brief');
+      expect((await shop.service.call('GET', asked.url)).status).to.equal(200);
+      await shop.configure({ id: 'brief', accessKeyChainId: null });
+      expect((await shop.call('DELETE', '/key-chain/brief')).status).to.equal(200);
+      expect((await shop.service.call('GET', asked.url)).status).to.equal(410);
+    });
+  });
+
+  describe('by redirect_uri', () => {
+    before(() => shop.configure({ id: 'unsigned', clientIdPrefix: 'redirect_uri' }));
+
+    it('stands in the address itself, unsigned, under the address of the answer', async () => {
+      const { uri, session, crossDeviceUri } = await offer('unsigned');
+      expect(crossDeviceUri).to.equal(uri);
+      const { searchParams } = new URL(uri);
+      const members = Object.fromEntries(searchParams) as Record<string, string>;
+      expect(members).to.have.all.keys(
+        ...['response_type', 'response_mode', 'client_id', 'response_uri', 'nonce', 'state'],
+        ...['dcql_query', 'client_metadata'],
+      );
+      expect(members['client_id']).to.equal(`redirect_uri:${members['response_uri']}`);
+      const payload: Members = {
+        ...members,
+        dcql_query: JSON.parse(members['dcql_query'] ?? ''),
+        client_metadata: JSON.parse(members['client_metadata'] ?? ''),
+      };
+      expect(payload['dcql_query']).to.deep.equal(QUERY);
+      const vp_token = { card: [bind({ payload }, held)] };
+      const response = await encrypt({ payload }, { vp_token, state: members['state'] });
+      const answer = await shop.service.call('POST', members['response_uri'] ?? '', { form: { response } });
+      expect(answer.status, answer.text).to.equal(200);
+      expect((await shop.session(session))['status']).to.equal('completed');
+    });
+    it('has nothing to fetch', async () => {
+      const { session } = await offer('unsigned');
+      const { requestUrl, requestObject } = await shop.session(session);
+      expect(requestObject).to.equal(undefined);
+      expect((await shop.service.call('GET', requestUrl)).status).to.equal(404);
+      expect((await shop.session(session))['status']).to.equal('active');
+    });
+    it('does not go with fetching by post', () =>
+      refusedConfiguration({ clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' }, 'requestUriMethod'));
+  });
+
+  describe('starts', () => {
+    it('the wallets of a scheme, or one wallet by its address', async () => {
+      await shop.configure({ id: 'haip', invocationUri: 'haip-vp://' });
+      expect((await offer('haip')).uri).to.match(/^haip-vp:\/\/\?client_id=x509_hash%3A/);
+      await shop.configure({ id: 'link', invocationUri: 'https://wallet.example/start?v=1' });
+      expect((await offer('link')).uri).to.match(/^https:\/\/wallet\.example\/start\?v=1&client_id=/);
+    });
+    for (const invocationUri of [
+      ...['http://wallet.example', 'javascript://x', 'openid4vp:', 'file:///etc', 'https://w.example/#x', ''],
+    ]) {
+      it(`nothing by "${invocationUri}"`, () => refusedConfiguration({ invocationUri }, 'invocationUri'));
+    }
+    it('wallets with the wish that they post when they fetch', async () => {
+      expect((await offer('check')).uri).to.not.include('request_uri_method');
+      await shop.configure({ id: 'posting', requestUriMethod: 'post' });
+      const { uri } = await offer('posting');
+      expect(new URL(uri).searchParams.get('request_uri_method')).to.equal('post');
+      const url = new URL(uri).searchParams.get('request_uri') ?? '';
+      const { payload } = decode((await shop.service.call('GET', url)).text);
+      expect(payload).to.not.have.property('request_uri_method');
+    });
+  });
+
+  describe('that is fetched by post', () => {
+    const fetched = async (wallet_metadata: object, more: object = {}) => {
+      const asked = await shop.ask();
+      const form = { wallet_metadata: JSON.stringify(wallet_metadata), ...more };
+      return { asked, answer: await shop.service.call('POST', asked.url, { form }) };
+    };
+
+    it('is for the wallet by its name, and says its nonce', async () => {
+      const { asked, answer } = await fetched(
+        {
+          issuer: 'https://wallet.example',
+          vp_formats_supported: { 'dc+sd-jwt': {} },
+          client_id_prefixes_supported: ['x509_hash'],
+          request_object_signing_alg_values_supported: ['ES256'],
+          authorization_encryption_alg_values_supported: ['ECDH-ES'],
+          authorization_encryption_enc_values_supported: ['A256GCM'],
+        },
+        { wallet_nonce: 'n-1' },
+      );
+      expect(answer.status, answer.text).to.equal(200);
+      verifiedByLeaf(answer.text);
+      const { payload } = decode(answer.text);
+      expect(payload).to.deep.equal({
+        ...asked.payload,
+        aud: 'https://wallet.example',
+        wallet_nonce: 'n-1',
+      });
+    });
+
+    it('is encrypted to the key that the wallet brings', async () => {
+      const { publicKey, privateKey } = await generateKeyPair('ECDH-ES', { crv: 'P-256', extractable: true });
+      const jwk = { ...(await exportJWK(publicKey)), kid: 'w', use: 'enc', alg: 'ECDH-ES' };
+      const { asked, answer } = await fetched({
+        jwks: { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }, jwk] },
+        request_object_encryption_enc_values_supported: ['A256GCM'],
+      });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers.get('content-type')).to.equal('application/oauth-authz-req+jwt');
+      const { plaintext, protectedHeader } = await compactDecrypt(answer.text, privateKey);
+      expect(protectedHeader).to.deep.include({ alg: 'ECDH-ES', enc: 'A256GCM', kid: 'w', cty: 'JWT' });
+      expect(new TextDecoder().decode(plaintext)).to.equal(asked.text);
+    });
+
+    const unable: readonly [string, object][] = [
+      ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
+      ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
+      ['other client identifiers', { client_id_prefixes_supported: ['x509_san_dns'] }],
+      ['other signatures', { request_object_signing_alg_values_supported: ['RS256'] }],
+      ['other key agreement', { authorization_encryption_alg_values_supported: ['RSA-OAEP'] }],
+      ['other ciphers', { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] }],
+      ['a key on another curve', { jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] } }],
+      ['keys that are no set', { jwks: [] }],
+      [
+        'other encryption of requests',
+        {
+          jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] },
+          request_object_encryption_alg_values_supported: ['RSA-OAEP'],
+        },
+      ],
+      ['a name that is none', { issuer: 7 }],
+    ];
+    for (const [name, metadata] of unable) {
+      it(`is not given to a wallet with ${name}, and stays as it is`, async () => {
+        const { uri, session } = await offer('check');
+        const url = new URL(uri).searchParams.get('request_uri') ?? '';
+        const form = { wallet_metadata: JSON.stringify(metadata) };
+        const answer = await shop.service.call('POST', url, { form });
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_request']);
+        expect((await shop.session(session))['status']).to.equal('active');
+      });
+    }
+  });
+
+  it('says what the operator attached, objects and texts', async () => {
+    const attached = [
+      { format: 'statement', data: { purpose: 'age' } },
+      { format: 'registration_cert', data: 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', credential_ids: ['card'] },
+    ];
+    await shop.configure({ id: 'attached', attached });
+    expect((await shop.ask('attached')).payload['verifier_info']).to.deep.equal(attached);
+  });
+
+  it('keeps the anchor out of its certificates', async () => {
+    const { header } = await shop.ask();
+    for (const certificate of header['x5c']) {
+      const { subject, issuer } = new X509Certificate(Buffer.from(certificate, 'base64'));
+      expect(subject).to.not.equal(issuer);
+    }
+  });
+});
