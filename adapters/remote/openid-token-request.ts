@@ -38,7 +38,10 @@ type Authentication = {
 };
 
 /** The first of the two ways with a secret that the server takes. A public client only names itself. */
-function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: CodeExchange): Authentication {
+export function authenticate(
+  metadata: ServerMetadata,
+  { clientId, clientSecret }: Pick<CodeExchange, 'clientId' | 'clientSecret'>,
+): Authentication {
   if (clientSecret === undefined) return { headers: {}, parameters: { client_id: clientId } };
   const methods = metadata.clientAuthenticationMethods;
   if (methods.includes('client_secret_basic')) {

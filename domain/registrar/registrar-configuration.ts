@@ -73,6 +73,21 @@ export type RegistrarConfiguration = RegistrarConfigurationBody & {
   readonly updatedAt: Date;
 };
 
+/** @param before the configuration that is replaced, if any. */
+export function newRegistrarConfiguration(
+  body: RegistrarConfigurationBody,
+  before: RegistrarConfiguration | undefined,
+  now: Date,
+): RegistrarConfiguration {
+  const given = Object.entries(body).filter(([, value]) => value !== null && value !== undefined);
+  return {
+    ...(Object.fromEntries(given) as RegistrarConfigurationBody),
+    id: 'default',
+    createdAt: before?.createdAt ?? now,
+    updatedAt: now,
+  };
+}
+
 /**
  * A stored secret stays only where it was meant to go: whoever names another place, or another account, has to know
  * the secret of it.
@@ -92,6 +107,5 @@ export function mergeRegistrarConfiguration(
     throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
   }
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  const members = Object.entries({ ...known, ...Object.fromEntries(given) });
-  return Object.fromEntries(members.filter(([, value]) => value !== null)) as RegistrarConfigurationBody;
+  return { ...known, ...Object.fromEntries(given) };
 }

@@ -11,11 +11,16 @@ const MAX_CLAIMS = 1_000;
 /** How far clocks may differ. */
 const SKEW_MS = 60_000;
 
-/** A registration certificate that cannot be used. The message is for the operator. */
+/** A registration certificate that cannot be used. */
 export class RegistrationCertificateRefusal extends Error {
-  constructor(message: string) {
+  /** Whether it may be used later: what has to be asked about it cannot be reached. */
+  readonly isTemporary: boolean;
+
+  /** @param message half a sentence about the certificate, for the operator. */
+  constructor(message: string, isTemporary = false) {
     super(message);
     this.name = 'RegistrationCertificateRefusal';
+    this.isTemporary = isTemporary;
   }
 }
 

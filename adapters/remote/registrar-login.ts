@@ -1,0 +1,105 @@
+import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
+import {
+  type RegistrarAccount,
+  RegistrarError,
+  type RegistrarFault,
+} from '../../application/ports/registrar.ts';
+import type { Remote, RemoteResponse } from '../../application/ports/remote.ts';
+import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { call, fetchMetadata, parseBody } from './authorization-server-documents.ts';
+import { authenticate } from './openid-token-request.ts';
+
+const TIMEOUT_MS = 5_000;
+const ANSWER_BYTES = 256 * 1024;
+/** For a token whose lifetime is not told. */
+const DEFAULT_SECONDS = 60;
+/** A token that is about to end would be refused when it arrives. */
+const MARGIN_SECONDS = 5;
+const MAX_SECONDS = 24 * 60 * 60;
+/** RFC 6750 section 2.1 */
+const BEARER = /^[A-Za-z0-9\-._~+/]{1,16384}={0,2}$/;
+
+/** A token of one tenant. */
+export type RegistrarToken = { readonly token: string; readonly usableUntil: number };
+
+/** What the provider says of a login that it refuses, in our words: its own could hold anything. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ['invalid_grant', 'does not accept this username and password'],
+  ['invalid_client', 'does not accept this client'],
+  ['unauthorized_client', 'does not let this client log in with a password'],
+  ['unsupported_grant_type', 'does not let anybody log in with a password'],
+  ['invalid_scope', 'wants a scope'],
+  ['invalid_request', 'does not understand the login'],
+  ['access_denied', 'does not let this account in'],
+]);
+
+/**
+ * Logs in with the password of the account (RFC 6749 section 4.3).
+ * @param now milliseconds since the epoch.
+ * @throws RegistrarError
+ */
+export async function logIn(
+  remote: Remote,
+  { configuration }: RegistrarAccount,
+  now: number,
+): Promise<RegistrarToken> {
+  const { oidcUrl, clientId, clientSecret, username, password } = configuration;
+  try {
+    const metadata = await fetchMetadata(remote, oidcUrl);
+    if (metadata.tokenEndpoint === undefined) {
+      throw new RegistrarError('bad_provider', `The metadata of ${oidcUrl} name no token_endpoint.`);
+    }
+    const client = authenticate(metadata, { clientId, clientSecret: clientSecret ?? undefined });
+    const form = { grant_type: 'password', username, password, ...client.parameters };
+    const answer = await call(remote, metadata.tokenEndpoint, {
+      method: 'POST',
+      headers: {
+        ...client.headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+      },
+      body: new URLSearchParams(form).toString(),
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: ANSWER_BYTES,
+    });
+    return readToken(metadata, answer, now);
+  } catch (error) {
+    if (!(error instanceof AuthorizationServerError)) throw error;
+    throw new RegistrarError(faultOf(error), error.message, { cause: error });
+  }
+}
+
+/** Nobody there is nobody's fault; whatever else is wrong is so until somebody changes something. */
+function faultOf({ fault }: AuthorizationServerError): RegistrarFault {
+  return fault === 'timeout' || fault === 'unreachable' ? 'unavailable' : 'bad_provider';
+}
+
+function readToken({ issuer }: ServerMetadata, answer: RemoteResponse, now: number): RegistrarToken {
+  const { status } = answer;
+  const body = parseBody(answer);
+  if (status >= 500 || status === 429) {
+    throw new RegistrarError(
+      'unavailable',
+      `The token endpoint of ${issuer} answered with status ${status}.`,
+    );
+  }
+  if (status !== 200) {
+    const reason = REFUSALS.get(String(body?.['error'])) ?? `answered the login with status ${status}`;
+    throw new RegistrarError('login_refused', `The provider ${issuer} ${reason}.`);
+  }
+  const { access_token: token, token_type: type } = body ?? {};
+  const isBearer = typeof type === 'string' && type.toLowerCase() === 'bearer';
+  if (typeof token !== 'string' || !BEARER.test(token) || !isBearer) {
+    throw new RegistrarError(
+      'bad_provider',
+      `The token endpoint of ${issuer} answered without a bearer token.`,
+    );
+  }
+  return { token, usableUntil: now + (lifetimeOf(body) - MARGIN_SECONDS) * 1000 };
+}
+
+function lifetimeOf(body: JsonObject | undefined): number {
+  const given = Number(body?.['expires_in'] ?? DEFAULT_SECONDS);
+  return Number.isFinite(given) ? Math.min(given, MAX_SECONDS) : DEFAULT_SECONDS;
+}
