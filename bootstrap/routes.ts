@@ -12,6 +12,7 @@ import { ChainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
 import { InteractiveRoutes } from '../adapters/http/oauth/interactive.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
+import { RegistrarRoutes } from '../adapters/http/registrar/registrar.routes.ts';
 import type { Route } from '../adapters/http/route.ts';
 import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
 import { ServiceRoutes } from '../adapters/http/service/service.routes.ts';
@@ -51,6 +52,7 @@ const FAMILIES = [
   ClientRoutes,
   KeyChainRoutes,
   CertificateRoutes,
+  RegistrarRoutes,
   TrustListRoutes,
   CacheRoutes,
 ];

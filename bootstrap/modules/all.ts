@@ -2,6 +2,7 @@ import { access } from './access.ts';
 import { administration } from './administration.ts';
 import { interactiveAuthorization } from './interactive-authorization.ts';
 import { issuance } from './issuance.ts';
+import { registrar } from './registrar.ts';
 import { service } from './service.ts';
 import { trustLists } from './trust-lists.ts';
 import { verification } from './verification.ts';
@@ -14,5 +15,6 @@ export const modules = [
   interactiveAuthorization,
   verification,
   trustLists,
+  registrar,
   service,
 ];

@@ -7,6 +7,7 @@ import { databases, type TestDatabase } from '../support/databases.ts';
 import { requests, type Valid } from '../support/hostile-requests.ts';
 import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
 import { type RawRequest, send } from '../support/raw-request.ts';
+import { REGISTRAR_PASSWORD } from '../support/registrar.ts';
 import { freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 import { isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
@@ -84,7 +85,10 @@ for (const kind of databases()) {
       return requests(route, valid, right, tokens);
     };
 
-    const secrets = () => [rootToken, victim.token, strangerToken, ROOT.secret, WEBHOOK_KEY, UPSTREAM_SECRET];
+    const secrets = () => [
+      ...[rootToken, victim.token, strangerToken, ROOT.secret],
+      ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD],
+    ];
     /** What removes things comes last. */
     const inOrder = () =>
       routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));

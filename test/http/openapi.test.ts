@@ -39,6 +39,9 @@ const PUBLISHED = [
   ...['patch /trust-list/{id}', 'delete /trust-list/{id}', 'get /trust-list/{id}/export'],
   ...['get /trust-list/{id}/versions', 'get /trust-list/{id}/versions/{versionId}'],
   'get /{tenant}/trust-list/{id}',
+  ...['get /registrar/config', 'post /registrar/config', 'patch /registrar/config'],
+  ...['delete /registrar/config', 'post /registrar/access-certificate'],
+  'post /registrar/registration-certificate',
   ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
 ];
 

@@ -4,6 +4,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
+import { sharedRegistrar } from './registrar.ts';
 import { createTenant, type TestService } from './test-service.ts';
 
 /** Ids of things in one tenant, as administrators name them. */
@@ -126,6 +127,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await post('/issuer/config', { display, chainedAs: { upstream, confirmUnverifiedWallets: false } });
   await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
+  await post('/registrar/config', (await sharedRegistrar()).login());
   await post('/trust-list', trustListBody(ids.trustList, ids.keyChain));
   const trustList = `/trust-list/${ids.trustList}`;
   await service.call('PATCH', trustList, { token, json: { description: `List of ${id}` } });

@@ -11,6 +11,7 @@ import {
   presentationBody,
   trustListBody,
 } from './populated.ts';
+import { sharedRegistrar } from './registrar.ts';
 
 export type Request = {
   readonly params?: Readonly<Record<string, string>>;
@@ -58,6 +59,14 @@ const made =
     await created(service, token, path, body(fresh, ids));
     return { [kind]: fresh };
   };
+
+const registrar = await sharedRegistrar();
+
+/** There is a login, whatever was called before. */
+const withLogin: Recipe['prepare'] = async ({ service, token }) => {
+  await created(service, token, '/registrar/config', registrar.login());
+  return {};
+};
 
 const nothing = { request: () => ({}) };
 const client = (ids: Ids) => ({ params: { id: ids.client } });
@@ -166,6 +175,25 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /session/:id': {
     request: (ids, _, role) => ({ params: session(ids, role) }),
     prepare: freshSession,
+  },
+  'GET /registrar/config': { ...nothing, prepare: withLogin },
+  'POST /registrar/config': { request: () => ({ json: registrar.login() }) },
+  'PATCH /registrar/config': {
+    request: () => ({ json: { registrationCertificateDefaults: null } }),
+    prepare: withLogin,
+  },
+  'DELETE /registrar/config': { ...nothing, prepare: withLogin },
+  'POST /registrar/access-certificate': {
+    request: (ids) => ({ json: { keyChainId: ids.keyChain } }),
+    async prepare(world, fresh) {
+      await withLogin(world, fresh);
+      await created(world.service, world.token, '/key-chain', { id: fresh, usageType: 'access' });
+      return { keyChain: fresh };
+    },
+  },
+  'POST /registrar/registration-certificate': {
+    request: (ids) => ({ json: { body: {}, presentationConfigurationId: ids.presentation } }),
+    prepare: withLogin,
   },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };

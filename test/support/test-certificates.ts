@@ -4,6 +4,7 @@ import {
   BasicConstraintsExtension,
   KeyUsageFlags,
   KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
@@ -25,43 +26,67 @@ export type CertificateOptions = {
   readonly by?: Certified;
   readonly ca?: boolean;
   readonly key?: HolderKey;
+  /** X.520 `organizationIdentifier` of the subject. */
+  readonly organizationIdentifier?: string;
+  /** Host names. */
+  readonly dns?: readonly string[];
   readonly from?: string;
   readonly until?: string;
 };
 
 /** A certificate that is right in every respect that `options` does not change. */
 export async function certify(options: CertificateOptions): Promise<Certified> {
-  const { name, by, ca = false, key = newKey() } = options;
-  const keys = await importKeys(key);
-  const signer = by === undefined ? keys : await importKeys(by);
+  const { key = newKey() } = options;
+  return { ...key, name: options.name, certificate: await certificateFor(key.jwk, options, key) };
+}
+
+/** A certificate for a key of somebody else. @returns DER in standard base64. */
+export function certifyKey(
+  jwk: HolderKey['jwk'],
+  options: CertificateOptions & { readonly by: Certified },
+): Promise<string> {
+  return certificateFor(jwk, options, options.by);
+}
+
+async function certificateFor(
+  jwk: HolderKey['jwk'],
+  options: CertificateOptions,
+  self: HolderKey,
+): Promise<string> {
+  const { name, by, ca = false, organizationIdentifier, dns = [] } = options;
+  const publicKey = await importPublic(jwk);
+  const signer = by ?? self;
   const usage = ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : KeyUsageFlags.digitalSignature;
   const certificate = await X509CertificateGenerator.create({
-    subject: `CN=${name}`,
+    subject: `CN=${name}${organizationIdentifier === undefined ? '' : `, 2.5.4.97=${organizationIdentifier}`}`,
     issuer: `CN=${by?.name ?? name}`,
     notBefore: new Date(options.from ?? '2025-01-01T00:00:00Z'),
     notAfter: new Date(options.until ?? '2046-01-01T00:00:00Z'),
-    publicKey: keys.publicKey,
-    signingKey: signer.privateKey,
+    publicKey,
+    signingKey: await importPrivate(signer),
     signingAlgorithm: ALGORITHM,
     extensions: [
       new BasicConstraintsExtension(ca, undefined, true),
       new KeyUsagesExtension(usage, true),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
-      await AuthorityKeyIdentifierExtension.create(signer.publicKey),
+      await SubjectKeyIdentifierExtension.create(publicKey),
+      await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk)),
+      ...(dns.length > 0
+        ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))]
+        : []),
     ],
   });
-  return { ...key, name, certificate: Buffer.from(certificate.rawData).toString('base64') };
+  return Buffer.from(certificate.rawData).toString('base64');
 }
 
 export function pem({ certificate }: Certified): string {
   return writePemCertificates([certificate]);
 }
 
-async function importKeys({ privateKey, jwk }: HolderKey) {
-  const { subtle } = webcrypto;
+function importPublic(jwk: HolderKey['jwk']) {
+  return webcrypto.subtle.importKey('jwk', jwk, ALGORITHM, true, ['verify']);
+}
+
+function importPrivate({ privateKey }: HolderKey) {
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' });
-  return {
-    privateKey: await subtle.importKey('pkcs8', pkcs8, ALGORITHM, true, ['sign']),
-    publicKey: await subtle.importKey('jwk', jwk, ALGORITHM, true, ['verify']),
-  };
+  return webcrypto.subtle.importKey('pkcs8', pkcs8, ALGORITHM, true, ['sign']);
 }

@@ -1,0 +1,178 @@
+import {
+  AccessCertificateOrder,
+  type ObtainAccessCertificate,
+} from '../../../application/registrar/obtain-access-certificate.ts';
+import {
+  type ObtainRegistrationCertificate,
+  RegistrationCertificateOrder,
+} from '../../../application/registrar/obtain-registration-certificate.ts';
+import type { GetRegistrarConfiguration } from '../../../application/registrar/read-registrar-configuration.ts';
+import type {
+  DeleteRegistrarConfiguration,
+  SaveRegistrarConfiguration,
+  UpdateRegistrarConfiguration,
+} from '../../../application/registrar/write-registrar-configuration.ts';
+import {
+  RegistrarConfigurationBody,
+  RegistrarConfigurationUpdate,
+} from '../../../domain/registrar/registrar-configuration.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import {
+  AccessCertificateView,
+  RegistrarConfigurationView,
+  RegistrationCertificateView,
+  toAccessCertificateView,
+  toRegistrarConfigurationView,
+  toRegistrationCertificateView,
+} from './registrar.view.ts';
+
+const common = { tag: 'Registrar', surface: 'admin', access: { anyOf: ['registrar:manage'] } } as const;
+/** Anchors, or a registration certificate of which a presentation configuration takes as much. */
+const BODY_LIMIT = 512 * 1024;
+
+type UseCases = {
+  readonly getRegistrarConfiguration: GetRegistrarConfiguration;
+  readonly saveRegistrarConfiguration: SaveRegistrarConfiguration;
+  readonly updateRegistrarConfiguration: UpdateRegistrarConfiguration;
+  readonly deleteRegistrarConfiguration: DeleteRegistrarConfiguration;
+  readonly obtainAccessCertificate: ObtainAccessCertificate;
+  readonly obtainRegistrationCertificate: ObtainRegistrationCertificate;
+};
+
+/** The login at the registrar, and what is obtained there. */
+export class RegistrarRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...configurationRoutes(useCases), ...certificateRoutes(useCases)];
+  }
+}
+
+function configurationRoutes(useCases: UseCases): readonly Route[] {
+  const { getRegistrarConfiguration, saveRegistrarConfiguration } = useCases;
+  const { updateRegistrarConfiguration, deleteRegistrarConfiguration } = useCases;
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/registrar/config',
+      summary: 'Read the login at the registrar',
+      description: 'Secrets are never shown.',
+      responses: { 200: RegistrarConfigurationView },
+      async handle({ caller }) {
+        const configuration = await getRegistrarConfiguration.execute(caller);
+        return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/registrar/config',
+      summary: 'Create or replace the login at the registrar',
+      description:
+        'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
+        'the registrar.',
+      body: RegistrarConfigurationBody,
+      bodyLimit: BODY_LIMIT,
+      example: {
+        registrarUrl: 'https://registrar.example/api',
+        oidcUrl: 'https://login.registrar.example/realms/relying-parties',
+        clientId: 'vidimus',
+        username: 'acme',
+        password: 'the password of the account',
+        registrationCertificateDefaults: {
+          privacy_policy: 'https://acme.example/privacy',
+          support_uri: 'https://acme.example/help',
+          purpose: [{ lang: 'en', content: 'Opening an account' }],
+        },
+      },
+      responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
+      async handle({ caller, body }) {
+        const configuration = await saveRegistrarConfiguration.execute(caller, body);
+        return reply(201, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+      },
+    }),
+    route({
+      ...common,
+      method: 'patch',
+      path: '/registrar/config',
+      summary: 'Change members of the login at the registrar',
+      description:
+        'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
+        'then they are given again. The result is tried before it is stored.',
+      body: RegistrarConfigurationUpdate,
+      bodyLimit: BODY_LIMIT,
+      example: { password: 'the new password of the account' },
+      responses: { 200: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
+      async handle({ caller, body }) {
+        const configuration = await updateRegistrarConfiguration.execute(caller, body);
+        return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/registrar/config',
+      summary: 'Remove the login at the registrar',
+      responses: {
+        200: DeletedView,
+        409: 'A presentation configuration gets its registration certificate there',
+      },
+      async handle({ caller }) {
+        await deleteRegistrarConfiguration.execute(caller);
+        return reply(200, { id: 'default' });
+      },
+    }),
+  ];
+}
+
+function certificateRoutes(useCases: UseCases): readonly Route[] {
+  const { obtainAccessCertificate, obtainRegistrationCertificate } = useCases;
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/registrar/access-certificate',
+      summary: 'Obtain an access certificate for a key chain',
+      description:
+        'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
+      body: acceptKeyReferences(AccessCertificateOrder),
+      example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
+      responses: {
+        201: AccessCertificateView,
+        409: 'No registrar is configured, or something trusts the CA of the key chain',
+        503: 'The registrar does not answer, or with a certificate that cannot be used',
+      },
+      async handle({ caller, body }) {
+        return reply(201, toAccessCertificateView(await obtainAccessCertificate.execute(caller, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/registrar/registration-certificate',
+      summary: 'Obtain a registration certificate',
+      description:
+        'Presentation configurations obtain theirs by themselves (`registrationCert`). This issues one by hand, looks ' +
+        'one up, or checks one that was obtained elsewhere.',
+      body: RegistrationCertificateOrder,
+      bodyLimit: BODY_LIMIT,
+      example: {
+        body: { purpose: [{ lang: 'en', content: 'Opening an account' }] },
+        presentationConfigurationId: 'name-check',
+      },
+      responses: {
+        201: RegistrationCertificateView,
+        409: 'No registrar is configured',
+        503: 'The registrar does not answer',
+      },
+      async handle({ caller, body }) {
+        const certificate = await obtainRegistrationCertificate.execute(caller, body);
+        return reply(201, toRegistrationCertificateView(certificate));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { ObtainedAccessCertificate } from '../../../application/registrar/obtain-access-certificate.ts';
+import type { ObtainedRegistrationCertificate } from '../../../application/registrar/obtain-registration-certificate.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import {
+  type RegistrarConfiguration,
+  RegistrarConfigurationBody,
+} from '../../../domain/registrar/registrar-configuration.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
+import { withKeyReferences } from '../shapes/key-reference.ts';
+import { TenantReference } from '../shapes/tenant-reference.ts';
+
+const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;
+
+export const RegistrarConfigurationView = z
+  .object({
+    registrarUrl,
+    oidcUrl,
+    clientId,
+    hasClientSecret: z.boolean(),
+    username,
+    hasPassword: z.boolean(),
+    registrationCertificateAnchors: optional.registrationCertificateAnchors,
+    registrationCertificateDefaults: optional.registrationCertificateDefaults,
+    tenantId: z.string(),
+    tenant: TenantReference,
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({
+    id: 'RegistrarConfiguration',
+    description: 'The login of the tenant at its registrar, without secrets',
+  });
+
+export function toRegistrarConfigurationView(configuration: RegistrarConfiguration, tenant: Tenant) {
+  return {
+    registrarUrl: configuration.registrarUrl,
+    oidcUrl: configuration.oidcUrl,
+    clientId: configuration.clientId,
+    hasClientSecret: typeof configuration.clientSecret === 'string',
+    username: configuration.username,
+    hasPassword: configuration.password !== '',
+    registrationCertificateAnchors: configuration.registrationCertificateAnchors ?? null,
+    registrationCertificateDefaults: configuration.registrationCertificateDefaults ?? null,
+    tenantId: tenant.id,
+    tenant: { id: tenant.id, name: tenant.name },
+    createdAt: configuration.createdAt.toISOString(),
+    updatedAt: configuration.updatedAt.toISOString(),
+  };
+}
+
+export const AccessCertificateView = z
+  .object({
+    id: z.string().describe('What the registrar calls the certificate'),
+    relyingPartyId: z.string(),
+    keyChainId: z.string(),
+    certId: z.string().describe('The same, by its older name'),
+    crt: z.array(z.string()).describe('PEM, leaf first'),
+    expiresAt: z.iso.datetime(),
+    keyChain: KeyChainView,
+  })
+  .meta({ id: 'AccessCertificate', description: 'Signs requests to wallets from now on' });
+
+export function toAccessCertificateView({ id, relyingPartyId, chain }: ObtainedAccessCertificate) {
+  return withKeyReferences({
+    id,
+    relyingPartyId,
+    keyChainId: chain.id,
+    crt: chain.active.certificates.map((certificate) => writePemCertificates([certificate])),
+    expiresAt: chain.active.notAfter.toISOString(),
+    keyChain: toKeyChainView(chain),
+  });
+}
+
+const RegisteredCredentialView = z.object({
+  format: z.string(),
+  meta: z.looseObject({}),
+  claims: z
+    .array(z.object({ path: z.array(z.unknown()), values: z.array(z.unknown()).optional() }))
+    .optional(),
+});
+
+export const RegistrationCertificateView = z
+  .object({
+    id: z.string().nullable().describe('What the registrar calls it; null for one that was brought along'),
+    jwt: z.string(),
+    relyingPartyId: z.string().nullable(),
+    subject: z.string().describe('Identifier of the relying party, as in its access certificate'),
+    intendedUseId: z.string().nullable(),
+    credentials: z.array(RegisteredCredentialView).describe('What may be asked for'),
+    issuedAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'RegistrationCertificate', description: 'A registration certificate (ETSI TS 119 475)' });
+
+export function toRegistrationCertificateView(
+  certificate: ObtainedRegistrationCertificate,
+): z.infer<typeof RegistrationCertificateView> {
+  return {
+    id: certificate.id ?? null,
+    jwt: certificate.jwt,
+    relyingPartyId: certificate.relyingPartyId ?? null,
+    subject: certificate.subject,
+    intendedUseId: certificate.intendedUseId ?? null,
+    credentials: (certificate.credentials ?? []).map(({ format, meta, claims }) => ({
+      format,
+      meta,
+      ...(claims !== undefined && {
+        claims: claims.map(({ path, values }) => ({
+          path: [...path],
+          ...(values !== undefined && { values: [...values] }),
+        })),
+      }),
+    })),
+    issuedAt: certificate.issuedAt.toISOString(),
+    expiresAt: certificate.expiresAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,148 @@
+import { createPublicKey } from 'node:crypto';
+import { z } from 'zod';
+import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import type { RelyingParty } from '../../domain/registrar/registrar-api.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import type { TenantCaller } from '../caller.ts';
+import { readCertificates } from '../keys/read-certificates.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Registrar } from '../ports/registrar.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store, TenantRepositories } from '../ports/store.ts';
+import { firstOf } from './obtain-from-registrar.ts';
+import { requireAccount } from './registrar-account.ts';
+import { registrarFailure } from './registrar-failures.ts';
+
+/** RFC 1123 section 2.1 */
+const HOST = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+
+export const AccessCertificateOrder = z
+  .object({
+    keyChainId: z.string().min(1).max(128).describe('A key chain that is for `access` and nothing else'),
+    dns: z
+      .array(z.string().max(253).regex(HOST, 'a host name'))
+      .min(1)
+      .max(20)
+      .optional()
+      .describe('Host names for the certificate; that of `PUBLIC_URL` unless stated'),
+    rpId: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('Which relying party of the account; the first unless stated'),
+  })
+  .meta({ id: 'AccessCertificateOrder' });
+export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly registrar: Registrar;
+  readonly settings: ServiceSettings;
+};
+
+export type ObtainedAccessCertificate = {
+  /** The registrar's own name of it. */
+  readonly id: string;
+  readonly relyingPartyId: string;
+  readonly chain: KeyChain;
+};
+
+/** Has the registrar certify a key that signs requests, and signs with that certificate from then on. */
+export class ObtainAccessCertificate {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `invalid_input` for a key chain that is not for this, `conflict` without a registrar,
+   *   `unavailable` when it does not answer, or answers with a certificate that cannot be used.
+   */
+  async execute(caller: TenantCaller, order: AccessCertificateOrder): Promise<ObtainedAccessCertificate> {
+    const { registrar, settings } = this.#ports;
+    const { key } = requireAccessChain(await caller.view.keyChains(), order.keyChainId).active;
+    const account = await requireAccount(caller.view);
+    try {
+      const rpId = pickParty(await registrar.relyingParties(account), order.rpId).id;
+      const dns = order.dns ?? [new URL(settings.publicUrl).hostname];
+      const request = { publicKey: publicKeyPem(key.publicJwk), dns, rpId };
+      const issued = await registrar.issueAccessCertificate(account, request);
+      const leaf: KeyLeaf = { key, ...this.#read(issued.crt, key.publicJwk) };
+      return {
+        id: issued.id,
+        relyingPartyId: rpId,
+        chain: await this.#adopt(caller, order.keyChainId, leaf),
+      };
+    } catch (error) {
+      throw registrarFailure(error, 'keyChainId');
+    }
+  }
+
+  /** A certificate that we could not use is the registrar's fault and not the caller's. */
+  #read(pem: string, key: PublicJwk) {
+    try {
+      return readCertificates(pem, key, this.#ports.clock.now());
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const message = `The registrar answered with a certificate that cannot be used: ${error.message}.`;
+      throw new Failure('unavailable', message, { cause: error });
+    }
+  }
+
+  #adopt({ tenantId }: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
+    const { store, clock } = this.#ports;
+    return store.forTenant(
+      tenantId,
+      async (repositories) => {
+        const { root: _root, ...known } = requireAccessChain(await repositories.keyChains.list(), id);
+        const { handle } = known.active.key;
+        if (handle.kms !== leaf.key.handle.kms || handle.keyId !== leaf.key.handle.keyId) {
+          throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
+        }
+        await assertNoAnchor(repositories, id);
+        // What was signed under the former certificate is answered until its sessions end.
+        const chain = { ...known, active: leaf, previous: known.active, updatedAt: clock.now() };
+        await repositories.keyChains.put(chain);
+        return chain;
+      },
+      { alone: true },
+    );
+  }
+}
+
+/** Other things that the chain signs would go out under the certificate of the relying party. */
+function requireAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
+  const chain = chains.find((candidate) => candidate.id === id);
+  if (chain === undefined) throw invalidInput('keyChainId', `There is no key chain "${id}".`);
+  if (chain.usages.some((usage) => usage !== 'access')) {
+    const message = `The key chain "${id}" is for other usages than "access" as well. Make one for that alone.`;
+    throw invalidInput('keyChainId', message);
+  }
+  return chain;
+}
+
+/** The internal CA goes, so nothing may rest on it. */
+async function assertNoAnchor({ presentationConfigurations }: TenantRepositories, id: string): Promise<void> {
+  const user = (await presentationConfigurations.list()).find(({ trustAnchors = [] }) =>
+    trustAnchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id),
+  );
+  if (user === undefined) return;
+  throw new Failure('conflict', `the presentation configuration ${user.id} trusts the CA of this key chain`);
+}
+
+function pickParty(parties: readonly RelyingParty[], wanted: string | undefined): RelyingParty {
+  if (wanted === undefined) return firstOf(parties, 'rpId');
+  const party = parties.find(({ id }) => id === wanted);
+  if (party === undefined) throw invalidInput('rpId', 'The account has no relying party of this id.');
+  return party;
+}
+
+/** SubjectPublicKeyInfo (RFC 7468 section 13). */
+function publicKeyPem({ kty, crv, x, y }: PublicJwk): string {
+  const key = createPublicKey({ key: { kty, crv, x, ...(y !== undefined && { y }) }, format: 'jwk' });
+  return key.export({ type: 'spki', format: 'pem' }) as string;
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { covers } from '../../domain/registrar/coverage.ts';
+import { RegistrationCertificateRefusal } from '../../domain/registrar/registration-certificate.ts';
+import {
+  isOneSource,
+  ONE_SOURCE,
+  registrationCertificateMembers,
+} from '../../domain/registrar/registration-certificate-request.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Registrar } from '../ports/registrar.ts';
+import { assertMaySee } from '../verification/read-presentation-configurations.ts';
+import { obtainFromRegistrar } from './obtain-from-registrar.ts';
+import { requireAccount } from './registrar-account.ts';
+import { registrarFailure } from './registrar-failures.ts';
+import type {
+  CheckedCertificate,
+  RegistrationCertificateChecker,
+} from './registration-certificate-checker.ts';
+
+export const RegistrationCertificateOrder = z
+  .strictObject({
+    ...registrationCertificateMembers,
+    presentationConfigurationId: z
+      .string()
+      .min(1)
+      .max(128)
+      .optional()
+      .describe('What it is for: `credentials` follow from its query, which the certificate has to cover'),
+  })
+  .refine(isOneSource, ONE_SOURCE)
+  .meta({ id: 'RegistrationCertificateOrder' });
+export type RegistrationCertificateOrder = z.infer<typeof RegistrationCertificateOrder>;
+
+type Ports = {
+  readonly clock: Clock;
+  readonly registrar: Registrar;
+  readonly registrationCertificateChecker: RegistrationCertificateChecker;
+};
+
+export type ObtainedRegistrationCertificate = CheckedCertificate & {
+  /** The registrar's own name of it; absent for one that was brought along. */
+  readonly id?: string;
+  readonly relyingPartyId?: string;
+};
+
+/** Has the registrar issue a registration certificate, or look one up, or checks one that was obtained elsewhere. */
+export class ObtainRegistrationCertificate {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `invalid_input` for what the registrar does not know or refuses and for a certificate that
+   *   cannot be used, `conflict` without a registrar, `unavailable` when it does not answer.
+   */
+  async execute(
+    caller: TenantCaller,
+    { presentationConfigurationId, ...request }: RegistrationCertificateOrder,
+  ): Promise<ObtainedRegistrationCertificate> {
+    const { clock, registrar, registrationCertificateChecker } = this.#ports;
+    const { view } = caller;
+    const query = (await configurationOf(caller, presentationConfigurationId))?.dcql_query;
+    const issued =
+      request.jwt === undefined
+        ? await obtainFromRegistrar(registrar, {
+            account: await requireAccount(view),
+            request,
+            query,
+            path: '',
+          })
+        : { jwt: request.jwt };
+    const path = request.jwt === undefined ? '' : 'jwt';
+    try {
+      const certificate = await registrationCertificateChecker.check(view, issued.jwt, clock.now());
+      const coverage = query === undefined ? undefined : covers(certificate, query);
+      if (coverage?.covered === false) {
+        throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
+      }
+      return {
+        ...certificate,
+        ...('id' in issued && { id: issued.id }),
+        ...('id' in issued &&
+          issued.relyingPartyId !== undefined && { relyingPartyId: issued.relyingPartyId }),
+      };
+    } catch (error) {
+      throw registrarFailure(error, path);
+    }
+  }
+}
+
+async function configurationOf(
+  caller: TenantCaller,
+  id: string | undefined,
+): Promise<PresentationConfiguration | undefined> {
+  if (id === undefined) return undefined;
+  assertMaySee(caller, id);
+  const configuration = await caller.view.presentationConfiguration(id);
+  if (configuration !== undefined) return configuration;
+  throw invalidInput('presentationConfigurationId', `There is no presentation configuration "${id}".`);
+}

@@ -1,0 +1,106 @@
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import {
+  type OpenedCertificate,
+  openRegistrationCertificate,
+  type RegistrationCertificate,
+  RegistrationCertificateRefusal,
+  readRegistrationCertificate,
+  timeFault,
+} from '../../domain/registrar/registration-certificate.ts';
+import { isJsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { readStatusReference } from '../../domain/status-lists/reference.ts';
+import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { StatusChecker } from '../steps/check-status.ts';
+import type { TenantView } from '../steps/tenant-views.ts';
+
+type Ports = {
+  readonly signatures: Signatures;
+  readonly certificates: Certificates;
+  readonly statusChecker: StatusChecker;
+};
+
+/** A certificate that is good in itself; whether it is good for a request is another question. */
+export type CheckedCertificate = RegistrationCertificate & { readonly jwt: string };
+
+/** Checks registration certificates: signature, times, status (ETSI TS 119 475 section 5.2). */
+export class RegistrationCertificateChecker {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Whoever signed it has to be under an anchor that the tenant configured. Without any, the signature has to be
+   * that of the certificates inside, whoever they name.
+   * @throws RegistrationCertificateRefusal
+   */
+  async check(view: TenantView, jwt: string, now: Date): Promise<CheckedCertificate> {
+    const opened = openRegistrationCertificate(jwt);
+    const anchors = anchorsFor(opened, await configuredAnchors(view));
+    const signer = this.#ports.certificates.validate(opened.chain, anchors, now);
+    if (!signer.trusted) {
+      throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
+    }
+    this.#checkSignature(opened, signer);
+    const certificate = readRegistrationCertificate(opened);
+    const fault = timeFault(certificate, now);
+    if (fault !== undefined) throw new RegistrationCertificateRefusal(fault);
+    await this.#checkStatus(view, certificate, { chain: opened.chain, issuer: signer, anchors });
+    return { ...certificate, jwt };
+  }
+
+  #checkSignature({ jws, algorithm }: OpenedCertificate, { key }: Trusted): void {
+    // RFC 8725 section 3.1: the algorithm follows from the key.
+    const isGood =
+      algorithmOf(key) === algorithm && this.#ports.signatures.verify(key, jws.signingInput, jws.signature);
+    if (!isGood) throw new RegistrationCertificateRefusal('its signature is not that of its signer');
+  }
+
+  async #checkStatus(
+    view: TenantView,
+    { status }: RegistrationCertificate,
+    signer: {
+      readonly chain: readonly string[];
+      readonly issuer: Trusted;
+      readonly anchors: readonly TrustAnchor[];
+    },
+  ): Promise<void> {
+    // Other mechanisms than lists are none of ours (Token Status List section 6.1).
+    if (!isJsonObject(status) || status['status_list'] === undefined) return;
+    try {
+      const { index: idx, uri } = readStatusReference(status);
+      await this.#ports.statusChecker.check({ view, reference: { idx, uri }, ...signer });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      throw statusRefusal(error);
+    }
+  }
+}
+
+type Trusted = Extract<ChainVerdict, { trusted: true }>;
+
+async function configuredAnchors(view: TenantView): Promise<readonly TrustAnchor[]> {
+  const pems = (await view.registrarConfiguration())?.registrationCertificateAnchors ?? [];
+  return view.derive('registration-certificate-anchors', () =>
+    pems.flatMap((pem) => (readPemCertificates(pem, 1) ?? []).map((certificate) => ({ certificate }))),
+  );
+}
+
+/** Without a configured one, the uppermost of its own certificates. */
+function anchorsFor(
+  { chain }: OpenedCertificate,
+  configured: readonly TrustAnchor[],
+): readonly TrustAnchor[] {
+  return configured.length > 0 ? configured : chain.slice(-1).map((certificate) => ({ certificate }));
+}
+
+function statusRefusal({ reason }: Refusal): RegistrationCertificateRefusal {
+  if (reason === 'status_revoked') return new RegistrationCertificateRefusal('it is revoked');
+  if (reason === 'status_suspended') return new RegistrationCertificateRefusal('it is suspended');
+  const isTemporary = reason === 'status_unavailable';
+  return new RegistrationCertificateRefusal(`its status cannot be told (${reason})`, isTemporary);
+}

@@ -1,0 +1,115 @@
+import {
+  mergeRegistrarConfiguration,
+  newRegistrarConfiguration,
+  type RegistrarConfiguration,
+  type RegistrarConfigurationBody,
+  type RegistrarConfigurationUpdate,
+} from '../../domain/registrar/registrar-configuration.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Registrar } from '../ports/registrar.ts';
+import type { Store } from '../ports/store.ts';
+import { loginFailure } from './registrar-failures.ts';
+
+type Ports = { readonly store: Store; readonly clock: Clock; readonly registrar: Registrar };
+
+/** Creates or replaces the login of a tenant at its registrar, after trying it. */
+export class SaveRegistrarConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @throws Failure `invalid_input` when the login is refused or leads nowhere, `unavailable` when nobody answers;
+   *   nothing is stored then.
+   */
+  async execute(caller: TenantCaller, body: RegistrarConfigurationBody): Promise<RegistrarConfiguration> {
+    const { store, clock, registrar } = this.#ports;
+    await tryLogin(registrar, caller, body);
+    return store.forTenant(
+      caller.tenantId,
+      async ({ registrarConfiguration: documents }) => {
+        const configuration = newRegistrarConfiguration(body, await documents.find('default'), clock.now());
+        await documents.put(configuration);
+        return configuration;
+      },
+      { alone: true },
+    );
+  }
+}
+
+/** Changes members of the login, after trying the result; null resets an optional one. */
+export class UpdateRegistrarConfiguration {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, `conflict` when somebody else was faster, and as `SaveRegistrarConfiguration`. */
+  async execute(
+    caller: TenantCaller,
+    changes: RegistrarConfigurationUpdate,
+  ): Promise<RegistrarConfiguration> {
+    const { store, clock, registrar } = this.#ports;
+    const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
+    const body = mergeRegistrarConfiguration(known, changes);
+    await tryLogin(registrar, caller, body);
+    return store.forTenant(
+      caller.tenantId,
+      async ({ registrarConfiguration: documents }) => {
+        const before = await documents.get('default');
+        if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {
+          throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
+        }
+        const configuration = newRegistrarConfiguration(body, before, clock.now());
+        await documents.put(configuration);
+        return configuration;
+      },
+      { alone: true },
+    );
+  }
+}
+
+/** Removes the login of a tenant, and the registration certificates that were obtained with it. */
+export class DeleteRegistrarConfiguration {
+  readonly #store: Store;
+
+  constructor(ports: { readonly store: Store }) {
+    this.#store = ports.store;
+  }
+
+  /** @throws Failure `not_found`, or `conflict` while a presentation configuration needs the registrar. */
+  async execute({ tenantId }: TenantCaller): Promise<void> {
+    await this.#store.forTenant(
+      tenantId,
+      async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
+        const configurations = await presentationConfigurations.list();
+        const user = configurations.find(
+          ({ registrationCert: wanted }) => wanted && wanted.jwt === undefined,
+        );
+        if (user !== undefined) {
+          throw new Failure('conflict', `the presentation configuration ${user.id} gets a certificate there`);
+        }
+        await registrarConfiguration.remove('default');
+        for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);
+      },
+      { alone: true },
+    );
+  }
+}
+
+async function tryLogin(
+  registrar: Registrar,
+  { tenantId }: TenantCaller,
+  configuration: RegistrarConfigurationBody,
+): Promise<void> {
+  try {
+    await registrar.logIn({ tenantId, configuration });
+  } catch (error) {
+    throw loginFailure(error);
+  }
+}

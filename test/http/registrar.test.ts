@@ -1,0 +1,288 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Log } from '../../application/ports/log.ts';
+import { databases } from '../support/databases.ts';
+import {
+  REGISTRAR_PASSWORD,
+  REGISTRAR_SECRET,
+  type RegistrarAnswer,
+  TestRegistrar,
+} from '../support/registrar.ts';
+import { expectInvalid, expectUnavailable, RegistrarWorld } from '../support/registrar-world.ts';
+import { createTenant } from '../support/test-service.ts';
+
+const CONFIG = '/registrar/config';
+/** Each of these asks the registrar something. */
+const ORDER = { provided_attestations: [{ format: 'dc+sd-jwt', meta: {} }] };
+const obtain = (world: RegistrarWorld, token = world.token) =>
+  world.call('POST', '/registrar/registration-certificate', { body: ORDER }, token);
+
+describe('The login at a registrar', () => {
+  let world: RegistrarWorld;
+  let registrar: TestRegistrar;
+
+  before(async () => {
+    world = await RegistrarWorld.open();
+    registrar = world.registrar;
+  });
+  after(() => world.close());
+  beforeEach(() => world.forget());
+  afterEach(() => world.call('DELETE', CONFIG));
+
+  it('is stored, shown without secrets, changed and removed', async () => {
+    expect((await world.call('GET', CONFIG)).status).to.equal(404);
+    const secrets = { clientSecret: REGISTRAR_SECRET };
+    const written = await world.call('POST', CONFIG, registrar.login(secrets));
+    expect(written.status, written.text).to.equal(201);
+    const { createdAt, updatedAt, ...shown } = written.body;
+    const { password: _password, ...login } = registrar.login();
+    expect(shown).to.deep.equal({
+      ...login,
+      hasPassword: true,
+      hasClientSecret: true,
+      registrationCertificateAnchors: null,
+      tenantId: 'acme',
+      tenant: { id: 'acme', name: 'Tenant acme' },
+    });
+    expect((await world.call('GET', CONFIG)).body).to.deep.equal(written.body);
+    expect(registrar.logins).to.have.length(1);
+
+    const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    expect(changed.status, changed.text).to.equal(200);
+    expect(changed.body).to.include({
+      registrationCertificateDefaults: null,
+      hasClientSecret: true,
+      createdAt,
+    });
+    expect(changed.body.updatedAt > updatedAt).to.equal(true);
+    const reset = await world.call('PATCH', CONFIG, { clientSecret: null });
+    expect([reset.status, reset.body.hasClientSecret], reset.text).to.deep.equal([200, false]);
+    const replaced = await world.call('POST', CONFIG, registrar.login({ username: 'other' }));
+    expect(replaced.body).to.include({ username: 'other', createdAt });
+
+    const removed = await world.call('DELETE', CONFIG);
+    expect([removed.status, removed.body]).to.deep.equal([200, { id: 'default' }]);
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      const answer = await world.call(method, CONFIG, method === 'PATCH' ? {} : undefined);
+      expect(answer.status, method).to.equal(404);
+    }
+  });
+
+  it('names the client as the provider wants it', async () => {
+    await world.configure({ clientSecret: REGISTRAR_SECRET });
+    expect(registrar.logins[0]?.authorization).to.match(/^Basic /);
+    await world.configure();
+    expect(registrar.logins[1]?.authorization).to.equal(undefined);
+  });
+
+  it('is refused when the provider does not accept it, and the former stays', async () => {
+    await world.configure();
+    const before = await world.call('GET', CONFIG);
+    const wrong = { password: 'wrong-password-in-the-clear' };
+    const posted = await world.call('POST', CONFIG, registrar.login(wrong));
+    expectInvalid(posted, 'password', 'does not accept this username and password');
+    const patched = await world.call('PATCH', CONFIG, wrong);
+    expectInvalid(patched, 'password', 'does not accept this username and password');
+    for (const { text } of [posted, patched]) expect(text).to.not.include(wrong.password);
+    const client = await world.call('POST', CONFIG, registrar.login({ clientSecret: 'x' }));
+    expectInvalid(client, 'password', 'does not accept this client');
+    expect((await world.call('GET', CONFIG)).text).to.equal(before.text);
+  });
+
+  it('keeps its password only where it was meant to go', async () => {
+    await world.configure();
+    const other = await TestRegistrar.start();
+    for (const moved of [{ oidcUrl: other.url }, { registrarUrl: `${other.url}/api` }, { username: 'x' }]) {
+      expectInvalid(await world.call('PATCH', CONFIG, moved), 'password', 'again');
+    }
+    expect(other.logins).to.deep.equal([]);
+    const again = { oidcUrl: other.url, password: REGISTRAR_PASSWORD };
+    expect((await world.call('PATCH', CONFIG, again)).status).to.equal(200);
+    expect(other.logins).to.have.length(1);
+    await other.close();
+  });
+
+  it('is refused where it cannot be tried', async () => {
+    const elsewhere = (changes: object) => world.call('POST', CONFIG, registrar.login({ ...changes }));
+    expectUnavailable(await elsewhere({ oidcUrl: 'http://127.0.0.1:9' }), 'could not be reached');
+    expectInvalid(await elsewhere({ oidcUrl: 'http://127.0.0.2' }), 'oidcUrl', 'OUTBOUND_ALLOW');
+    expectInvalid(await elsewhere({ oidcUrl: `${registrar.url}/` }), 'oidcUrl', 'another issuer');
+    expectInvalid(await elsewhere({ oidcUrl: `${registrar.url}/none` }), 'oidcUrl');
+    for (const missing of ['registrarUrl', 'oidcUrl', 'clientId', 'username', 'password']) {
+      expectInvalid(await elsewhere({ [missing]: undefined }), missing);
+    }
+    expect((await world.call('GET', CONFIG)).status).to.equal(404);
+  });
+
+  const provider: [string, string, RegistrarAnswer, (answer: Awaited<ReturnType<typeof obtain>>) => void][] =
+    [
+      [
+        'with a redirect',
+        '/token',
+        (response) => response.writeHead(302, { Location: 'https://evil.example' }).end(),
+        (answer) => expectInvalid(answer, 'oidcUrl', 'redirect'),
+      ],
+      [
+        'with megabytes',
+        '/.well-known',
+        (response) => response.writeHead(200).end('x'.repeat(2 ** 21)),
+        (answer) => expectInvalid(answer, 'oidcUrl', 'too much'),
+      ],
+      [
+        'with garbage',
+        '/token',
+        (response) => response.writeHead(200).end('<html>'),
+        (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      ],
+      [
+        'with a token of another kind',
+        '/token',
+        (response) => response.writeHead(200).end('{"access_token":"a","token_type":"DPoP"}'),
+        (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      ],
+      [
+        'with a token that would be a header of its own',
+        '/token',
+        (response) => response.writeHead(200).end('{"access_token":"a\\r\\nX: y","token_type":"Bearer"}'),
+        (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      ],
+      [
+        'that it is out of order',
+        '/token',
+        (response) => response.writeHead(503).end(),
+        (answer) => expectUnavailable(answer, 'status 503'),
+      ],
+      [
+        'with an error that quotes the password',
+        '/token',
+        (response) => response.writeHead(400).end(JSON.stringify({ error: REGISTRAR_PASSWORD })),
+        (answer) => expectInvalid(answer, 'password', 'answered the login with status 400'),
+      ],
+    ];
+  for (const [what, path, answer, expected] of provider) {
+    it(`is refused when the provider answers ${what}`, async () => {
+      registrar.answers.set(path, answer);
+      const refused = await world.call('POST', CONFIG, registrar.login());
+      expected(refused);
+      expect(refused.text).to.not.include(REGISTRAR_PASSWORD);
+      expect((await world.call('GET', CONFIG)).status).to.equal(404);
+    });
+  }
+
+  it('is given up when the provider does not answer', async function () {
+    this.timeout(15_000);
+    registrar.answers.set('/token', () => {});
+    expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
+  });
+
+  it('serves many calls, once for all who ask at the same time', async () => {
+    await world.configure();
+    await obtain(world);
+    expect(registrar.logins).to.have.length(1);
+    registrar.tokenLifetime = 6;
+    await world.call('PATCH', CONFIG, {});
+    registrar.logins.length = 0;
+    await wait(1_100);
+    registrar.tokenLifetime = 600;
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => obtain(world)));
+    expect(answers.map(({ status }) => status)).to.deep.equal([201, 201, 201, 201, 201]);
+    expect(registrar.logins, 'five seconds before the end').to.have.length(1);
+  });
+
+  it('is repeated once when its token is refused', async () => {
+    await world.configure();
+    registrar.revokeTokens();
+    expect((await obtain(world)).status).to.equal(201);
+    expect(registrar.logins).to.have.length(2);
+    registrar.answers.set('/api', (response) => response.writeHead(401).end());
+    registrar.calls.length = 0;
+    expectInvalid(await obtain(world), '', 'status 401');
+    expect(registrar.calls, 'not for ever').to.have.length(2);
+  });
+
+  it('is of one tenant, even where another one has the same settings', async () => {
+    const other = (await createTenant(world.service, 'other')).token;
+    await world.configure();
+    await world.configure({}, other);
+    const [mine, theirs] = registrar.logins.map(({ token }) => token);
+    expect(mine).to.not.equal(theirs);
+    const used = async (token: string) => {
+      registrar.calls.length = 0;
+      expect((await obtain(world, token)).status).to.equal(201);
+      return new Set(registrar.calls.map((call) => call.token));
+    };
+    expect(await used(world.token)).to.deep.equal(new Set([mine]));
+    expect(await used(other)).to.deep.equal(new Set([theirs]));
+    expect(await used(world.token)).to.deep.equal(new Set([mine]));
+    expect(registrar.logins).to.have.length(2);
+    await world.call('DELETE', CONFIG, undefined, other);
+    expect((await obtain(world, other)).status, 'no longer').to.equal(409);
+    expect(await used(world.token)).to.deep.equal(new Set([mine]));
+  });
+
+  it('counts no more after it was changed', async () => {
+    await world.configure();
+    await world.configure({ username: 'other' });
+    registrar.calls.length = 0;
+    await obtain(world);
+    const [, latest] = registrar.logins;
+    expect(latest?.username).to.equal('other');
+    expect(new Set(registrar.calls.map(({ token }) => token))).to.deep.equal(new Set([latest?.token]));
+  });
+
+  it('is not removed while something is obtained with it', async () => {
+    await world.configure();
+    expect((await world.present('needed', { body: {} })).status).to.equal(201);
+    expect((await world.call('DELETE', CONFIG)).status).to.equal(409);
+    expect((await world.call('DELETE', '/verifier/config/needed')).status).to.equal(200);
+    expect((await world.call('DELETE', CONFIG)).status).to.equal(200);
+  });
+});
+
+describe('The password at a registrar', () => {
+  it('stands in no row, no answer and no log', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is always there');
+    const world = await RegistrarWorld.open({ DATABASE_URL: database.url });
+    const { registrar } = world;
+    const log = world.service.service.container.get(Log);
+    const lines: string[] = [];
+    for (const level of ['info', 'warn', 'error'] as const) {
+      log[level] = (...parts: unknown[]) => {
+        lines.push(JSON.stringify(parts), ...parts.map((part) => String((part as Error)?.stack ?? part)));
+      };
+    }
+    const seen: string[] = [];
+    const keep = async (...request: Parameters<RegistrarWorld['call']>) =>
+      seen.push((await world.call(...request)).text);
+    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
+    await keep('GET', CONFIG);
+    await keep('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET, username: 5 }));
+    await keep('POST', '/registrar/access-certificate', { keyChainId: 'access' });
+    await keep('POST', '/registrar/registration-certificate', { body: ORDER });
+    registrar.answers.set('/token', (response, request) =>
+      response.destroy(new Error(String(request.headers))),
+    );
+    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
+    registrar.answers.set('/api', (response) => response.writeHead(500).end(REGISTRAR_PASSWORD));
+    await keep('POST', '/registrar/registration-certificate', { body: ORDER });
+
+    const tokens = registrar.logins.map(({ token }) => token);
+    expect(tokens).to.have.length.greaterThan(1);
+    const secrets = [REGISTRAR_PASSWORD, REGISTRAR_SECRET, ...tokens];
+    const file = database.url.slice('sqlite:'.length);
+    const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
+    const bytes = Buffer.concat(files.map((name) => readFileSync(join(dirname(file), name))));
+    expect(bytes.includes('registrar_configurations'), 'this is the right file').to.equal(true);
+    for (const secret of secrets) {
+      expect(bytes.includes(secret), 'bytes').to.equal(false);
+      expect(seen.join('\n'), 'answers').to.not.include(secret);
+      expect(lines.join('\n'), 'log').to.not.include(secret);
+    }
+    await world.close();
+    await database.drop();
+  });
+});

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { TestRegistrar } from './registrar.ts';
+import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
+
+export const REGISTERED_QUERY = {
+  credentials: [
+    {
+      id: 'pid',
+      format: 'dc+sd-jwt',
+      meta: { vct_values: ['urn:pid:1'] },
+      claims: [{ path: ['given_name'] }],
+    },
+  ],
+};
+/** The same as a registrar takes it down. */
+export const REGISTERED = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+
+/** A tenant of a service, and a registrar beside it. */
+export class RegistrarWorld {
+  readonly service: TestService;
+  readonly registrar: TestRegistrar;
+  readonly token: string;
+
+  private constructor(service: TestService, registrar: TestRegistrar, token: string) {
+    this.service = service;
+    this.registrar = registrar;
+    this.token = token;
+  }
+
+  static async open(environment: Readonly<Record<string, string>> = {}): Promise<RegistrarWorld> {
+    const service = await startTestService(environment);
+    const { token } = await createTenant(service, 'acme');
+    return new RegistrarWorld(service, await TestRegistrar.start(), token);
+  }
+
+  async close(): Promise<void> {
+    await this.service.close();
+    await this.registrar.close();
+  }
+
+  call(method: string, path: string, json?: unknown, token = this.token): Promise<Answer> {
+    return this.service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  }
+
+  /** Saves the login at the registrar. */
+  async configure(changes: object = {}, token = this.token): Promise<void> {
+    const written = await this.call('POST', '/registrar/config', this.registrar.login({ ...changes }), token);
+    expect(written.status, written.text).to.equal(201);
+  }
+
+  /** Writes a presentation configuration that wants a registration certificate. */
+  present(id: string, registrationCert: object, changes: object = {}, token = this.token): Promise<Answer> {
+    const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
+    return this.call('POST', '/verifier/config', json, token);
+  }
+
+  ask(requestId: string, token = this.token): Promise<Answer> {
+    return this.call('POST', '/verifier/offer', { response_type: 'uri', requestId }, token);
+  }
+
+  /** The request object that a wallet fetches. */
+  // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
+  async request(requestId: string, token = this.token): Promise<{ header: any; payload: any }> {
+    const made = await this.ask(requestId, token);
+    expect(made.status, made.text).to.equal(201);
+    const { text } = await this.service.call(
+      'GET',
+      new URL(made.body.uri).searchParams.get('request_uri') ?? '',
+    );
+    const [header, payload] = text
+      .split('.')
+      .slice(0, 2)
+      .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()));
+    return { header, payload };
+  }
+
+  /** What the registrar does from now on is seen: nothing is remembered of what was. */
+  forget(): void {
+    const { registrar } = this;
+    registrar.answers.clear();
+    registrar.calls.length = 0;
+    registrar.logins.length = 0;
+    registrar.tokenLifetime = 600;
+    registrar.header = {};
+    registrar.payload = {};
+    registrar.signedBy = registrar.signer;
+  }
+}
+
+/** A refusal of a member of the request. */
+export function expectInvalid(answer: Answer, path: string, message = ''): void {
+  expect([answer.status, answer.body?.code], answer.text).to.deep.equal([400, 'invalid_input']);
+  expect(answer.body.errors[0].path, answer.text).to.equal(path);
+  expect(answer.body.errors[0].message).to.include(message);
+}
+
+export function expectUnavailable(answer: Answer, message = ''): void {
+  expect([answer.status, answer.body?.code], answer.text).to.deep.equal([503, 'unavailable']);
+  expect(answer.body.detail).to.include(message);
+}

@@ -1,0 +1,164 @@
+import { expect } from 'chai';
+import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
+import { organizationIdentifiers } from '../../../domain/registrar/organization-identifier.ts';
+import {
+  isOfSubject,
+  openRegistrationCertificate,
+  RegistrationCertificateRefusal,
+  readRegistrationCertificate,
+  timeFault,
+} from '../../../domain/registrar/registration-certificate.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { certify } from '../../support/test-certificates.ts';
+
+const NOW = new Date('2026-06-01T12:00:00Z');
+const SECONDS = NOW.getTime() / 1000;
+const HEADER = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: ['AAAA'] };
+const PAYLOAD = { sub: 'VATDE-1', iat: SECONDS };
+
+/** Members that are undefined are left out. */
+const jwt = (header: object = {}, payload: object = {}) => {
+  const defined = (members: object) => JSON.parse(JSON.stringify(members)) as JsonObject;
+  return `${buildSigningInput(defined({ ...HEADER, ...header }), defined({ ...PAYLOAD, ...payload }))}.AA`;
+};
+const read = (payload: object) => readRegistrationCertificate(openRegistrationCertificate(jwt({}, payload)));
+const refusalOf = (work: () => unknown): string => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof RegistrationCertificateRefusal) return error.message;
+    throw error;
+  }
+  return 'accepted';
+};
+
+describe('A registration certificate', () => {
+  it('is read in the names of V1.2.1', () => {
+    const meta = { vct_values: ['x'] };
+    const status = { status_list: { idx: 1, uri: 'https://x.example' } };
+    const certificate = read({
+      intended_use_id: 'use-1',
+      intermediary: { sub: 'VATFR-2', sname: 'Broker' },
+      credentials: [{ format: 'dc+sd-jwt', meta, claim: [{ path: ['a', null], values: [1] }] }],
+      exp: SECONDS + 60,
+      status,
+    });
+    expect(certificate).to.deep.equal({
+      subject: 'VATDE-1',
+      intermediary: 'VATFR-2',
+      intendedUseId: 'use-1',
+      credentials: [{ format: 'dc+sd-jwt', meta, claims: [{ path: ['a', null], values: [1] }] }],
+      issuedAt: NOW,
+      expiresAt: new Date(NOW.getTime() + 60_000),
+      status,
+    });
+  });
+
+  it('is read in older names', () => {
+    const certificate = read({
+      sub: { legal_name: 'Acme', id: 'VATDE-9' },
+      act: { sub: 'VATFR-3' },
+      credentials: [{ format: 'mso_mdoc', meta: {}, claims: [{ path: ['n', 'e'] }] }],
+    });
+    expect(certificate).to.deep.include({
+      subject: 'VATDE-9',
+      intermediary: 'VATFR-3',
+      credentials: [{ format: 'mso_mdoc', meta: {}, claims: [{ path: ['n', 'e'] }] }],
+    });
+  });
+
+  const headers: [string, object, string][] = [
+    ['of another type', { typ: 'rc-rp+jwt' }, 'its type is not rc-wrp+jwt'],
+    ['without type', { typ: undefined }, 'its type is not rc-wrp+jwt'],
+    ['without signature', { alg: 'none' }, 'its signature algorithm'],
+    ['with a shared secret', { alg: 'HS256' }, 'its signature algorithm'],
+    ['without signer', { x5c: undefined }, 'x5c'],
+    ['with an empty chain', { x5c: [] }, 'x5c'],
+    ['with an unknown critical parameter', { crit: ['exp'], exp: 1 }, 'critical header parameter'],
+    ['with a critical parameter that is not there', { crit: ['sigT'] }, 'critical header parameter'],
+    ['with nothing critical', { crit: [] }, 'critical header parameter'],
+    ['with a payload that is not encoded', { crit: ['b64'], b64: false }, 'b64'],
+  ];
+  for (const [what, header, message] of headers) {
+    it(`is refused ${what}`, () => {
+      expect(refusalOf(() => openRegistrationCertificate(jwt(header)))).to.include(message);
+    });
+  }
+
+  it('may mark what is looked at as critical', () => {
+    const header = { crit: ['sigT', 'b64'], sigT: '2026-01-01T00:00:00Z', b64: true };
+    expect(refusalOf(() => openRegistrationCertificate(jwt(header)))).to.equal('accepted');
+  });
+
+  it('is refused when it is none', () => {
+    for (const text of ['', 'a.b.c', `${jwt()}.x`, 'x'.repeat(70_000)]) {
+      expect(refusalOf(() => openRegistrationCertificate(text))).to.equal('it is no compact JWS');
+    }
+  });
+
+  const entry = (more: object) => ({ credentials: [{ format: 'x', meta: {}, ...more }] });
+  const claim = { path: ['a'] };
+  const payloads: [string, object, string][] = [
+    ['nobody', { sub: undefined }, 'sub'],
+    ['nobody by name', { sub: '' }, 'sub'],
+    ['somebody without identifier', { sub: { legal_name: 'Acme' } }, 'sub'],
+    ['an intermediary without identifier', { intermediary: {} }, 'intermediary'],
+    ['no time', { iat: undefined }, 'iat'],
+    ['a time that is none', { exp: 'tomorrow' }, 'exp'],
+    ['a time beyond all calendars', { nbf: 1e300 }, 'nbf'],
+    ['two intended uses', { intended_use_id: ['a', 'b'] }, 'several intended uses'],
+    ['two intended uses in a list', { intended_uses: [{ id: 'a' }, { id: 'b' }] }, 'several intended uses'],
+    ['an intended use without name', { intended_use_id: '' }, 'intended_use_id'],
+    ['credentials that are no list', { credentials: {} }, 'credentials'],
+    ['a credential without format', { credentials: [{ meta: {} }] }, 'credentials'],
+    ['claims that are no list', entry({ claim: null }), 'credentials'],
+    ['a claim without path', entry({ claim: [{}] }), 'credentials'],
+    ['values that are no list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials'],
+    ['two lists of claims', entry({ claim: [claim], claims: [] }), 'credentials'],
+    ['too many credentials', { credentials: Array(201).fill({ format: 'x', meta: {} }) }, 'credentials'],
+  ];
+  for (const [what, payload, message] of payloads) {
+    it(`is refused when it names ${what}`, () => {
+      expect(refusalOf(() => read(payload))).to.include(message);
+    });
+  }
+
+  const times: [string, object, boolean][] = [
+    ['without an end', {}, true],
+    ['until it expires', { exp: SECONDS + 1 }, true],
+    ['a minute longer, as clocks differ', { exp: SECONDS - 59 }, true],
+    ['not afterwards', { exp: SECONDS - 60 }, false],
+    ['from a minute before it begins', { nbf: SECONDS + 60 }, true],
+    ['not earlier', { nbf: SECONDS + 61 }, false],
+    ['not before it was issued', { iat: SECONDS + 61 }, false],
+  ];
+  for (const [what, payload, good] of times) {
+    it(`is used ${what}`, () => {
+      expect(timeFault(read(payload), NOW) === undefined).to.equal(good);
+    });
+  }
+});
+
+describe('The organization of an access certificate', () => {
+  it('is read from its subject', async () => {
+    const named = await certify({ name: 'Acme', organizationIdentifier: 'VATDE-123456789' });
+    expect(organizationIdentifiers(named.certificate)).to.deep.equal(['VATDE-123456789']);
+    const unnamed = await certify({ name: 'Acme' });
+    expect(organizationIdentifiers(unnamed.certificate)).to.deep.equal([]);
+    expect(organizationIdentifiers('AAAA')).to.deep.equal([]);
+  });
+
+  const cases: [string, string[], boolean][] = [
+    ['the subject', ['A'], true],
+    ['who asks on its behalf', ['B'], true],
+    ['nobody, where the certificate names nobody', [], true],
+    ['another one', ['C'], false],
+    ['the subject and another one', ['A', 'C'], false],
+    ['what cannot be read', [''], false],
+  ];
+  for (const [what, identifiers, good] of cases) {
+    it(`${good ? 'may' : 'must not'} be ${what}`, () => {
+      expect(isOfSubject({ subject: 'A', intermediary: 'B' }, identifiers)).to.equal(good);
+    });
+  }
+});

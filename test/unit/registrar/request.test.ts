@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import {
+  mergeRegistrarConfiguration,
+  type RegistrarConfiguration,
+  RegistrarConfigurationBody,
+} from '../../../domain/registrar/registrar-configuration.ts';
+import {
+  canonical,
+  completeRegistration,
+  RegistrationCertificateRequest,
+  requestedCredentials,
+} from '../../../domain/registrar/registration-certificate-request.ts';
+import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
+
+const QUERY = DcqlQuery.parse({
+  credentials: [
+    {
+      id: 'one',
+      format: 'dc+sd-jwt',
+      meta: { vct_values: ['a'] },
+      multiple: true,
+      claims: [{ id: 'x', path: ['name'], values: ['Ada'] }],
+      claim_sets: [['x']],
+    },
+    { id: 'two', format: 'dc+sd-jwt', meta: { vct_values: ['a'] }, claims: [{ path: ['name'] }] },
+    { id: 'three', format: 'mso_mdoc', meta: { doctype_value: 'd' } },
+  ],
+});
+const CREDENTIALS = [
+  { format: 'dc+sd-jwt', meta: { vct_values: ['a'] }, claims: [{ path: ['name'] }] },
+  { format: 'mso_mdoc', meta: { doctype_value: 'd' } },
+];
+const WHY = {
+  privacy_policy: 'https://acme.example/privacy',
+  support_uri: 'mailto:help@acme.example',
+  purpose: [{ lang: 'en', content: 'Why' }],
+};
+
+describe('A request for a registration certificate', () => {
+  it('registers formats, types and claims of a query and nothing else, each once', () => {
+    expect(requestedCredentials(QUERY)).to.deep.equal(CREDENTIALS);
+  });
+
+  it('is completed from the defaults and the query', () => {
+    const purpose = [{ lang: 'de', content: 'Warum' }];
+    const complete = { ...WHY, purpose, credentials: CREDENTIALS };
+    expect(completeRegistration({ purpose }, WHY, QUERY)).to.deep.equal(complete);
+    const credentials = CREDENTIALS.slice(1);
+    expect(completeRegistration({ credentials }, WHY, QUERY)).to.deep.equal({ ...WHY, credentials });
+  });
+
+  for (const name of Object.keys(WHY)) {
+    it(`is not complete without ${name}`, () => {
+      const defaults = Object.fromEntries(Object.entries(WHY).filter(([member]) => member !== name));
+      expect(completeRegistration({}, defaults, QUERY)).to.deep.equal({ missing: name });
+    });
+  }
+
+  it('is not complete without anything to ask for or to provide', () => {
+    expect(completeRegistration({}, WHY, undefined)).to.deep.equal({ missing: 'credentials' });
+    const provided_attestations = [{ format: 'dc+sd-jwt', meta: {} }];
+    expect(completeRegistration({ provided_attestations }, WHY, undefined)).to.not.have.property('missing');
+  });
+
+  const withValues = { ...CREDENTIALS[0], claims: [{ path: ['a'], values: [1] }] };
+  const everything = { ...WHY, intermediary: 'x', credentials: CREDENTIALS };
+  const bodies: [string, object, boolean][] = [
+    ['a certificate', { jwt: 'a.b.c' }, true],
+    ['an id', { id: 'x' }, true],
+    ['a body', { body: {} }, true],
+    ['a body with everything', { body: everything }, true],
+    ['nothing', {}, false],
+    ['two of them', { jwt: 'a.b.c', id: 'x' }, false],
+    ['all of them', { jwt: 'a.b.c', id: 'x', body: {} }, false],
+    ['something else', { jwt: 'a.b.c', rpId: 'x' }, false],
+    ['a relying party', { body: { rpId: 'x' } }, false],
+    ['values of claims', { body: { credentials: [withValues] } }, false],
+    ['a privacy policy that is a script', { body: { privacy_policy: 'javascript:alert(1)' } }, false],
+    ['help at no address', { body: { support_uri: 'call us' } }, false],
+    ['a purpose without words', { body: { purpose: [] } }, false],
+    ['an id without end', { id: 'x'.repeat(201) }, false],
+  ];
+  for (const [what, body, good] of bodies) {
+    it(`${good ? 'may' : 'must not'} have ${what}`, () => {
+      expect(RegistrationCertificateRequest.safeParse(body).success).to.equal(good);
+    });
+  }
+
+  it('is the same request whatever the order of its members', () => {
+    const one = { a: [1, { b: 2, c: null }], d: 'x' };
+    expect(canonical(one)).to.equal(canonical({ d: 'x', a: [1, { c: null, b: 2 }] }));
+    for (const other of [{ ...one, d: 'y' }, { a: [{ b: 2, c: null }, 1], d: 'x' }, { a: one.a }]) {
+      expect(canonical(one)).to.not.equal(canonical(other as typeof one));
+    }
+  });
+});
+
+describe('The login at a registrar', () => {
+  const body = {
+    registrarUrl: 'https://registrar.example/api',
+    oidcUrl: 'https://login.example',
+    clientId: 'vidimus',
+    clientSecret: 'secret',
+    username: 'acme',
+    password: 'password',
+  };
+  const times = { createdAt: new Date(0), updatedAt: new Date(0) };
+  const known: RegistrarConfiguration = { ...body, ...times, id: 'default' };
+
+  it('keeps the secrets that are not given', () => {
+    expect(mergeRegistrarConfiguration(known, {})).to.deep.equal(body);
+    const { password: _password, clientSecret: _secret, ...same } = body;
+    expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
+    expect(mergeRegistrarConfiguration(known, { clientSecret: null }).clientSecret).to.equal(null);
+  });
+
+  const moves: [object, string][] = [
+    [{ registrarUrl: 'https://evil.example' }, 'password'],
+    [{ oidcUrl: 'https://evil.example' }, 'password'],
+    [{ username: 'other' }, 'password'],
+    [{ oidcUrl: 'https://evil.example', password: 'x' }, 'clientSecret'],
+    [{ clientId: 'other' }, 'clientSecret'],
+  ];
+  for (const [changes, path] of moves) {
+    it(`wants its ${path} again with another ${Object.keys(changes)[0]}`, () => {
+      expect(() => mergeRegistrarConfiguration(known, changes))
+        .to.throw()
+        .with.nested.property('details.errors[0].path', path);
+      const given = { ...changes, password: 'new', clientSecret: 'new' };
+      expect(mergeRegistrarConfiguration(known, given)).to.deep.equal({ ...body, ...given });
+    });
+  }
+
+  for (const [name, value] of [
+    ['registrarUrl', 'registrar.example'],
+    ['registrarUrl', 'https://user:pass@registrar.example'],
+    ['registrarUrl', 'https://registrar.example/?a=b'],
+    ['registrarUrl', 'file:///etc/passwd'],
+    ['oidcUrl', 'https://login.example#x'],
+    ['username', ''],
+    ['password', ''],
+    ['registrationCertificateAnchors', ['no certificate']],
+    ['registrationCertificateDefaults', { rpId: 'x' }],
+  ] as const) {
+    it(`is refused with the ${name} ${JSON.stringify(value)}`, () => {
+      expect(RegistrarConfigurationBody.safeParse({ ...body, [name]: value }).success).to.equal(false);
+    });
+  }
+});
