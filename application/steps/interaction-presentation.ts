@@ -20,11 +20,13 @@ import {
   SELF_ISSUED,
 } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
+import { StaleView } from '../caller.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
 import type { PresentationVerifier } from '../verification/presentation-verifier.ts';
+import type { RegistrationCertificates } from './registration-certificates.ts';
 import { signJwt } from './sign-jwt.ts';
 import type { TenantView } from './tenant-views.ts';
 
@@ -33,6 +35,7 @@ type Ports = {
   readonly kms: Kms;
   readonly random: Random;
   readonly presentationVerifier: PresentationVerifier;
+  readonly registrationCertificates: RegistrationCertificates;
 };
 
 /** Where and in which words a presentation is asked for. */
@@ -64,11 +67,29 @@ export class InteractionPresentation {
     const configuration = await view.presentationConfiguration(configurationId);
     if (configuration === undefined) throw unavailable(`no presentation configuration ${configurationId}`);
     const pending = this.#pend(configuration, asking.now);
-    const verifierInfo = (configuration.attached ?? []) as unknown as JsonObject[];
+    const verifierInfo = await this.#verifierInfo(view, configuration, asking.now);
     const parameters = presentationParameters(asking.wire, pending, verifierInfo);
     const { accessKeyChainId } = configuration;
     if (accessKeyChainId === null || accessKeyChainId === undefined) return { pending, request: parameters };
     return { pending, request: await this.#sign(view, accessKeyChainId, parameters, pending, asking) };
+  }
+
+  /** A registration certificate stands first, and a request that wants one is not made without. */
+  async #verifierInfo(
+    view: TenantView,
+    configuration: PresentationConfiguration,
+    now: Date,
+  ): Promise<readonly JsonObject[]> {
+    const attached = (configuration.attached ?? []) as unknown as JsonObject[];
+    const { accessKeyChainId: id } = configuration;
+    const chain = typeof id === 'string' ? signerOf(await view.keyChains(), now, id).chain : undefined;
+    try {
+      const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
+      return entry === undefined ? attached : [entry, ...attached];
+    } catch (error) {
+      // A tenant that is being changed is asked again by the wallet.
+      throw error instanceof Failure || error instanceof StaleView ? unavailable(error.message) : error;
+    }
   }
 
   #pend(configuration: PresentationConfiguration, now: Date): PendingPresentation {

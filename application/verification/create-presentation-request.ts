@@ -30,6 +30,7 @@ import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
@@ -74,6 +75,7 @@ type Ports = {
   readonly kms: Kms;
   readonly encryption: Encryption;
   readonly settings: ServiceSettings;
+  readonly registrationCertificates: RegistrationCertificates;
 };
 
 /** What all kinds of requests are made of. */
@@ -164,7 +166,7 @@ export class CreatePresentationRequest {
     const base = requestParameters({
       ...askedOf(common),
       responseMode,
-      verifierInfo: verifierInfoOf(making),
+      verifierInfo: await this.#verifierInfo(making, signer?.chain),
     });
     const parameters = postedParameters(base, { clientId, responseUri, state });
     const request: VerificationRequest = {
@@ -188,16 +190,16 @@ export class CreatePresentationRequest {
     const origins = originsOf(configuration, body.origin);
     const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
     const common = this.#common(making, `${address}/dc-api/${publicId}`);
+    const signer = configuration.dcApiRequest === 'unsigned' ? undefined : await this.#signerOf(making);
     const base = requestParameters({
       ...askedOf(common),
       responseMode,
-      verifierInfo: verifierInfoOf(making),
+      verifierInfo: await this.#verifierInfo(making, signer?.chain),
     });
-    if (configuration.dcApiRequest === 'unsigned') {
+    if (signer === undefined) {
       const request = { ...common, responseMode, origins, parameters: base } as const;
       return { request, parameters: base };
     }
-    const signer = await this.#signerOf(making);
     const { clientId } = signer;
     // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
     const parameters = { ...base, client_id: clientId, expected_origins: origins };
@@ -233,6 +235,16 @@ export class CreatePresentationRequest {
     } as const;
   }
 
+  /** A registration certificate stands first, and a request that wants one is not made without. */
+  async #verifierInfo(
+    { view, configuration, now }: Making,
+    chain: KeyChain | undefined,
+  ): Promise<readonly JsonObject[]> {
+    const attached = (configuration.attached ?? []) as unknown as JsonObject[];
+    const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
+    return entry === undefined ? attached : [entry, ...attached];
+  }
+
   async #signerOf({ view, configuration, now }: Making): Promise<Signer> {
     const { chain, clientId } = accessIdentity(await view.keyChains(), now, configuration.accessKeyChainId);
     if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
@@ -258,10 +270,6 @@ type Common = Pick<VerificationRequest, 'nonce' | 'dcqlQuery' | 'transactionData
 
 function askedOf({ nonce, dcqlQuery, transactionData, encryption }: Common) {
   return { nonce, dcqlQuery, transactionData, encryptionJwk: encryption?.publicJwk };
-}
-
-function verifierInfoOf({ configuration }: Making): readonly JsonObject[] {
-  return (configuration.attached ?? []) as unknown as JsonObject[];
 }
 
 /** @throws Failure `invalid_input` unless it is known whose page asks: presentations are made for an origin. */

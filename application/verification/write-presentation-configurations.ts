@@ -11,10 +11,19 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
+import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
 import { checkReferences } from './configuration-references.ts';
 import { assertMaySee } from './read-presentation-configurations.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly settings: ServiceSettings };
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+  readonly registrationCertificates: RegistrationCertificates;
+};
+
+/** What a registration certificate is held against. */
+const CERTIFIED = ['dcql_query', 'registrationCert', 'accessKeyChainId'] as const;
 
 /** Creates a presentation configuration, or replaces the one of that id. */
 export class SavePresentationConfiguration {
@@ -26,14 +35,15 @@ export class SavePresentationConfiguration {
 
   /**
    * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
-   *   lead nowhere.
+   *   lead nowhere and a registration certificate that does not cover the query, `unavailable` without registrar.
    */
   async execute(
     caller: TenantCaller,
     body: PresentationConfigurationBody,
   ): Promise<PresentationConfiguration> {
-    const { store } = this.#ports;
+    const { store, clock, registrationCertificates } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
+    await registrationCertificates.check(caller.view, body, clock.now());
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {
@@ -59,9 +69,13 @@ export class UpdatePresentationConfiguration {
     id: string,
     changes: PresentationConfigurationUpdate,
   ): Promise<PresentationConfiguration> {
-    const { store } = this.#ports;
+    const { store, clock, registrationCertificates } = this.#ports;
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
+    const before = await caller.view.presentationConfiguration(id);
+    if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
+      await registrationCertificates.check(caller.view, merge(before, changes), clock.now());
+    }
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {

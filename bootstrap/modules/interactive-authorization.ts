@@ -20,6 +20,7 @@ import { InteractionPresentation } from '../../application/steps/interaction-pre
 import { InteractionRuns } from '../../application/steps/interaction-runs.ts';
 import { InteractionSteps } from '../../application/steps/interaction-steps.ts';
 import { OAuthCallers } from '../../application/steps/oauth-callers.ts';
+import { RegistrationCertificates } from '../../application/steps/registration-certificates.ts';
 import { SessionNotes } from '../../application/steps/session-notes.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
@@ -35,6 +36,7 @@ export const interactiveAuthorization = new ContainerModule((options) => {
     kms: Kms,
     random: Random,
     presentationVerifier: PresentationVerifier,
+    registrationCertificates: RegistrationCertificates,
   });
   wire(options, InteractionSteps, {
     ...made,

@@ -20,6 +20,7 @@ import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import { StatusChecker } from '../../application/steps/check-status.ts';
 import { IssuerTrusts } from '../../application/steps/issuer-trust.ts';
+import { RegistrationCertificates } from '../../application/steps/registration-certificates.ts';
 import { TenantViews } from '../../application/steps/tenant-views.ts';
 import { TrustLists } from '../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
@@ -105,12 +106,18 @@ export const verification = new ContainerModule((options) => {
     kms: Kms,
     encryption: Encryption,
     settings: ServiceSettings,
+    registrationCertificates: RegistrationCertificates,
   });
   wire(options, PresentationOfferRoutes, { createPresentationRequest: CreatePresentationRequest });
 
   wire(options, ListPresentationConfigurations, {});
   wire(options, GetPresentationConfiguration, {});
-  const write = { store: Store, clock: Clock, settings: ServiceSettings };
+  const write = {
+    store: Store,
+    clock: Clock,
+    settings: ServiceSettings,
+    registrationCertificates: RegistrationCertificates,
+  };
   wire(options, SavePresentationConfiguration, write);
   wire(options, UpdatePresentationConfiguration, write);
   wire(options, RemovePresentationConfiguration, { store: Store });

@@ -161,7 +161,9 @@ describe('A presentation configuration', () => {
       dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       transaction_data: [{ type: 'x', credential_ids: ['card'] }],
     },
-    'N18 a registration certificate': { registrationCert: { jwt: 'x' } },
+    'N18 a registration certificate of no source': { registrationCert: {} },
+    'N18 a registration certificate of two sources': { registrationCert: { jwt: 'x', id: 'y' } },
+    'N18 a registration certificate for a relying party': { registrationCert: { body: { rpId: 'x' } } },
     'N19 an attachment without format': { attached: [{ data: {} }] },
     'N19 an attachment for no query': { attached: [{ format: 'x', data: {}, credential_ids: [] }] },
     'an attachment for an unknown query': {

@@ -14,12 +14,15 @@ import { type TenantCaller, unconfirmed } from '../../../application/caller.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
+import type { Registrar } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { type WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
+import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
 import { StatusChecker } from '../../../application/steps/check-status.ts';
 import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
 import { IssuerTrusts } from '../../../application/steps/issuer-trust.ts';
+import { RegistrationCertificates } from '../../../application/steps/registration-certificates.ts';
 import { TenantViews } from '../../../application/steps/tenant-views.ts';
 import { TrustLists } from '../../../application/steps/trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
@@ -136,6 +139,9 @@ export class World {
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
   readonly statusChecker: StatusChecker;
+  readonly registrationCertificates: RegistrationCertificates;
+  /** Nobody asks it in these tests. */
+  readonly registrar = {} as Registrar;
   readonly trustLists: TrustLists;
   readonly issuerTrusts: IssuerTrusts;
   readonly createPresentationRequest: CreatePresentationRequest;
@@ -153,6 +159,11 @@ export class World {
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
+    this.registrationCertificates = new RegistrationCertificates({
+      store: this.store,
+      registrar: this.registrar,
+      registrationCertificateChecker: new RegistrationCertificateChecker(this),
+    });
     this.trustLists = new TrustLists({ ...this, log });
     this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
