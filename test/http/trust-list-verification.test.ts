@@ -1,0 +1,51 @@
+import { expect } from 'chai';
+import { Shop } from '../support/present.ts';
+import { certify, pem } from '../support/test-certificates.ts';
+
+describe('a published trust list, read by a verifier', () => {
+  let shop: Shop;
+  let operator: string;
+  const asAcme = async (method: string, path: string, json?: unknown) => {
+    const answer = await shop.call(method, path, json, shop.acme.token);
+    expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    return answer.body;
+  };
+
+  before(async () => {
+    shop = await Shop.open();
+    operator = (await asAcme('GET', '/key-chain/trust-list')).rootCertificate;
+  });
+  after(() => shop.close());
+
+  /** The outcome of a presentation of a revocable credential where only this list counts. */
+  const judged = async (list: string, signedBy = operator) => {
+    const trustList = `${shop.service.address}/acme/trust-list/${list}`;
+    await shop.configure({ id: list, trustAnchors: [{ trustList, signedBy: [signedBy] }] });
+    const asked = await shop.ask(list);
+    await shop.present(asked, await shop.issue('card-status'));
+    return (await shop.call('GET', `/session/${asked.session}`)).body.status;
+  };
+  const own = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } };
+
+  it('vouches for the issuer that it names, and for its status lists', async () => {
+    const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
+    await asAcme('POST', '/trust-list', { id: 'issuers', entities });
+    expect(await judged('issuers')).to.equal('completed');
+  });
+
+  it('vouches for nobody else, and for nobody when somebody else signed it', async () => {
+    const other = pem(await certify({ name: 'Other', ca: true }));
+    const external = { type: 'external', issuerCertPem: other, info: { name: 'Other' } };
+    await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });
+    await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
+    expect(await judged('others')).to.equal('failed');
+    expect(await judged('foreign', other)).to.equal('failed');
+  });
+
+  it('of wallet providers vouches for no issuer', async () => {
+    const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList';
+    const data = { LoTE: { ListAndSchemeInformation: { LoTEType } } };
+    await asAcme('POST', '/trust-list', { id: 'wallets', entities: [own], data });
+    expect(await judged('wallets')).to.equal('failed');
+  });
+});
