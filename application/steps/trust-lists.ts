@@ -1,17 +1,26 @@
 import { hash } from 'node:crypto';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { checkSuccession, type ListLifetime, listLifetime } from '../../domain/trust-lists/freshness.ts';
+import {
+  checkSuccession,
+  type ListLifetime,
+  listLifetime,
+  OWN_LIST_SECONDS,
+} from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
+import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import type { Certificates } from '../ports/certificates.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store } from '../ports/store.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import type { TenantViews } from './tenant-views.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -21,6 +30,8 @@ const FAILURE_MS = 15_000;
 
 type Ports = {
   readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly settings: ServiceSettings;
   readonly remote: Remote;
   readonly signatures: Signatures;
   readonly certificates: Certificates;
@@ -121,11 +132,10 @@ export class TrustLists {
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {
-    const { key, uri, signers } = wanted;
-    if (signers.anchors.length === 0) {
-      throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
-    }
-    const text = await this.#download(uri);
+    const { key, uri } = wanted;
+    const own = ownTrustListOf(uri, this.#ports.settings.publicUrl);
+    const { text, signers } =
+      own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
     const now = this.#ports.clock.now();
     const { list, contentHash } = verifyTrustList(this.#ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
@@ -134,7 +144,7 @@ export class TrustLists {
     checkSuccession(await this.#ports.store.beats(wanted.tenantId).noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
-    const lifetime = listLifetime(list, now);
+    const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
     return {
       uri,
       list: isSame ? before.list : list,
@@ -145,7 +155,24 @@ export class TrustLists {
     };
   }
 
-  async #download(uri: string): Promise<string> {
+  /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
+  async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
+    const { store, tenantViews } = this.#ports;
+    const beats = store.beats(tenantId);
+    const published = await beats.findTrustList(listId);
+    const head = published === undefined ? undefined : await beats.head();
+    if (published === undefined || head === undefined) {
+      throw new TrustListRefusal('unavailable', 'this service publishes no such list');
+    }
+    const isPinned = signers.anchors.length > 0;
+    const anchors = isPinned ? signers.anchors : signersOf(await tenantViews.of(head).keyChains());
+    return { text: published.jwt, signers: { ...signers, anchors } };
+  }
+
+  async #download({ uri, signers }: Wanted): Promise<Signed> {
+    if (signers.anchors.length === 0) {
+      throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
+    }
     const options = {
       method: 'GET',
       headers: { accept: 'application/jwt, application/jose, */*;q=0.1' },
@@ -157,6 +184,16 @@ export class TrustLists {
       throw error;
     });
     if (answer.status !== 200) throw new TrustListRefusal('unavailable', `HTTP status ${answer.status}`);
-    return answer.body.toString('latin1').trim();
+    return { text: answer.body.toString('latin1').trim(), signers };
   }
+}
+
+type Signed = { readonly text: string; readonly signers: PinnedSigners };
+
+function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
+  return chains
+    .filter(({ usages }) => usages.includes('trustList'))
+    .flatMap(({ active, previous }) => [active, previous])
+    .flatMap((leaf) => leaf?.certificates.slice(0, 1) ?? [])
+    .map((certificate) => ({ certificate }));
 }

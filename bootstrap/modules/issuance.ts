@@ -103,7 +103,15 @@ export const issuance = new ContainerModule((options) => {
 
   wire(options, WalletTokens, { kms: Kms, signatures: Signatures, clock: Clock, settings: ServiceSettings });
   const trust = { signatures: Signatures, certificates: Certificates, clock: Clock };
-  wire(options, TrustLists, { ...trust, store: Store, remote: Remote, eventBus: EventBus, log: Log });
+  wire(options, TrustLists, {
+    ...trust,
+    store: Store,
+    tenantViews: TenantViews,
+    settings: ServiceSettings,
+    remote: Remote,
+    eventBus: EventBus,
+    log: Log,
+  });
   wire(options, WalletProviderTrust, {
     trustLists: TrustLists,
     certificates: Certificates,

@@ -2,6 +2,8 @@ import type { TrustList } from './lote.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 const MAX_SECONDS = 60 * 60;
+/** Lists of this service cost no call, so a change of them counts almost at once. */
+export const OWN_LIST_SECONDS = 10;
 /** However soon a list ends, it is not asked for more often than this while it still counts. */
 const MIN_REFRESH_SECONDS = 5 * 60;
 
@@ -13,9 +15,13 @@ export type ListLifetime = {
 };
 
 /** `NextUpdate` ends any use (TS 119 602 section 6.3.15); an entity that was taken out counts an hour more at most. */
-export function listLifetime({ nextUpdate }: TrustList, fetchedAt: Date): ListLifetime {
+export function listLifetime(
+  { nextUpdate }: TrustList,
+  fetchedAt: Date,
+  maxSeconds = MAX_SECONDS,
+): ListLifetime {
   const start = fetchedAt.getTime();
-  const expiresAt = Math.min(nextUpdate?.getTime() ?? Number.POSITIVE_INFINITY, start + MAX_SECONDS * 1000);
+  const expiresAt = Math.min(nextUpdate?.getTime() ?? Number.POSITIVE_INFINITY, start + maxSeconds * 1000);
   const half = Math.max((expiresAt - start) / 2, MIN_REFRESH_SECONDS * 1000);
   return { refreshAt: new Date(start + half), expiresAt: new Date(expiresAt) };
 }

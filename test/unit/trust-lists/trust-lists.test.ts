@@ -5,6 +5,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { TenantViews } from '../../../application/steps/tenant-views.ts';
 import { TrustLists } from '../../../application/steps/trust-lists.ts';
 import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -13,7 +14,7 @@ import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
-import { ACME, FakeRemote, SetClock } from '../verification-flow/kit.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
 
 const URI = 'https://operator.example/lote?key=secret';
 const MINUTE = 60_000;
@@ -50,8 +51,10 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
 
 function startProcess(): TrustLists {
   const signatures = new NodeSignatures();
+  const eventBus = new InProcessEventBus();
   const ports = { store, remote, clock, log, signatures, certificates: new NodeCertificates() };
-  return new TrustLists({ ...ports, eventBus: new InProcessEventBus() });
+  const tenantViews = new TenantViews({ store, eventBus });
+  return new TrustLists({ ...ports, tenantViews, settings: new FakeSettings(), eventBus });
 }
 
 /** The names of the entities, or why the list is not used. */

@@ -66,7 +66,7 @@ class FakeLog extends Log {
     this.errors.push({ message, fields, cause });
   }
 }
-class FakeSettings extends ServiceSettings {
+export class FakeSettings extends ServiceSettings {
   override readonly publicUrl = PUBLIC_URL;
   override readonly version = '0';
   override readonly sessionTtlSeconds = 86_400;
