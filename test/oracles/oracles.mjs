@@ -4,14 +4,14 @@
 // one CBOR library their own classes.
 import { createHash, createPublicKey, createVerify, randomBytes, verify, X509Certificate } from 'node:crypto';
 
-const HASHES = { 'SHA-256': 'sha256', 'SHA-384': 'sha384', 'SHA-512': 'sha512', 'sha-256': 'sha256' };
+/** SD-JWT and mdoc name them alike but for the case. */
+const HASHES = { 'SHA-256': 'sha256', 'SHA-384': 'sha384', 'SHA-512': 'sha512' };
 
-const digest = (data, algorithm) =>
-  new Uint8Array(
-    createHash(HASHES[algorithm] ?? 'sha256')
-      .update(data)
-      .digest(),
-  );
+function digest(data, algorithm) {
+  const hash = HASHES[algorithm] ?? HASHES[algorithm.toUpperCase()];
+  if (hash === undefined) throw new Error(`no hash ${algorithm}`);
+  return new Uint8Array(createHash(hash).update(data).digest());
+}
 
 /** What @owf/mdoc asks of its surroundings, by node:crypto alone. */
 const mdocContext = (CoseKey) => ({
@@ -132,6 +132,99 @@ async function readSdJwtVc(text, anchor) {
   return (await instance.verify(text)).payload;
 }
 
+/** Every answer is what the reader made of a text, or why it made nothing of it. */
+async function judgeAll(texts, judge) {
+  const verdicts = [];
+  for (const text of texts) {
+    try {
+      verdicts.push({ claims: await judge(text) });
+    } catch (error) {
+      verdicts.push({ refused: String(error?.message ?? error).slice(0, 200) });
+    }
+  }
+  return verdicts;
+}
+
+/** A chain, leaf first, that ends under one of the anchors and is valid at `now`. @returns the leaf */
+function verifiedLeaf(chain, anchors, now) {
+  const certificates = chain.map((der) => new X509Certificate(der));
+  certificates.forEach((certificate, index) => {
+    const issuers = index + 1 < certificates.length ? [certificates[index + 1]] : anchors;
+    if (!issuers.some((issuer) => certificate.verify(issuer.publicKey))) throw new Error('no path');
+    if (new Date(certificate.validFrom) > now || new Date(certificate.validTo) < now)
+      throw new Error('expired');
+  });
+  if (certificates.length === 0) throw new Error('no certificate');
+  return certificates[0];
+}
+
+const certificateOf = (text) => new X509Certificate(Buffer.from(text, 'base64'));
+const verifies = (data, signature, key) =>
+  createVerify('sha256')
+    .update(data)
+    .verify({ key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+
+/**
+ * Verifies presentations of SD-JWT VCs with their key binding and their status.
+ * @param {string[]} texts
+ * @param {{anchors: string[], nonce: string, seconds: number, lists: Record<string, string>}} expected status list
+ *   tokens by address
+ */
+async function judgeSdJwtVcs(texts, { anchors, nonce, seconds, lists }) {
+  const { SDJwtVcInstance } = await import('@sd-jwt/sd-jwt-vc');
+  const roots = anchors.map(certificateOf);
+  return judgeAll(texts, async (text) => {
+    const header = JSON.parse(Buffer.from(text.split('.')[0], 'base64url').toString());
+    const chain = header.x5c.map((one) => Buffer.from(one, 'base64'));
+    const leaf = verifiedLeaf(chain, roots, new Date(seconds * 1000));
+    const instance = new SDJwtVcInstance({
+      hasher: (data, algorithm) => digest(data, algorithm),
+      hashAlg: 'sha-256',
+      verifier: (data, signature) => verifies(data, signature, leaf.publicKey),
+      kbVerifier: (data, signature, { cnf }) =>
+        verifies(data, signature, createPublicKey({ key: cnf.jwk, format: 'jwk' })),
+      loadTypeMetadataFormat: false,
+      statusVerifier: () => true,
+      statusListFetcher: async (uri) => lists[uri] ?? Promise.reject(new Error('no list')),
+    });
+    const options = { keyBindingNonce: nonce, currentDate: seconds, skewSeconds: 60 };
+    return (await instance.verify(text, options)).payload;
+  });
+}
+
+/**
+ * Verifies DeviceResponses.
+ * @param {string[]} texts
+ * @param {{anchors: string[], transcript: string, seconds: number}} expected the SessionTranscript in base64url
+ */
+async function judgeMdocs(texts, { anchors, transcript, seconds }) {
+  const { CoseKey, DeviceResponse } = await import('@owf/mdoc');
+  const now = new Date(seconds * 1000);
+  const context = mdocContext(CoseKey);
+  context.x509.verifyCertificateChain = ({ x5chain }) => {
+    verifiedLeaf(x5chain, anchors.map(certificateOf), now);
+    return { chain: x5chain };
+  };
+  return judgeAll(texts, async (text) => {
+    const response = DeviceResponse.fromEncodedForOid4Vp(text);
+    await response.verify(
+      {
+        sessionTranscript: new Uint8Array(Buffer.from(transcript, 'base64url')),
+        trustedCertificates: anchors.map((anchor) => new Uint8Array(Buffer.from(anchor, 'base64'))),
+        now,
+        skewSeconds: 60,
+      },
+      context,
+    );
+    const [document] = response.documents ?? [];
+    const elements = {};
+    for (const namespace of document.issuerSigned.issuerNamespaces.issuerNamespaces.keys()) {
+      elements[namespace] = document.issuerSigned.getPrettyClaims(namespace);
+    }
+    return elements;
+  });
+}
+
 /** Bytes as base64url and dates as text, since the result is JSON. */
 const plain = (_name, value) =>
   value instanceof Uint8Array || value?.type === 'Buffer'
@@ -141,7 +234,7 @@ const plain = (_name, value) =>
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const [name, ...parameters] = JSON.parse(Buffer.concat(chunks).toString());
-const result = await { readMdoc, readSdJwtVc }
+const result = await { readMdoc, readSdJwtVc, judgeMdocs, judgeSdJwtVcs }
   [name](...parameters)
   .then((value) => ({ value }))
   .catch((error) => ({ error: String(error?.message ?? error) }));

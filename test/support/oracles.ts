@@ -11,8 +11,28 @@ export type ReadMdoc = {
   readonly checks: number;
 };
 
+/** What a reader made of a text, or why it made nothing of it. */
+export type OracleVerdict =
+  | { readonly claims: Readonly<Record<string, unknown>>; readonly refused?: undefined }
+  | { readonly claims?: undefined; readonly refused: string };
+
 /** Other people's readers of credentials. @throws Error for what they refuse. */
 export type Oracles = {
+  /** Many presentations at once; anchors are DER in standard base64, `lists` are status list tokens by address. */
+  judgeSdJwtVcs(
+    texts: readonly string[],
+    expected: {
+      readonly anchors: readonly string[];
+      readonly nonce: string;
+      readonly seconds: number;
+      readonly lists: Readonly<Record<string, string>>;
+    },
+  ): Promise<readonly OracleVerdict[]>;
+  /** Many DeviceResponses at once; `transcript` is the SessionTranscript in base64url. */
+  judgeMdocs(
+    texts: readonly string[],
+    expected: { readonly anchors: readonly string[]; readonly transcript: string; readonly seconds: number },
+  ): Promise<readonly OracleVerdict[]>;
   readMdoc(text: string, anchors: readonly string[]): Promise<ReadMdoc>;
   readSdJwtVc(text: string, anchor: string): Promise<Readonly<Record<string, unknown>>>;
 };
@@ -26,6 +46,9 @@ const folder = new URL('../oracles/', import.meta.url);
 export function loadOracles(): Oracles | undefined {
   if (existsSync(new URL('node_modules', folder))) {
     return {
+      judgeSdJwtVcs: (...parameters) =>
+        ask('judgeSdJwtVcs', parameters) as ReturnType<Oracles['judgeSdJwtVcs']>,
+      judgeMdocs: (...parameters) => ask('judgeMdocs', parameters) as ReturnType<Oracles['judgeMdocs']>,
       readMdoc: (...parameters) => ask('readMdoc', parameters) as Promise<ReadMdoc>,
       readSdJwtVc: (...parameters) => ask('readSdJwtVc', parameters) as ReturnType<Oracles['readSdJwtVc']>,
     };

@@ -1,0 +1,329 @@
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
+import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import {
+  type Cbor,
+  type CborMap,
+  type EncodedCbor,
+  Tagged,
+  tdate,
+} from '../../domain/formats/cbor/values.ts';
+import { coseKey, coseSign1, type MdocBase, type MdocBend, presentMdoc } from './mdoc-maker.ts';
+import { flips, type Mutation, places } from './mutations.ts';
+import { rewritings } from './mutations-cbor.ts';
+import { newKey } from './raw-wallet.ts';
+import { type Certified, certify } from './test-certificates.ts';
+
+type Raw = Omit<Mutation, 'base'>;
+const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
+
+/** Other bytes, other lengths and other ways of writing the same, in a response whose bytes are given. */
+export function spoiledMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
+  const bytes = Buffer.from(text, 'base64url');
+  const all: Raw[] = [
+    ...flips(bytes, 300, random).map((one) =>
+      bad('a bit flipped', one.what, one.bytes.toString('base64url')),
+    ),
+    ...places(text.length, 30, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
+    ...places(bytes.length, 20, random).map((at) =>
+      bad(
+        'a byte left out',
+        `${at}`,
+        Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]).toString('base64url'),
+      ),
+    ),
+    ...['=', '==', 'A', 'AA', 'AAAA', ' ', '\n', '\0', '~'].flatMap((more) => [
+      bad('extended', `by ${JSON.stringify(more)}`, text + more),
+      bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
+    ]),
+    bad('another spelling of base64url', 'the other alphabet', bytes.toString('base64')),
+    bad('another spelling of base64url', 'hex', bytes.toString('hex')),
+    ...rewritings(decodeCbor(bytes)).map((one) =>
+      bad(`CBOR: ${one.kind}`, one.what, one.bytes.toString('base64url')),
+    ),
+  ];
+  return all.map((one) => ({ base: name, ...one }));
+}
+
+/** What is written in the place of a member: nothing, and items of every type. */
+const OTHER_ITEMS: readonly (readonly [string, Cbor | 'absent'])[] = [
+  ['left out', 'absent'],
+  ['null', null],
+  ['true', true],
+  ['zero', 0],
+  ['a negative number', -7],
+  ['a fraction', 0.5],
+  ['empty text', ''],
+  ['text', 'x'],
+  ['bytes', Buffer.from('x')],
+  ['an empty list', []],
+  ['an empty map', new Map()],
+  ['a date', new Tagged(0, '2027-01-01T00:00:00Z')],
+];
+
+const set = (name: string, value: Cbor | 'absent') => (map: Map<string, Cbor>) => {
+  if (value === 'absent') map.delete(name);
+  else map.set(name, value);
+};
+type Items = Parameters<NonNullable<MdocBend['shown']>>[0];
+const shownAs = (change: (all: readonly EncodedCbor[]) => readonly Cbor[]): MdocBend => ({
+  shown: (items: Items) => new Map([...items].map(([namespace, all]) => [namespace, change(all)])),
+});
+const rewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: EncodedCbor) => {
+  const copy = new Map(decodeCbor(one.content) as ReadonlyMap<string, Cbor>);
+  change(copy);
+  return embed(encodeCbor(copy));
+};
+
+function itemsOf(): Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>> {
+  const one = (at: number, change: (item: Map<string, Cbor>) => void): MdocBend =>
+    shownAs((all) => all.with(at, rewrittenItem(change)(all[at] as EncodedCbor)));
+  return {
+    'items in another order': [shownAs((all) => all.toReversed()), 'same'],
+    'an item left out': [shownAs((all) => all.slice(1)), 'same'],
+    'all items left out': [shownAs(() => []), 'bad'],
+    'an item twice': [shownAs((all) => [...all, all[0] as EncodedCbor]), 'bad'],
+    'an item without tag': [shownAs((all) => all.map(({ content }) => content)), 'bad'],
+    'items of two kinds': [shownAs((all) => [...all, 'x']), 'bad'],
+    'a second namespace': [
+      {
+        shown: (items) =>
+          new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap,
+      },
+      'bad',
+    ],
+    'another namespace': [
+      { shown: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap },
+      'bad',
+    ],
+    ...Object.fromEntries(
+      ['digestID', 'random', 'elementIdentifier', 'elementValue'].flatMap((name) =>
+        OTHER_ITEMS.flatMap(([what, value]) => [
+          [`${name} of an item: ${what}`, [one(1, set(name, value)), 'bad'] as const],
+        ]),
+      ),
+    ),
+    'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
+    'the digestIDs of two items exchanged': [
+      shownAs((all) =>
+        all.map((own, at) =>
+          rewrittenItem((item) => item.set('digestID', at === 0 ? 1 : at === 1 ? 0 : at))(own),
+        ),
+      ),
+      'bad',
+    ],
+    'the values of two items exchanged': [
+      shownAs(([first, second, ...rest]) => {
+        const elementOf = (own: EncodedCbor | undefined) =>
+          own === undefined ? null : (decodeCbor(own.content) as CborMap).get('elementValue');
+        return [
+          rewrittenItem((item) => item.set('elementValue', elementOf(second)))(first as EncodedCbor),
+          rewrittenItem((item) => item.set('elementValue', elementOf(first)))(second as EncodedCbor),
+          ...rest,
+        ];
+      }),
+      'bad',
+    ],
+  };
+}
+
+const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'docType', 'validityInfo'];
+const DAY = 86_400;
+
+/** Every member of the security object changed, signed by its issuer and by strangers. */
+async function reissued(
+  base: MdocBase,
+): Promise<readonly (readonly [string, string, MdocBend, Mutation['nature']])[]> {
+  const stranger = await certify({ name: 'Stranger, C=GB' });
+  const own = { key: stranger, chain: [stranger.certificate] };
+  const signers: readonly (readonly [string, MdocBend, Mutation['nature']])[] = [
+    ['by the issuer', {}, 'issuer'],
+    ['by another key', { issuerKey: stranger }, 'bad'],
+    ['by a stranger', { issuer: own }, 'bad'],
+    ['by a stranger in front', { issuer: { ...own, chain: [...own.chain, ...base.issuer.chain] } }, 'bad'],
+    ['by a stranger behind', { issuer: { ...own, chain: [...base.issuer.chain, ...own.chain] } }, 'bad'],
+  ];
+  const at = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
+  const times = (signed: number, from: number, until: number) =>
+    set('validityInfo', { signed: at(signed), validFrom: at(from), validUntil: at(until) });
+  const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
+    ...MSO.flatMap((name) =>
+      OTHER_ITEMS.map(([what, value]) => [`${name}: ${what}`, set(name, value)] as const),
+    ),
+    ['expired', times(-30, -30, -1)],
+    ['not valid yet', times(-1, 1, 30)],
+    ['signed in the future', times(1, -1, 30)],
+    ['signed before the certificate', times(-2000, -1, 30)],
+    ['SHA-1', set('digestAlgorithm', 'SHA-1')],
+    ['a hash that was not used', set('digestAlgorithm', 'SHA-512')],
+    ['the key of another device', set('deviceKeyInfo', { deviceKey: coseKey(newKey()) })],
+    ['another docType', set('docType', 'org.other')],
+    ['version 1.1', set('version', '1.1')],
+    ['version 2.0', set('version', '2.0')],
+    ['a member more', set('more', 1)],
+  ];
+  return signers.flatMap(([who, signing, nature]) =>
+    changes.map(
+      ([what, mso]) => [`the security object changed ${who}`, what, { ...signing, mso }, nature] as const,
+    ),
+  );
+}
+
+function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>> {
+  const mac: Cbor = [encodeCbor(new Map([[1, 5]])), new Map(), null, Buffer.alloc(32)];
+  return {
+    'another device': [{ holder: newKey() }, 'bad'],
+    'another transcript': [
+      { transcript: encodeCbor([null, null, ['OpenID4VPHandover', Buffer.alloc(32)]]) },
+      'bad',
+    ],
+    'no transcript': [{ transcript: encodeCbor(null) }, 'bad'],
+    'a MAC': [{ deviceAuth: () => ({ deviceMac: mac }) }, 'bad'],
+    'a MAC beside the signature': [
+      { deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: mac }) },
+      'bad',
+    ],
+    'neither signature nor MAC': [{ deviceAuth: () => ({}) }, 'bad'],
+    'a payload that is not detached': [
+      {
+        deviceAuth: ([head, header, , signature]) => ({
+          deviceSignature: [head, header, Buffer.of(1), signature],
+        }),
+      },
+      'bad',
+    ],
+    'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
+    'an element in the name of the issuer': [
+      {
+        deviceNameSpaces: Object.fromEntries(
+          Object.keys(base.elements).map((name) => [name, { family_name: 'x' }]),
+        ),
+      },
+      'bad',
+    ],
+    'another docType of the document': [{ document: (own) => ({ ...own, docType: 'org.other' }) }, 'bad'],
+    'no deviceSigned': [{ document: ({ deviceSigned: _, ...own }) => own }, 'bad'],
+    'two documents': [
+      {
+        response: (own) => ({
+          ...own,
+          documents: [...(own['documents'] as Cbor[]), ...(own['documents'] as Cbor[])],
+        }),
+      },
+      'bad',
+    ],
+    ...Object.fromEntries(
+      [-8, -35, -36, -257, -37, 5, 0, 1, -65_535].flatMap(
+        (alg) =>
+          [
+            [`the alg ${alg} of the device`, [{ deviceHeader: (head) => head.set(1, alg) }, 'bad'] as const],
+            [`the alg ${alg} of the issuer`, [{ issuerHeader: (head) => head.set(1, alg) }, 'bad'] as const],
+          ] as const,
+      ),
+    ),
+    'the alg in the unprotected header': [
+      {
+        issuerHeader(head, header) {
+          head.delete(1);
+          header.set(1, -7);
+        },
+      },
+      'bad',
+    ],
+    'the alg in both headers': [{ issuerHeader: (_, header) => header.set(1, -7) }, 'bad'],
+    'an extension that is critical': [
+      {
+        issuerHeader(head) {
+          head.set(2, [99]);
+          head.set(99, 1);
+        },
+      },
+      'bad',
+    ],
+    'the chain in the protected header': [
+      {
+        issuerHeader(head, header) {
+          head.set(33, header.get(33));
+          header.delete(33);
+        },
+      },
+      'bad',
+    ],
+    'the security object of somebody else': [
+      {
+        issuerAuth: ([, header, payload]) =>
+          coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }),
+      },
+      'bad',
+    ],
+    'the issuer tagged': [{ issuerAuth: (parts) => new Tagged(18, parts) }, 'bad'],
+    'a status that is not OK': [{ response: (own) => ({ ...own, status: 10 }) }, 'bad'],
+  };
+}
+
+async function certificates(
+  base: MdocBase,
+  authority: Certified,
+): Promise<Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>> {
+  const { key, chain } = base.issuer;
+  const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
+    certify({ name: 'Issuer, C=GB', key, ...options });
+  const by = (own: readonly string[], nature: Mutation['nature']) =>
+    [{ issuer: { key, chain: own } }, nature] as const;
+  const middle = await certify({ name: 'Middle, C=GB', by: authority, ca: true });
+  return {
+    'another certificate of the same key': by([(await of({ by: authority })).certificate], 'same'),
+    'a certificate in between': by([(await of({ by: middle })).certificate, middle.certificate], 'same'),
+    'a certificate in between that is missing': by([(await of({ by: middle })).certificate], 'bad'),
+    'a certificate twice': by([...chain, ...chain], 'bad'),
+    'the anchor behind': by([...chain, authority.certificate], 'same'),
+    'a certificate that signed itself': by([(await of({})).certificate], 'bad'),
+    'a certificate that has expired': by(
+      [(await of({ by: authority, until: '2026-12-01T00:00:00Z' })).certificate],
+      'bad',
+    ),
+    'a CA as issuer': by([(await of({ by: authority, ca: true })).certificate], 'bad'),
+    'a certificate of another key': by(
+      [(await certify({ name: 'Issuer, C=GB', by: authority })).certificate],
+      'bad',
+    ),
+    'a certificate of another authority of the name': by(
+      [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
+      'bad',
+    ),
+    'no certificate': [{ issuerHeader: (_, header) => header.delete(33) }, 'bad'],
+  };
+}
+
+/** What issuers and devices sign, and what strangers sign in their place. */
+export async function issuedMdocs(
+  name: string,
+  base: MdocBase,
+  authority: Certified,
+): Promise<readonly Mutation[]> {
+  const make = (
+    kind: string,
+    cases: Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>,
+  ): Mutation[] =>
+    Object.entries(cases).map(([what, [bend, nature]]) => ({
+      base: name,
+      kind,
+      what,
+      text: presentMdoc(base, bend),
+      nature,
+    }));
+  const security = (await reissued(base)).map(
+    ([kind, what, bend, nature]): Mutation => ({
+      base: name,
+      kind,
+      what,
+      text: presentMdoc(base, bend),
+      nature,
+    }),
+  );
+  return [
+    ...make('items changed', itemsOf()),
+    ...make('the device changed', devices(base)),
+    ...make('certificates changed', await certificates(base, authority)),
+    ...security,
+  ];
+}

@@ -1,0 +1,348 @@
+import { createHmac, createPublicKey } from 'node:crypto';
+import { flips, type Mutation, OTHER_VALUES, places } from './mutations.ts';
+import { type HolderKey, newKey } from './raw-wallet.ts';
+import { digestOf, disclosureOf, jws, type Members, part, salted, signJws } from './sd-jwt-maker.ts';
+
+/** A good presentation, and the key that binds it. */
+export type Subject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
+
+type Change = (text: string) => string;
+type Raw = Omit<Mutation, 'base'>;
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
+const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
+
+/** Each run of base64url, with how often it is bent. */
+function regionsOf(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
+  const last = text.split('~').length - 1;
+  const inPart = (at: number, dot: number) => (change: Change) => part('~', at, part('.', dot, change))(text);
+  const disclosures = Array.from(
+    { length: last - 1 },
+    (_, index) =>
+      [`disclosure ${index}`, 20, (change: Change) => part('~', index + 1, change)(text)] as const,
+  );
+  return [
+    ['issuer header', 20, inPart(0, 0)],
+    ['issuer payload', 35, inPart(0, 1)],
+    ['issuer signature', 20, inPart(0, 2)],
+    ...disclosures,
+    ['binding header', 12, inPart(last, 0)],
+    ['binding payload', 30, inPart(last, 1)],
+    ['binding signature', 20, inPart(last, 2)],
+  ];
+}
+
+/** Other bytes, characters and spellings in every part of the text. */
+export function spoiled({ text }: Subject, random: () => number): readonly Raw[] {
+  return [
+    ...regionsOf(text).flatMap(([region, count, place]) => {
+      let own = '';
+      place((found) => {
+        own = found;
+        return found;
+      });
+      const bytes = Buffer.from(own, 'base64url');
+      return [
+        ...flips(bytes, count, random).map((one) =>
+          bad(
+            'a bit flipped',
+            `${region}, ${one.what}`,
+            place(() => one.bytes.toString('base64url')),
+          ),
+        ),
+        ...places(own.length, Math.ceil(count / 3), random).flatMap((at) => [
+          bad(
+            'a character replaced',
+            `${region} at ${at}`,
+            place(() => replaced(own, at, random)),
+          ),
+          bad(
+            'a character left out',
+            `${region} at ${at}`,
+            place(() => own.slice(0, at) + own.slice(at + 1)),
+          ),
+          bad(
+            'a character put in',
+            `${region} at ${at}`,
+            place(() => `${own.slice(0, at)}A${own.slice(at)}`),
+          ),
+        ]),
+        ...SPELLINGS.flatMap(([what, change]) => {
+          const spelt = place(change);
+          return spelt === text ? [] : [bad('another spelling of base64url', `${region}: ${what}`, spelt)];
+        }),
+      ];
+    }),
+    ...places(text.length, 40, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
+    ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((more) => [
+      bad('extended', `by ${JSON.stringify(more)}`, text + more),
+      bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
+    ]),
+    ...separatorsOf(text).flatMap((at) =>
+      ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((other) =>
+        bad('a separator replaced', `at ${at} by "${other}"`, text.slice(0, at) + other + text.slice(at + 1)),
+      ),
+    ),
+  ];
+}
+
+const SPELLINGS: readonly (readonly [string, Change])[] = [
+  ['padded', (own) => `${own}${'='.repeat((4 - (own.length % 4)) % 4)}`],
+  ['one sign of padding', (own) => `${own}=`],
+  ['the other alphabet', (own) => own.replaceAll('-', '+').replaceAll('_', '/')],
+  ['a line break', (own) => `${own.slice(0, 8)}\n${own.slice(8)}`],
+  ['a space', (own) => `${own} `],
+  [
+    'other bits at the end',
+    (own) => (own.length % 4 === 0 ? own : own.slice(0, -1) + next(own.at(-1) ?? '')),
+  ],
+  ['empty', () => ''],
+  [
+    'whitespace in the JSON',
+    (own) => Buffer.concat([Buffer.from(own, 'base64url'), Buffer.of(32)]).toString('base64url'),
+  ],
+  [
+    'a byte order mark',
+    (own) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(own, 'base64url')]).toString('base64url'),
+  ],
+];
+const next = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
+
+function replaced(own: string, at: number, random: () => number): string {
+  const shift = 1 + Math.floor(random() * (ALPHABET.length - 1));
+  const other = ALPHABET[(ALPHABET.indexOf(own[at] ?? '') + shift) % ALPHABET.length];
+  return own.slice(0, at) + other + own.slice(at + 1);
+}
+
+const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
+
+/** Binds an SD-JWT, as its holder does or as somebody else would. */
+function bound(sdJwt: string, binding: { header: Members; payload: Members }, key: HolderKey): string {
+  const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
+  return sdJwt + jws(binding.header, payload, key);
+}
+
+function taken({ text }: Subject) {
+  const all = text.split('~');
+  const binding = all.at(-1) ?? '';
+  const [header = '', payload = ''] = binding.split('.');
+  return {
+    jwt: all[0] ?? '',
+    disclosures: all.slice(1, -1),
+    sdJwt: `${all.slice(0, -1).join('~')}~`,
+    binding: { header: read(header) as Members, payload: read(payload) as Members },
+    bindingText: binding,
+  };
+}
+
+/** Digests in a disclosed value: without their parent they belong to nothing. */
+const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1)).includes('"_sd"');
+
+/** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
+export function rearranged(subject: Subject): readonly Raw[] {
+  const { jwt, disclosures, binding, bindingText } = taken(subject);
+  const both = (
+    kind: string,
+    what: string,
+    own: readonly string[],
+    nature: Mutation['nature'] = 'bad',
+  ): Raw[] => {
+    const sdJwt = [jwt, ...own, ''].join('~');
+    return [
+      bad(kind, what, sdJwt + bindingText),
+      { kind: `${kind}, bound anew`, what, text: bound(sdJwt, binding, subject.holder), nature },
+      bad(`${kind}, bound by another`, what, bound(sdJwt, binding, newKey())),
+    ];
+  };
+  const foreign = [
+    salted('admin', true),
+    salted('family_name', 'Else'),
+    salted('x'),
+    disclosureOf('s', 'vct', 'urn:x'),
+  ];
+  return [
+    ...disclosures.flatMap((own, at) => [
+      ...both('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
+      ...both('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, own)),
+      ...both('a disclosure rewritten', `${at} with spaces`, disclosures.with(at, rewritten(own, spaced))),
+      ...both(
+        'a disclosure rewritten',
+        `${at} with another value`,
+        disclosures.with(at, rewritten(own, revalued)),
+      ),
+      ...both(
+        'a disclosure rewritten',
+        `${at} with another salt`,
+        disclosures.with(at, rewritten(own, resalted)),
+      ),
+      ...both(
+        'a disclosure rewritten',
+        `${at} with one part more`,
+        disclosures.with(at, rewritten(own, longer)),
+      ),
+      ...disclosures
+        .slice(at + 1)
+        .flatMap((other, behind) =>
+          both(
+            'disclosures in another order',
+            `${at} and ${at + 1 + behind}`,
+            disclosures.with(at, other).with(at + 1 + behind, own),
+            'same',
+          ),
+        ),
+    ]),
+    ...foreign.flatMap((one, index) =>
+      [0, disclosures.length].flatMap((at) =>
+        both('a foreign disclosure', `${index} at ${at}`, disclosures.toSpliced(at, 0, one)),
+      ),
+    ),
+  ];
+}
+
+const rewritten = (text: string, change: (parts: unknown[]) => string) =>
+  Buffer.from(change(read(text))).toString('base64url');
+const spaced = (parts: unknown[]) => JSON.stringify(parts, null, 1);
+const revalued = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'changed'));
+const resalted = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
+const longer = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
+
+/** Members that a key binding must have as they were; the others are nobody's business. */
+const BOUND = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
+
+/** Every member of the key binding changed, signed by the holder and by somebody else. */
+export function rebound(subject: Subject): readonly Raw[] {
+  const { sdJwt, binding } = taken(subject);
+  const stranger = newKey();
+  const both = (
+    kind: string,
+    what: string,
+    header: Members,
+    payload: Members,
+    nature: Mutation['nature'],
+  ): Raw[] => [
+    { kind, what, text: sdJwt + jws(header, payload, subject.holder), nature },
+    bad(`${kind}, by another`, what, sdJwt + jws(header, payload, stranger)),
+    bad(
+      `${kind}, by another with a key`,
+      what,
+      sdJwt + jws({ ...header, jwk: stranger.jwk }, payload, stranger),
+    ),
+  ];
+  const { header, payload } = binding;
+  return [
+    ...both('the same binding', 'signed again', header, payload, 'same'),
+    ...both(
+      'the same binding',
+      'and a member more',
+      { ...header, kid: 'x' },
+      { ...payload, more: 1 },
+      'same',
+    ),
+    ...Object.keys(payload).flatMap((name) =>
+      OTHER_VALUES.flatMap(([what, value]) =>
+        both(`${name} of the binding`, what, header, { ...payload, [name]: value }, natureOf(name)),
+      ),
+    ),
+    ...Object.keys(header).flatMap((name) =>
+      OTHER_VALUES.flatMap(([what, value]) =>
+        both(`${name} of the binding`, what, { ...header, [name]: value }, payload, natureOf(name)),
+      ),
+    ),
+    ...audiencesOf(payload['aud']).flatMap(([what, aud]) =>
+      both('aud of the binding', what, header, { ...payload, aud }, 'bad'),
+    ),
+    ...[-31_536_000, -3_600, 3_600, 31_536_000].flatMap((shift) =>
+      both(
+        'iat of the binding',
+        `moved by ${shift}`,
+        header,
+        { ...payload, iat: payload['iat'] + shift },
+        'bad',
+      ),
+    ),
+    ...['exp', 'nbf'].flatMap((name) =>
+      OTHER_VALUES.slice(1).flatMap(([what, value]) => [
+        ...both(`${name} of the binding`, what, header, { ...payload, [name]: value }, 'issuer'),
+      ]),
+    ),
+    ...Object.keys(payload).map((name) => {
+      const twice = JSON.stringify(payload).replace('{', `{"${name}":${JSON.stringify(payload[name])},`);
+      const input = `${encode(header)}.${Buffer.from(twice).toString('base64url')}`;
+      return bad('a member of the binding twice', name, sdJwt + signJws(input, subject.holder));
+    }),
+  ];
+}
+
+const natureOf = (name: string) => (BOUND.has(name) ? 'bad' : 'issuer');
+const audiencesOf = (aud: string): readonly (readonly [string, unknown])[] => [
+  ['a list of the right one', [aud]],
+  ['the right one among others', [aud, 'x']],
+  ['without its prefix', aud.slice(aud.indexOf(':') + 1)],
+  ['an origin', `origin:${aud}`],
+  ['in capitals', aud.toUpperCase()],
+  ['with a space', `${aud} `],
+];
+
+const ALGORITHMS = [
+  'none',
+  'None',
+  '',
+  'HS256',
+  'RS256',
+  'PS256',
+  'ES384',
+  'ES512',
+  'ES256K',
+  'EdDSA',
+  'es256',
+];
+
+/** Algorithms that are announced and not used, and signatures that are none. */
+export function unsigned(subject: Subject): readonly Raw[] {
+  const { jwt, sdJwt, bindingText } = taken(subject);
+  const rest = subject.text.slice(jwt.length);
+  const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({
+    type: 'spki',
+    format: 'pem',
+  });
+  const announced = (token: string, alg: string) =>
+    part('.', 0, (header) => encode({ ...read(header), alg }))(token);
+  const signatures: readonly (readonly [string, Change])[] = [
+    ['the signature kept', (token) => token],
+    ['no signature', part('.', 2, () => '')],
+    ['a MAC by a public key', (token) => hmac(token, secret as string)],
+    ['a signature of zeros', part('.', 2, () => Buffer.alloc(64).toString('base64url'))],
+    ['a signature twice as long', part('.', 2, (one) => one + one)],
+  ];
+  return ALGORITHMS.concat('ES256').flatMap((alg) =>
+    signatures.flatMap(([what, sign]) => {
+      const issued = sign(announced(jwt, alg)) + rest;
+      const binding = sdJwt + sign(announced(bindingText, alg));
+      const texts: [string, string][] = [
+        ['of the issuer', issued],
+        ['of the binding', binding],
+      ];
+      return texts
+        .filter(([, text]) => text !== subject.text)
+        .map(([whose, text]) => bad('an algorithm announced', `"${alg}" ${whose}, ${what}`, text));
+    }),
+  );
+}
+
+function hmac(token: string, secret: string): string {
+  const input = token.slice(0, token.lastIndexOf('.'));
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+}
+
+/** Everything that can be done to a presentation without the issuer's key. */
+export function mutationsOf(subject: Subject, random: () => number): readonly Mutation[] {
+  const all = [
+    ...spoiled(subject, random),
+    ...rearranged(subject),
+    ...rebound(subject),
+    ...unsigned(subject),
+  ];
+  return all.map((one) => ({ base: subject.name, ...one }));
+}
