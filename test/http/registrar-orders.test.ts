@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { Issuer } from '../support/interactive-issuer.ts';
+import { addClient } from '../support/populated.ts';
+import { decode, QUERY } from '../support/present.ts';
+import { TestRegistrar } from '../support/registrar.ts';
+import {
+  expectInvalid,
+  expectUnavailable,
+  REGISTERED,
+  REGISTERED_QUERY,
+  RegistrarWorld,
+} from '../support/registrar-world.ts';
+import { createTenant } from '../support/test-service.ts';
+
+const ISSUED = '/registration-certificates';
+
+describe('A registration certificate that is ordered by hand', () => {
+  let world: RegistrarWorld;
+  let registrar: TestRegistrar;
+
+  before(async () => {
+    world = await RegistrarWorld.open();
+    registrar = world.registrar;
+    await world.configure();
+    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
+  });
+  after(() => world.close());
+  beforeEach(() => world.forget());
+
+  const order = (json: object, token = world.token) =>
+    world.call('POST', '/registrar/registration-certificate', json, token);
+
+  it('is issued for a presentation configuration', async () => {
+    const answer = await order({ body: {}, presentationConfigurationId: 'check' });
+    expect(answer.status, answer.text).to.equal(201);
+    const [call] = registrar.at(ISSUED);
+    expect(call?.body).to.deep.include({ credentials: REGISTERED, rpId: 'party-1' });
+    const { id, jwt } = [...registrar.issued.values()].at(-1) ?? {};
+    const { intendedUseId, issuedAt, expiresAt, ...rest } = answer.body;
+    expect(rest).to.deep.equal({
+      id,
+      jwt,
+      relyingPartyId: 'party-1',
+      subject: 'VATDE-123456789',
+      credentials: REGISTERED,
+    });
+    expect(intendedUseId).to.be.a('string');
+    expect(Date.parse(expiresAt) - Date.parse(issuedAt)).to.equal(30 * 86_400_000);
+    const saved = await world.present('ordered', { id });
+    expect(saved.status, saved.text).to.equal(201);
+  });
+
+  it('is another one each time', async () => {
+    const bodies = await Promise.all([1, 2].map(() => order({ body: { credentials: REGISTERED } })));
+    expect(bodies[0]?.body.id).to.be.a('string').and.not.equal(bodies[1]?.body.id);
+  });
+
+  it('may be one of an issuer', async () => {
+    const provided_attestations = [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }];
+    expect((await order({ body: { provided_attestations } })).status).to.equal(201);
+    expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
+  });
+
+  it('is looked up, or checked, as well', async () => {
+    const { id, jwt } = registrar.register(REGISTERED);
+    const found = await order({ id, presentationConfigurationId: 'check' });
+    expect([found.status, found.body.id, found.body.jwt], found.text).to.deep.equal([201, id, jwt]);
+    const checked = await order({ jwt, presentationConfigurationId: 'check' });
+    expect([checked.status, checked.body.id, checked.body.jwt]).to.deep.equal([201, null, jwt]);
+    const { token } = await createTenant(world.service, 'bare');
+    expect((await order({ jwt }, token)).status, 'without a registrar').to.equal(201);
+    expect((await order({ id }, token)).status).to.equal(409);
+  });
+
+  it('is refused when it is ambiguous, incomplete, or of no use', async () => {
+    expectInvalid(await order({}), '', 'exactly one');
+    expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');
+    expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body');
+    expectInvalid(await order({ body: {} }), 'body.credentials', 'needs credentials');
+    expectInvalid(await order({ id: 'nothing' }), 'id', 'of this id');
+    const nowhere = { body: {}, presentationConfigurationId: 'nothing' };
+    expectInvalid(await order(nowhere), 'presentationConfigurationId', 'There is no');
+    const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
+    expectInvalid(await order(narrow), 'jwt', 'does not cover the query');
+    expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'no compact JWS');
+    expect(registrar.at(ISSUED)).to.deep.equal([]);
+    registrar.answers.set('/api', (response) => response.writeHead(200).end('[]'));
+    expectUnavailable(await order({ id: 'x' }), 'no registrar says');
+  });
+
+  it('is for no presentation that the client must not know of', async () => {
+    const rights = { roles: ['registrar:manage'], allowedPresentationConfigs: ['other'] };
+    const token = await addClient(world, 'restricted', rights);
+    const answer = await order({ body: {}, presentationConfigurationId: 'check' }, token);
+    expect(answer.status, answer.text).to.equal(404);
+    expect(registrar.calls).to.deep.equal([]);
+  });
+});
+
+describe('A presentation before an issuance', () => {
+  it('is asked for with the registration certificate, and not without', async () => {
+    const issuer = await Issuer.open();
+    const registrar = await TestRegistrar.start();
+    const registered = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+    const certified = async (id: string, more: object = {}) => {
+      await issuer.check(id, { registrationCert: { jwt: registrar.certificate(registered) }, ...more });
+      await issuer.badge(`badge-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
+      const { uri } = await issuer.offer(`badge-${id}`);
+      const wallet = issuer.wallet();
+      return { wallet, answer: await wallet.begin(uri, { scope: `badge-${id}` }) };
+    };
+    const plain = await certified('plain-check');
+    const [entry] = plain.wallet.asksPresentation(plain.answer).request.verifier_info;
+    expect(entry.format).to.equal('registration_cert');
+    const signed = await certified('signed-check', { accessKeyChainId: 'access' });
+    const { request } = signed.wallet.asksPresentation(signed.answer).request;
+    expect(decode(request).payload['verifier_info']).to.have.length(1);
+
+    const { token } = issuer;
+    const json = registrar.login({ registrationCertificateAnchors: [await anchorOf(issuer)] });
+    expect((await issuer.service.call('POST', '/registrar/config', { token, json })).status).to.equal(201);
+    const { uri } = await issuer.offer('badge-plain-check');
+    const refused = await issuer.wallet().begin(uri, { scope: 'badge-plain-check' });
+    expect(refused.status, refused.text).to.equal(503);
+    expect(refused.text, 'none of the business of the wallet').to.not.include('registration');
+    await issuer.close();
+    await registrar.close();
+  });
+
+  const anchorOf = async ({ service, token }: Issuer): Promise<string> =>
+    (await service.call('GET', '/key-chain/signing', { token })).body.rootCertificate;
+});

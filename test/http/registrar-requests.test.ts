@@ -1,0 +1,370 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import { packEntries } from '../../domain/status-lists/bits.ts';
+import { compressList } from '../../domain/status-lists/codec.ts';
+import { databases } from '../support/databases.ts';
+import { decode } from '../support/present.ts';
+import { makeJwt, now } from '../support/raw-wallet.ts';
+import type { TestRegistrar } from '../support/registrar.ts';
+import {
+  expectInvalid,
+  expectUnavailable,
+  REGISTERED,
+  REGISTERED_QUERY,
+  RegistrarWorld,
+} from '../support/registrar-world.ts';
+import { certify, pem } from '../support/test-certificates.ts';
+import { createTenant, startTestService } from '../support/test-service.ts';
+
+const ISSUED = '/registration-certificates';
+const [PID] = REGISTERED;
+const wider = {
+  credentials: [
+    { ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] },
+  ],
+};
+
+describe('The registration certificate of a request', () => {
+  let world: RegistrarWorld;
+  let registrar: TestRegistrar;
+  let count = 0;
+  const fresh = () => `check-${++count}`;
+
+  before(async () => {
+    world = await RegistrarWorld.open();
+    registrar = world.registrar;
+    await world.configure();
+  });
+  after(() => world.close());
+  beforeEach(() => world.forget());
+
+  /** Saves a configuration and asks by it. */
+  const sent = async (registrationCert: object, changes: object = {}) => {
+    const id = fresh();
+    const saved = await world.present(id, registrationCert, changes);
+    expect(saved.status, saved.text).to.equal(201);
+    expect(saved.body.registrationCert).to.deep.equal(registrationCert);
+    return { id, info: (await world.request(id)).payload['verifier_info'] };
+  };
+  const refused = async (registrationCert: object, path: string, message: string, changes: object = {}) => {
+    const id = fresh();
+    expectInvalid(await world.present(id, registrationCert, changes), path, message);
+    expect((await world.call('GET', `/verifier/config/${id}`)).status, 'nothing is stored').to.equal(404);
+  };
+
+  describe('that is to be obtained', () => {
+    it('is obtained when the configuration is saved, and costs no call afterwards', async () => {
+      const attached = [{ format: 'other', data: { a: 1 } }];
+      const { id, info } = await sent({ body: {} }, { attached });
+      const [call, ...more] = registrar.at(ISSUED);
+      expect(more).to.deep.equal([]);
+      const { registrationCertificateDefaults: defaults } = registrar.login();
+      expect(call?.body).to.deep.equal({ ...defaults, credentials: REGISTERED, rpId: 'party-1' });
+      const [issued] = [...registrar.issued.values()].slice(-1);
+      expect(info).to.deep.equal([{ format: 'registration_cert', data: issued?.['jwt'] }, ...attached]);
+
+      registrar.calls.length = 0;
+      for (let again = 0; again < 3; again++) await world.request(id);
+      const saved = await world.present(id, { body: {} }, { lifeTime: 600 });
+      expect(saved.status, saved.text).to.equal(201);
+      expect(registrar.calls).to.deep.equal([]);
+    });
+
+    it('says what the configuration says, and what follows from the query unless it says that, too', async () => {
+      const credentials = [...REGISTERED, { format: 'mso_mdoc', meta: { doctype_value: 'x' } }];
+      const purpose = [{ lang: 'de', content: 'Kontoeröffnung' }];
+      await sent({ body: { purpose, credentials, intermediary: 'party-9' } });
+      const [call] = registrar.at(ISSUED);
+      expect(call?.body).to.deep.include({ purpose, credentials, intermediary: 'party-9', rpId: 'party-1' });
+    });
+
+    it('needs a purpose, a privacy policy and help from somewhere', async () => {
+      await world.configure({ registrationCertificateDefaults: undefined });
+      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'needs privacy_policy');
+      await world.configure();
+      expect(registrar.at(ISSUED)).to.deep.equal([]);
+    });
+
+    const less: [string, object[] | undefined, string][] = [
+      ['nothing', undefined, 'no dc+sd-jwt with this meta'],
+      [
+        'another type',
+        [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }],
+        'no dc+sd-jwt',
+      ],
+      ['another claim', [{ ...PID, claims: undefined, claim: [{ path: ['age'] }] }], '["given_name"]'],
+      ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'no dc+sd-jwt'],
+    ];
+    for (const [what, credentials, message] of less) {
+      it(`is refused when it covers ${what}`, async () => {
+        registrar.payload = { credentials };
+        await refused({ body: { intermediary: what } }, 'registrationCert', message);
+      });
+    }
+
+    it('is refused when one of two credentials is missing', async () => {
+      const second = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
+      const dcql_query = { credentials: [...REGISTERED_QUERY.credentials, second] };
+      await sent({ body: {} }, { dcql_query });
+      registrar.payload = { credentials: [{ ...PID, claims: undefined, claim: PID?.claims }] };
+      await refused({ body: { intermediary: 'x' } }, 'registrationCert', '"mdl"', { dcql_query });
+    });
+
+    it('is judged again when the query changes', async () => {
+      const { id } = await sent({ body: { credentials: REGISTERED } });
+      const path = `/verifier/config/${id}`;
+      expectInvalid(
+        await world.call('PATCH', path, { dcql_query: wider }),
+        'registrationCert',
+        '["family_name"]',
+      );
+      expect((await world.call('GET', path)).body.dcql_query).to.deep.equal(REGISTERED_QUERY);
+      registrar.answers.set('/', (response) => response.destroy());
+      expect((await world.call('PATCH', path, { lifeTime: 60 })).status, 'something else').to.equal(200);
+    });
+
+    it('is obtained again before it ends, once for all who ask', async () => {
+      registrar.payload = { exp: now() + 5 };
+      const { id, info } = await sent({ body: { intermediary: 'short' } });
+      registrar.payload = {};
+      await wait(3_000);
+      registrar.calls.length = 0;
+      const requests = await Promise.all([1, 2, 3, 4, 5].map(() => world.request(id)));
+      expect(registrar.at(ISSUED)).to.have.length(1);
+      for (const { payload } of requests) {
+        expect(payload['verifier_info'][0].data).to.not.equal(info[0].data);
+      }
+    });
+
+    it('is never left out: no registrar, no request', async () => {
+      registrar.payload = { exp: now() + 2 };
+      const { id } = await sent({ body: { intermediary: 'shorter' } });
+      await wait(1_500);
+      registrar.calls.length = 0;
+      registrar.answers.set('/api', (response) => response.writeHead(500).end());
+      expectUnavailable(await world.ask(id), 'status 500');
+      expect(registrar.calls, 'once, although the call is tried twice').to.have.length(1);
+      registrar.answers.clear();
+      expectUnavailable(await world.ask(id), 'status 500');
+      expect(registrar.calls, 'and not again at once').to.have.length(1);
+      const { lifeTime, dcql_query } = (await world.call('GET', `/verifier/config/${id}`)).body;
+      registrar.payload = {};
+      const saved = await world.present(id, { body: { intermediary: 'shorter' } }, { lifeTime, dcql_query });
+      expect(saved.status, 'unless somebody saves it again').to.equal(201);
+      expect((await world.ask(id)).status).to.equal(201);
+    });
+
+    it('is not asked for again and again when the registrar issues what is of no use', async () => {
+      registrar.payload = { exp: now() + 2 };
+      const { id } = await sent({ body: { intermediary: 'useless' } });
+      await wait(1_500);
+      registrar.payload = { credentials: [] };
+      registrar.calls.length = 0;
+      for (let again = 0; again < 3; again++) expectInvalid(await world.ask(id), 'registrationCert', 'cover');
+      expect(registrar.at(ISSUED)).to.have.length(1);
+    });
+
+    it('is refused where no registrar is configured, or it does not answer', async () => {
+      const { token } = await createTenant(world.service, 'bare');
+      const bare = await world.present('x', { body: {} }, {}, token);
+      expectInvalid(bare, 'registrationCert', 'No registrar is configured');
+      registrar.answers.set('/api', (response) => response.destroy());
+      expectUnavailable(
+        await world.present(fresh(), { body: { intermediary: 'down' } }),
+        'could not be reached',
+      );
+      registrar.answers.set('/api', (response) => response.writeHead(422).end());
+      expectInvalid(
+        await world.present(fresh(), { body: { intermediary: 'no' } }),
+        'registrationCert',
+        '422',
+      );
+    });
+
+    it('is that of the tenant, also where another one asks the same', async () => {
+      const { token } = await createTenant(world.service, 'twin');
+      await world.configure({}, token);
+      const { info } = await sent({ body: { intermediary: 'twins' } });
+      await world.present('check', { body: { intermediary: 'twins' } }, {}, token);
+      const other = (await world.request('check', token)).payload['verifier_info'];
+      expect(other[0].data).to.not.equal(info[0].data);
+      const tokens = registrar.at(ISSUED).map((call) => call.token);
+      expect(new Set(tokens).size).to.equal(2);
+    });
+  });
+
+  describe('that is given', () => {
+    it('is sent as it is, and needs no registrar', async () => {
+      const { token } = await createTenant(world.service, 'importer');
+      const jwt = registrar.certificate([...REGISTERED, { format: 'mso_mdoc', meta: {} }]);
+      expect((await world.present('check', { jwt }, {}, token)).status).to.equal(201);
+      const { payload } = await world.request('check', token);
+      expect(payload['verifier_info']).to.deep.equal([{ format: 'registration_cert', data: jwt }]);
+    });
+
+    it('may leave out the CA of its signer', async () => {
+      registrar.header = { x5c: [registrar.signer.certificate] };
+      await sent({ jwt: registrar.certificate(REGISTERED) });
+    });
+
+    it('is sent over the Digital Credentials API, too', async () => {
+      const jwt = registrar.certificate(REGISTERED);
+      const expectedOrigins = ['https://shop.example'];
+      for (const dcApiRequest of ['signed', 'unsigned']) {
+        const { id } = await sent({ jwt }, { expectedOrigins, dcApiRequest });
+        const json = { response_type: 'dc-api', requestId: id };
+        const { status, text, body } = await world.call('POST', '/verifier/offer', json);
+        expect(status, text).to.equal(201);
+        const [{ data }] = body.dcApi.requests;
+        const parameters = dcApiRequest === 'signed' ? decode(data.request).payload : data;
+        expect(parameters.verifier_info).to.deep.equal([{ format: 'registration_cert', data: jwt }]);
+      }
+    });
+
+    it('is refused when it does not cover the query', async () => {
+      const jwt = registrar.certificate(REGISTERED);
+      await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
+    });
+
+    const bent: [string, () => void, string][] = [
+      ['has expired', () => (registrar.payload = { exp: now() - 61 }), 'it expired'],
+      ['is not valid yet', () => (registrar.payload = { nbf: now() + 90 }), 'not valid yet'],
+      [
+        'is for several uses',
+        () => (registrar.payload = { intended_use_id: ['a', 'b'] }),
+        'several intended uses',
+      ],
+      ['is of another kind', () => (registrar.header = { typ: 'rc-rp+jwt' }), 'its type'],
+      ['names no signer', () => (registrar.header = { x5c: undefined }), 'x5c'],
+      ['names another signer', () => (registrar.header = { x5c: [registrar.ca.certificate] }), 'signer'],
+      ['names a chain that is none', () => (registrar.signedBy = registrar.ca), 'signer'],
+      ['is not signed', () => (registrar.header = { alg: 'none' }), 'algorithm'],
+    ];
+    for (const [what, bend, message] of bent) {
+      it(`is refused when it ${what}`, async () => {
+        bend();
+        await refused({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', message);
+      });
+    }
+
+    it('is refused when somebody else wrote it', async () => {
+      const [header, , signature] = registrar.certificate(REGISTERED).split('.');
+      const [, payload] = registrar.certificate([...REGISTERED, { format: 'x', meta: {} }]).split('.');
+      await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
+    });
+
+    it('is refused once it has expired', async () => {
+      registrar.payload = { exp: now() - 57 };
+      const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      await wait(3_100);
+      expectInvalid(await world.ask(id), 'registrationCert', 'it expired');
+    });
+
+    it('has to be signed under the anchors that are configured', async () => {
+      const jwt = registrar.certificate(REGISTERED);
+      const { id } = await sent({ jwt });
+      const stranger = await certify({ name: 'Somebody else', ca: true });
+      await world.configure({ registrationCertificateAnchors: [pem(stranger)] });
+      expectInvalid(await world.ask(id), 'registrationCert', 'its signer is not accepted');
+      for (const anchor of [registrar.ca, registrar.signer]) {
+        await world.configure({ registrationCertificateAnchors: [pem(stranger), pem(anchor)] });
+        expect((await world.ask(id)).status, anchor.name).to.equal(201);
+      }
+      await world.configure();
+    });
+
+    it('has to be for the organization of the access certificate', async () => {
+      const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      const order = { keyChainId: 'access' };
+      expect((await world.call('POST', '/registrar/access-certificate', order)).status).to.equal(201);
+      expect((await world.ask(id)).status, 'the same').to.equal(201);
+      registrar.payload = { sub: 'VATDE-9' };
+      await refused({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', 'VATDE-123456789');
+      registrar.payload = { sub: 'VATDE-9', intermediary: { sub: 'VATDE-123456789' } };
+      await sent({ jwt: registrar.certificate(REGISTERED) });
+      registrar.organizationIdentifier = 'VATDE-9';
+      expect((await world.call('POST', '/registrar/access-certificate', order)).status).to.equal(201);
+      expectInvalid(await world.ask(id), 'registrationCert', 'VATDE-9');
+      registrar.organizationIdentifier = undefined;
+      await world.call('POST', '/registrar/access-certificate', order);
+      expect((await world.ask(id)).status, 'one that names nobody').to.equal(201);
+    });
+  });
+
+  describe('that the registrar has issued before', () => {
+    it('is looked up', async () => {
+      const { id, jwt } = registrar.register(REGISTERED);
+      const { info } = await sent({ id });
+      expect(info).to.deep.equal([{ format: 'registration_cert', data: jwt }]);
+      expect(registrar.at(ISSUED), 'nothing is issued').to.deep.equal([]);
+    });
+
+    it('is refused when it is unknown, revoked, or another one', async () => {
+      await refused({ id: 'nothing' }, 'registrationCert.id', 'no registration certificate of this id');
+      for (const revoked of [true, '2026-01-01T00:00:00Z', { at: 1 }]) {
+        const { id } = registrar.register(REGISTERED);
+        registrar.issued.set(id, { ...registrar.issued.get(id), revoked });
+        await refused({ id }, 'registrationCert.id', 'revoked');
+      }
+      const { id } = registrar.register(REGISTERED);
+      registrar.issued.set(id, { ...registrar.issued.get(id), id: 'other' });
+      expectUnavailable(await world.present(fresh(), { id }), 'another certificate');
+      await refused({ id: registrar.register([]).id }, 'registrationCert', 'does not cover');
+    });
+
+    it('is looked up again whenever the configuration is saved', async () => {
+      const { id } = registrar.register(REGISTERED);
+      const saved = await sent({ id });
+      registrar.issued.set(id, { ...registrar.issued.get(id), revoked: true });
+      expectInvalid(await world.present(saved.id, { id }), 'registrationCert.id', 'revoked');
+    });
+  });
+
+  describe('with a status', () => {
+    const serve = (status: number, signer = registrar.signer) => {
+      const uri = `${registrar.url}/status-${++count}`;
+      registrar.payload = { status: { status_list: { idx: 3, uri } } };
+      const list = { bits: 2, lst: compressList(packEntries(2, 100, [{ index: 3, status }])) };
+      const header = { alg: 'ES256', typ: 'statuslist+jwt', x5c: [signer.certificate] };
+      const token = makeJwt(signer, header, { sub: uri, iat: now(), exp: now() + 600, status_list: list });
+      registrar.answers.set(new URL(uri).pathname, (response) =>
+        response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end(token),
+      );
+      return registrar.certificate(REGISTERED);
+    };
+
+    it('is sent while that is good', async () => {
+      await sent({ jwt: serve(0) });
+    });
+
+    it('is refused when it is revoked, suspended, or when that cannot be told', async () => {
+      await refused({ jwt: serve(1) }, 'registrationCert', 'it is revoked');
+      await refused({ jwt: serve(2) }, 'registrationCert', 'it is suspended');
+      const stranger = await certify({ name: 'Somebody else' });
+      await refused({ jwt: serve(0, stranger) }, 'registrationCert', 'status_invalid');
+      registrar.payload = { status: { status_list: { idx: 3, uri: `${registrar.url}/api/none` } } };
+      const jwt = registrar.certificate(REGISTERED);
+      expectUnavailable(await world.present(fresh(), { jwt }), 'status_unavailable');
+    });
+  });
+});
+
+describe('A registration certificate that was obtained', () => {
+  it('outlives the process', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is always there');
+    const world = await RegistrarWorld.open({ DATABASE_URL: database.url });
+    const { registrar, token } = world;
+    await world.configure();
+    await world.present('check', { body: {} });
+    await world.service.close();
+    registrar.answers.set('/', (response) => response.destroy());
+    const again = await startTestService({ DATABASE_URL: database.url });
+    const json = { response_type: 'uri', requestId: 'check' };
+    const made = await again.call('POST', '/verifier/offer', { token, json });
+    expect(made.status, made.text).to.equal(201);
+    await again.close();
+    await registrar.close();
+    await database.drop();
+  });
+});
