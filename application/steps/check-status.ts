@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { OwnStatusLists } from '../ports/own-status-lists.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { RemoteStatusList, RemoteStatusLists } from '../verification/remote-status-lists.ts';
+import type { RemoteStatusList, RemoteStatusLists, TokenForms } from '../verification/remote-status-lists.ts';
 import type { TenantView, TenantViews } from './tenant-views.ts';
 
 type Ports = {
@@ -25,6 +25,8 @@ export type StatusQuestion = {
   /** The verifying tenant. */
   readonly view: TenantView;
   readonly reference: { readonly idx: number; readonly uri: string };
+  /** Forms of the token that may speak about the credential; a JWT unless stated. */
+  readonly forms?: TokenForms;
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
@@ -60,7 +62,11 @@ export class StatusChecker {
 
   async #remoteStatus(question: StatusQuestion): Promise<number> {
     const { reference, view } = question;
-    const list = await this.#ports.remoteStatusLists.get(view.tenantId, reference.uri);
+    const list = await this.#ports.remoteStatusLists.get(
+      view.tenantId,
+      reference.uri,
+      question.forms ?? 'jwt',
+    );
     // Token Status List section 11.3
     if (!this.#maySign(list, question)) throw new Refusal('status_invalid', 'signer');
     return statusAt(list.bytes, list.bits, reference.idx);

@@ -164,12 +164,16 @@ export class PresentationVerifier {
     };
   }
 
-  async #checkStatus({ view, trust }: Task, { issuer, chain, statusReference }: Verified): Promise<void> {
+  async #checkStatus(
+    { view, trust }: Task,
+    { issuer, chain, statusReference, credential }: Verified,
+  ): Promise<void> {
     if (statusReference === undefined) return;
     const { anchors, listed } = trust;
     const revocation = listed.get(issuer.anchor)?.revocation;
-    const question = { view, reference: statusReference, chain, issuer, anchors, revocation };
-    await this.#ports.statusChecker.check(question);
+    const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
+    const signers = { chain, issuer, anchors, revocation };
+    await this.#ports.statusChecker.check({ view, reference: statusReference, forms, ...signers });
   }
 
   /** Lists are looked through only for queries that ask for an issuer of one. */

@@ -55,6 +55,7 @@ import { Webhooks } from '../../application/ports/webhooks.ts';
 import { AggregateStatusLists } from '../../application/status-lists/aggregate-status-lists.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
+import { StatusCwtPublisher } from '../../application/status-lists/status-cwt-publisher.ts';
 import { StatusPublisher } from '../../application/status-lists/status-publisher.ts';
 import { AuthorizationCodes } from '../../application/steps/authorization-codes.ts';
 import { BatchMaker } from '../../application/steps/batch-maker.ts';
@@ -94,8 +95,16 @@ export const issuance = new ContainerModule((options) => {
     eventBus: EventBus,
     statusAllocator: StatusAllocator,
   });
+  wire(options, StatusCwtPublisher, {
+    statusPublisher: StatusPublisher,
+    store: Store,
+    tenantViews: TenantViews,
+    kms: Kms,
+    clock: Clock,
+  });
   wire(options, StatusListRoutes, {
     statusPublisher: StatusPublisher,
+    statusCwtPublisher: StatusCwtPublisher,
     aggregateStatusLists: AggregateStatusLists,
     revokeSession: RevokeSession,
     clock: Clock,

@@ -1,15 +1,20 @@
 import { decodeCbor } from '../formats/cbor/decode.ts';
+import { encodeCbor } from '../formats/cbor/encode.ts';
 import { type Cbor, type CborMap, isBytes, isMap, Tagged } from '../formats/cbor/values.ts';
+import { coseAlgorithm } from '../formats/cose/algorithms.ts';
 import {
+  buildCoseSign1,
   HEADER,
   readCoseSign1,
   readX5chain,
   requireCoseAlgorithm,
   sigStructure,
+  x5chainOf,
 } from '../formats/cose/sign1.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import { Refusal } from '../shared/refusal.ts';
+import type { StatusListClaims } from './token.ts';
 
 export const STATUS_LIST_CWT_TYPE = 'application/statuslist+cwt';
 
@@ -29,7 +34,7 @@ export type OpenedStatusListCwt = {
 };
 
 /** The claims of Token Status List section 5.2 by their names in section 5.1. */
-const CLAIMS: readonly (readonly [number, string])[] = [
+const CLAIMS: readonly (readonly [number, 'sub' | 'iat' | 'exp' | 'ttl'])[] = [
   [2, 'sub'],
   [6, 'iat'],
   [4, 'exp'],
@@ -81,6 +86,43 @@ function readClaims(claims: CborMap): JsonObject {
   if (!isMap(list) || !isBytes(lst)) throw invalid('status_list');
   payload['status_list'] = { bits: primitive(list.get('bits'), 'bits'), lst: lst.toString('base64url') };
   return payload;
+}
+
+export type StatusListCwtToBuild = {
+  readonly claims: StatusListClaims;
+  readonly algorithm: SigningAlgorithm;
+  /** DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+};
+
+/** @returns the bytes to sign, and what makes a token of the raw signature (Token Status List section 5.2). */
+export function prepareStatusListCwt({ claims, algorithm, chain }: StatusListCwtToBuild) {
+  const { bits, lst, aggregation_uri } = claims.status_list;
+  const list = new Map<string, Cbor>([
+    ['bits', bits],
+    ['lst', Buffer.from(lst, 'base64url')],
+    ...(aggregation_uri === undefined ? [] : [['aggregation_uri', aggregation_uri] as const]),
+  ]);
+  const payload = encodeCbor(
+    new Map<number, Cbor>([
+      ...CLAIMS.map(([key, name]) => [key, claims[name]] as const),
+      [STATUS_LIST, list],
+    ]),
+  );
+  const protectedBytes = encodeCbor(
+    new Map<number, Cbor>([
+      [HEADER.alg, coseAlgorithm(algorithm)],
+      [HEADER.type, STATUS_LIST_CWT_TYPE],
+      [HEADER.x5chain, x5chainOf(chain)],
+    ]),
+  );
+  return {
+    toSign: sigStructure(protectedBytes, payload),
+    seal(signature: Buffer): Buffer {
+      const parts = { protectedBytes, unprotectedHeader: new Map(), payload, signature };
+      return encodeCbor(new Tagged(COSE_SIGN1, buildCoseSign1(parts)));
+    },
+  };
 }
 
 function primitive(value: Cbor, name: string): string | number {

@@ -1,6 +1,8 @@
+import { verify, X509Certificate } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { decode, type Held, issue, verifiedByLeaf } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -13,6 +15,7 @@ const CARD = {
   statusManagement: true,
 };
 const MEDIA_TYPE = 'application/statuslist+jwt';
+const CWT = 'application/statuslist+cwt';
 
 type Tenant = { readonly id: string; readonly token: string };
 
@@ -111,9 +114,33 @@ describe('status lists through HTTP', () => {
       for (const accept of ['*/*', MEDIA_TYPE, 'application/*', `text/html, ${MEDIA_TYPE};q=0.5`]) {
         expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(200);
       }
-      for (const accept of ['application/statuslist+cwt', 'text/html', `${MEDIA_TYPE};q=0`]) {
+      for (const accept of [`${CWT};q=0`, 'text/html', `${MEDIA_TYPE};q=0`]) {
         expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(406);
       }
+    });
+
+    it('is there as a CWT for who takes no JWT, with the same content under a key of its own chain', async () => {
+      const jwt = decode((await fetchList(uri)).text).payload;
+      const response = await fetch(uri, { headers: { Accept: CWT } });
+      expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, CWT]);
+      expect(response.headers.get('vary')).to.equal('Accept');
+      const bytes = Buffer.from(await response.arrayBuffer());
+      const { algorithm, chain, payload, toVerify, signature } = openStatusListCwt(bytes);
+      const { aggregation_uri: _, ...list } = jwt['status_list'];
+      expect(payload).to.deep.equal({
+        ...{ sub: jwt['sub'], iat: jwt['iat'], exp: jwt['exp'], ttl: jwt['ttl'] },
+        status_list: list,
+      });
+      expect(algorithm).to.equal('ES256');
+      expect(chain).to.deep.equal(decode((await fetchList(uri)).text).header['x5c']);
+      const leaf = new X509Certificate(Buffer.from(chain?.[0] ?? '', 'base64'));
+      const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+      expect(verify('sha256', toVerify, key, signature)).to.equal(true);
+      const again = await fetch(uri, {
+        headers: { Accept: CWT, 'If-None-Match': response.headers.get('etag') ?? '' },
+      });
+      expect(again.status).to.equal(304);
+      expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
     });
 
     it('does not look into the past, and is nowhere else', async () => {

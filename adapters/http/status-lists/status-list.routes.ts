@@ -2,13 +2,16 @@ import { z } from 'zod';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
 import { Revocation, type RevokeSession } from '../../../application/status-lists/revoke-session.ts';
+import type { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
 import type { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
 import { isKnown } from '../conditional.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 
 type UseCases = {
   readonly statusPublisher: StatusPublisher;
+  readonly statusCwtPublisher: StatusCwtPublisher;
   readonly aggregateStatusLists: AggregateStatusLists;
   readonly revokeSession: RevokeSession;
   readonly clock: Clock;
@@ -21,7 +24,7 @@ const PUBLIC = { 'Access-Control-Allow-Origin': '*' };
 export class StatusListRoutes extends Routes {
   readonly routes: readonly Route[];
 
-  constructor({ statusPublisher, aggregateStatusLists, revokeSession, clock }: UseCases) {
+  constructor({ statusPublisher, statusCwtPublisher, aggregateStatusLists, revokeSession, clock }: UseCases) {
     super();
     this.routes = [
       route({
@@ -34,7 +37,7 @@ export class StatusListRoutes extends Routes {
         params: z.object({ tenant: z.string().max(63), listId: z.string().max(128) }),
         query: z.object({ time: z.unknown().optional() }),
         responses: {
-          200: `The token, ${TOKEN_TYPE}`,
+          200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
           304: 'Not modified',
           406: 'No form of the list is acceptable',
           501: 'The status at another time is not told',
@@ -43,13 +46,17 @@ export class StatusListRoutes extends Routes {
           // Token Status List section 8.4: looking into the past would tell when a credential was revoked
           if (query.time !== undefined)
             return reply(501, { error: 'historical resolution is not supported' }, PUBLIC);
-          if (!accepts(request.headers.accept)) {
-            return reply(406, { error: `this list is served as ${TOKEN_TYPE}` }, PUBLIC);
+          const contentType = negotiate(request.headers.accept);
+          if (contentType === undefined) {
+            const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
+            return reply(406, { error }, PUBLIC);
           }
-          const { jwt, etag, expiresAt } = await statusPublisher.publish(
-            params.tenant as TenantId,
-            params.listId,
-          );
+          const [tenantId, listId] = [params.tenant as TenantId, params.listId];
+          const token =
+            contentType === TOKEN_TYPE
+              ? await statusPublisher.publish(tenantId, listId)
+              : await statusCwtPublisher.publish(tenantId, listId);
+          const { etag, expiresAt } = token;
           const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
           const headers = {
             ...PUBLIC,
@@ -58,7 +65,7 @@ export class StatusListRoutes extends Routes {
             Vary: 'Accept',
           };
           if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
-          return { status: 200, text: jwt, contentType: TOKEN_TYPE, headers };
+          return { status: 200, text: 'jwt' in token ? token.jwt : token.cwt, contentType, headers };
         },
       }),
       route({
@@ -98,12 +105,15 @@ export class StatusListRoutes extends Routes {
   }
 }
 
-/** Token Status List section 8.1: nothing, anything or the JWT form; a client that only wants CWT gets a 406. */
-function accepts(accept: string | undefined): boolean {
-  if (accept === undefined) return true;
-  return accept.split(',').some((entry) => {
+/** Token Status List section 8.1: the JWT form for whoever takes it, the CWT form for the rest. */
+function negotiate(accept: string | undefined): string | undefined {
+  if (accept === undefined) return TOKEN_TYPE;
+  const accepted = accept.split(',').flatMap((entry) => {
     const [type = '', ...parameters] = entry.trim().toLowerCase().split(';');
     const refused = parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
-    return !refused && ['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'].includes(type.trim());
+    return refused ? [] : [type.trim()];
   });
+  const isAccepted = (types: readonly string[]) => types.some((type) => accepted.includes(type));
+  if (isAccepted(['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
+  return isAccepted([STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
 }

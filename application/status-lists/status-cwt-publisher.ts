@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { StatusListClaims } from '../../domain/status-lists/token.ts';
+import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
+import type { PublishedStatusList, StatusPublisher } from './status-publisher.ts';
+
+type Ports = {
+  readonly statusPublisher: StatusPublisher;
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly kms: Kms;
+  readonly clock: Clock;
+};
+
+export type PublishedStatusCwt = Omit<PublishedStatusList, 'jwt'> & { readonly cwt: Buffer };
+
+/** The CWT form of status lists (Token Status List section 5.2), for readers that take no other: made on demand. */
+export class StatusCwtPublisher {
+  readonly #ports: Ports;
+  /** Beside the JWT of the same content, for as long as that one is published. */
+  readonly #tokens = new WeakMap<PublishedStatusList, Promise<PublishedStatusCwt>>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`. */
+  async publish(tenantId: TenantId, listId: string): Promise<PublishedStatusCwt> {
+    const published = await this.#ports.statusPublisher.publish(tenantId, listId);
+    const known = this.#tokens.get(published);
+    if (known !== undefined) return known;
+    const token = this.#sign(tenantId, published);
+    this.#tokens.set(published, token);
+    token.catch(() => this.#tokens.delete(published));
+    return token;
+  }
+
+  async #sign(tenantId: TenantId, { jwt, expiresAt }: PublishedStatusList): Promise<PublishedStatusCwt> {
+    const { store, tenantViews, kms, clock } = this.#ports;
+    const { header, payload } = parseCompactJws(jwt.toString()) ?? {};
+    const head = await store.beats(tenantId).head();
+    if (head === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');
+    const chains = await tenantViews.of(head).keyChains();
+    const { x5c } = header ?? {};
+    const chain = sameSigner(chains, Array.isArray(x5c) ? x5c[0] : undefined, clock.now());
+    const { key } = chain.active;
+    const { toSign, seal } = prepareStatusListCwt({
+      claims: payload as unknown as StatusListClaims,
+      algorithm: key.handle.algorithm,
+      chain: signingChain(chain),
+    });
+    const cwt = seal(Buffer.from(await kms.sign(signingKey(chain.tenantId, key), toSign)));
+    const etag = `"${createHash('sha256').update(cwt).digest('base64url').slice(0, 22)}"`;
+    return { cwt, etag, expiresAt };
+  }
+}
+
+/** Who signed the other form; whoever does so today when that key is gone. */
+function sameSigner(chains: readonly KeyChain[], leaf: unknown, now: Date): KeyChain {
+  const same = chains.find((chain) => signingChain(chain)[0] === leaf);
+  return same ?? pickKeyChain(chains, 'statusList', now);
+}

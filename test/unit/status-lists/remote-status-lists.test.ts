@@ -1,0 +1,155 @@
+import { sign } from 'node:crypto';
+import { expect } from 'chai';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { RemoteStatusLists, type TokenForms } from '../../../application/verification/remote-status-lists.ts';
+import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
+import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { type CborMap, isArray, Tagged } from '../../../domain/formats/cbor/values.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { packEntries } from '../../../domain/status-lists/bits.ts';
+import { compressList } from '../../../domain/status-lists/codec.ts';
+import { prepareStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
+
+const URI = 'https://issuer.example/lists/1';
+const CWT = 'application/statuslist+cwt';
+
+class NoLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+describe('A status list of somebody else in CWT form', () => {
+  let signer: Certified;
+  let remote: FakeRemote;
+  let clock: SetClock;
+  let lists: RemoteStatusLists;
+
+  beforeEach(async () => {
+    signer = await certify({ name: 'Status' });
+    remote = new FakeRemote();
+    clock = new SetClock();
+    const eventBus = new InProcessEventBus();
+    lists = new RemoteStatusLists({
+      remote,
+      signatures: new NodeSignatures(),
+      clock,
+      eventBus,
+      log: new NoLog(),
+    });
+  });
+
+  const seconds = () => Math.floor(clock.time / 1000);
+  const claims = (changes: object = {}) => ({
+    sub: URI,
+    iat: seconds(),
+    exp: seconds() + 3600,
+    ttl: 600,
+    status_list: { bits: 2 as const, lst: compressList(packEntries(2, 100, [{ index: 3, status: 2 }])) },
+    ...changes,
+  });
+  function token(
+    changes: object = {},
+    { key = signer.privateKey, chain = [signer.certificate] } = {},
+  ): Buffer {
+    const prepared = prepareStatusListCwt({ claims: claims(changes), algorithm: 'ES256', chain });
+    return prepared.seal(sign('sha256', prepared.toSign, { key, dsaEncoding: 'ieee-p1363' }));
+  }
+  const serve = (body: Buffer, contentType = CWT) => {
+    remote.answer = () => ({ status: 200, contentType, body });
+  };
+  const reasonOf = async (forms: TokenForms = 'jwt-or-cwt') => {
+    try {
+      await lists.get('acme', URI, forms);
+      return 'accepted';
+    } catch (error) {
+      if (error instanceof Refusal) return error.message;
+      throw error;
+    }
+  };
+  /** Changes the parts of the COSE_Sign1. */
+  const bent = (bend: (parts: unknown[]) => void, tag = 18): Buffer => {
+    const { value } = decodeCbor(token()) as Tagged;
+    const parts = isArray(value) ? [...value] : [];
+    bend(parts);
+    return encodeCbor(new Tagged(tag, parts as never));
+  };
+
+  it('is read for an mdoc, which takes both forms', async () => {
+    serve(token());
+    const list = await lists.get('acme', URI, 'jwt-or-cwt');
+    expect([list.bits, list.bytes.length, list.signer]).to.deep.equal([2, 25, [signer.certificate]]);
+    expect(remote.calls).to.deep.equal([{ url: URI, accept: `application/statuslist+jwt, ${CWT};q=0.9` }]);
+  });
+  it('is kept as long as it says, apart from the other form', async () => {
+    serve(token());
+    await lists.get('acme', URI, 'jwt-or-cwt');
+    clock.time += 599_000;
+    await lists.get('acme', URI, 'jwt-or-cwt');
+    expect(remote.calls).to.have.length(1);
+    expect(await reasonOf('jwt')).to.equal('status_invalid: content type');
+    clock.time += 2_000;
+    serve(token());
+    await lists.get('acme', URI, 'jwt-or-cwt');
+    expect(remote.calls).to.have.length(3);
+  });
+  it('is not taken for an SD-JWT VC, which is asked about by a JWT', async () => {
+    serve(token());
+    expect(await reasonOf('jwt')).to.equal('status_invalid: content type');
+    expect(remote.calls[0]?.accept).to.equal('application/statuslist+jwt');
+  });
+
+  const bad: Readonly<Record<string, [() => Buffer, RegExp]>> = {
+    'with the signature of another key': [() => token({}, { key: newKey().privateKey }), /signature/],
+    'under a certificate that does not fit': [
+      () => token({}, { chain: [Buffer.from('nonsense').toString('base64')] }),
+      /signer certificate/,
+    ],
+    'for another address': [() => token({ sub: `${URI}/` }), /sub/],
+    'that has ended': [() => token({ exp: seconds() }), /exp/],
+    'from the future': [() => token({ iat: seconds() + 100 }), /iat/],
+    'without a time to live': [() => token({ ttl: 0 }), /ttl/],
+    'with three bits': [() => token({ status_list: { bits: 3, lst: claims().status_list.lst } }), /bits/],
+    'with a MAC': [() => bent(() => {}, 17), /COSE_Sign1/],
+    'without its tag': [() => encodeCbor((decodeCbor(token()) as Tagged).value), /COSE_Sign1/],
+    'with a changed payload': [
+      () =>
+        bent((parts) => {
+          const payload = decodeCbor(parts[2] as Buffer) as CborMap;
+          parts[2] = encodeCbor(new Map([...payload, [65534, 60]]));
+        }),
+      /signature/,
+    ],
+    'without certificates': [
+      () =>
+        bent((parts) => {
+          const header = decodeCbor(parts[0] as Buffer) as CborMap;
+          parts[0] = encodeCbor(new Map([...header].filter(([label]) => label !== 33)));
+        }),
+      /x5chain/,
+    ],
+    'of another type': [
+      () =>
+        bent((parts) => {
+          const header = decodeCbor(parts[0] as Buffer) as CborMap;
+          parts[0] = encodeCbor(new Map([...header, [16, 'application/cwt']]));
+        }),
+      /typ/,
+    ],
+    'that is no CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
+    'that is empty': [() => Buffer.alloc(0), /status_invalid/],
+  };
+  for (const [name, [make, reason]] of Object.entries(bad)) {
+    it(`is refused ${name}`, async () => {
+      serve(make());
+      const found = await reasonOf();
+      expect(found).to.match(/^status_invalid/);
+      expect(found).to.match(reason);
+    });
+  }
+});
