@@ -125,10 +125,10 @@ describe('wallets and readers of other people', () => {
 
   for (const [flow] of flows) {
     it(`take both formats by ${flow} in a second wallet, which checks them itself`, async function () {
-      const receive = credoWallet();
-      if (receive === undefined) return this.skip();
+      const serve = credoWallet();
+      if (serve === undefined) return this.skip();
       const { uri, session } = await offer(flow, ['pid', 'mdl']);
-      const received = await receive({ offer: uri, flow, anchors: [anchor] });
+      const { credentials: received } = await serve({ offer: uri, flow, anchors: [anchor] });
       expect(received.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([
         ['pid', 'dc+sd-jwt'],
         ['mdl', 'mso_mdoc'],
@@ -141,6 +141,104 @@ describe('wallets and readers of other people', () => {
       expect(seen.body.status).to.equal('completed');
     });
   }
+
+  describe('present what they hold', () => {
+    const ORIGIN = 'https://shop.example';
+    const NAMESPACE = 'org.iso.18013.5.1';
+    const QUERY = {
+      credentials: [
+        {
+          id: 'person',
+          format: 'dc+sd-jwt',
+          meta: { vct_values: ['urn:eudi:pid:1'] },
+          claims: [
+            { path: ['family_name'] },
+            { path: ['address', 'locality'] },
+            { path: ['age_equal_or_over', '18'], values: [true] },
+          ],
+        },
+        {
+          id: 'licence',
+          format: 'mso_mdoc',
+          meta: { doctype_value: 'org.iso.18013.5.1.mDL' },
+          claims: [
+            { path: [NAMESPACE, 'family_name'] },
+            { path: [NAMESPACE, 'age_over_18'], values: [true] },
+          ],
+        },
+      ],
+    };
+    const SHOWN = [
+      {
+        id: 'person',
+        values: { family_name: 'Lovelace', address: { locality: 'London' }, age_equal_or_over: { 18: true } },
+      },
+      { id: 'licence', values: { [NAMESPACE]: { family_name: 'Lovelace', age_over_18: true } } },
+    ];
+    const PAYMENT = { type: 'urn:example:payment', credential_ids: ['person'], amount: '12.50 EUR' };
+    let verifier: string;
+
+    before(async () => {
+      const chain = await service.call('GET', '/key-chain/access', { token: tenant.token });
+      verifier = String(chain.body.rootCertificate).replaceAll(/-----[^-]+-----|\s/g, '');
+      const shared = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'gb' }], expectedOrigins: [ORIGIN] };
+      await post('/verifier/config', { id: 'sealed', ...shared });
+      await post('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...shared });
+      await post('/verifier/config', { id: 'unsigned', dcApiRequest: 'unsigned', ...shared });
+      await post('/verifier/config', { id: 'paid', transaction_data: [PAYMENT], ...shared });
+    });
+
+    const ask = (requestId: string, response_type = 'uri') =>
+      post('/verifier/offer', { response_type, requestId });
+    const expectShown = async (session: string) => {
+      const seen = (await service.call('GET', `/session/${session}`, { token: tenant.token })).body;
+      expect(seen.status, JSON.stringify(seen.report)).to.equal('completed');
+      expect(seen.credentials).to.deep.equal(SHOWN);
+    };
+
+    it('to an address, encrypted and in the clear, and confirm a transaction', async function () {
+      const serve = credoWallet();
+      if (serve === undefined) return this.skip();
+      const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
+      const asked = [await ask('sealed'), await ask('plain'), await ask('paid')];
+      const requests = asked.map(({ uri: request }) => ({ request }));
+      const flow = 'pre_authorized_code';
+      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      expect(presented).to.deep.equal(asked.map(() => ({ status: 200, body: {} })));
+      for (const { session } of asked) await expectShown(session);
+    });
+
+    it('to a page, by a signed request and by one that the page vouches for', async function () {
+      const serve = credoWallet();
+      if (serve === undefined) return this.skip();
+      const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
+      const asked = [];
+      for (const id of ['sealed', 'unsigned', 'plain']) asked.push(await ask(id, 'dc-api'));
+      const requests = asked.map(({ dcApi }) => ({ request: dcApi.requests[0].data, origin: ORIGIN }));
+      const flow = 'pre_authorized_code';
+      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      for (const [at, { uri: address, session }] of asked.entries()) {
+        const answer = await service.call('POST', address, { json: presented[at]?.data });
+        expect([answer.status, answer.body], answer.text).to.deep.equal([200, {}]);
+        await expectShown(session);
+      }
+    });
+
+    it('to another page, which is refused', async function () {
+      const serve = credoWallet();
+      if (serve === undefined) return this.skip();
+      const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
+      const { dcApi, uri: address, session } = await ask('unsigned', 'dc-api');
+      const requests = [{ request: dcApi.requests[0].data, origin: 'https://evil.example' }];
+      const flow = 'pre_authorized_code';
+      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      const answer = await service.call('POST', address, { json: presented[0]?.data });
+      expect(answer.status, answer.text).to.equal(400);
+      const seen = (await service.call('GET', `/session/${session}`, { token: tenant.token })).body;
+      expect(seen.status).to.equal('failed');
+      expect(seen.failure.message).to.include('aud_mismatch').and.include('device_signature');
+    });
+  });
 
   it('notice when a credential was changed', async function () {
     const oracles = loadOracles();

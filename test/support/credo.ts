@@ -10,11 +10,26 @@ export type ReceivedByCredo = {
   readonly claims: Readonly<Record<string, unknown>>;
 };
 
+/** A link, or the data of a Digital Credentials API request and the origin of the page that makes it. */
+export type AskedOfCredo = { readonly request: string | object; readonly origin?: string };
+
+/** What the verifier answered, or what the page gets to hand to it. */
+export type PresentedByCredo =
+  | { readonly status: number; readonly body: unknown; readonly data?: undefined }
+  | { readonly status?: undefined; readonly data: Readonly<Record<string, unknown>> };
+
 type Order = {
   readonly offer: string;
   readonly flow: string;
-  /** DER in standard base64. */
+  /** Of issuers and verifiers; DER in standard base64. */
   readonly anchors: readonly string[];
+  /** What is presented afterwards, in this order. */
+  readonly requests?: readonly AskedOfCredo[];
+};
+
+type Served = {
+  readonly credentials: readonly ReceivedByCredo[];
+  readonly presented: readonly PresentedByCredo[];
 };
 
 const folder = new URL('../wallets/credo/', import.meta.url);
@@ -23,15 +38,15 @@ const folder = new URL('../wallets/credo/', import.meta.url);
  * The second wallet, in a process of its own.
  * @returns undefined where it is not installed; where nothing may be skipped that is an error.
  */
-export function credoWallet(): ((order: Order) => Promise<readonly ReceivedByCredo[]>) | undefined {
-  if (existsSync(new URL('node_modules', folder))) return receive;
+export function credoWallet(): ((order: Order) => Promise<Served>) | undefined {
+  if (existsSync(new URL('node_modules', folder))) return serve;
   if (process.env['CI'] === 'true')
     throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
   console.log('      skipped: the second wallet is not installed (npm ci --prefix test/wallets/credo)');
   return undefined;
 }
 
-async function receive(order: Order): Promise<readonly ReceivedByCredo[]> {
+async function serve(order: Order): Promise<Served> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('wallet.mjs', folder))], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -39,10 +54,7 @@ async function receive(order: Order): Promise<readonly ReceivedByCredo[]> {
   const chunks: Buffer[] = [];
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
   const text = Buffer.concat(chunks).toString();
-  const { credentials, error } = JSON.parse(text.slice(text.lastIndexOf('\n') + 1)) as {
-    credentials?: readonly ReceivedByCredo[];
-    error?: string;
-  };
-  if (credentials === undefined) throw new Error(error);
-  return credentials;
+  const answer = JSON.parse(text.slice(text.lastIndexOf('\n') + 1)) as Served | { readonly error: string };
+  if ('error' in answer) throw new Error(answer.error);
+  return answer;
 }

@@ -1,6 +1,7 @@
 // A second wallet made of other people's code (Credo), installed apart from the service (`npm ci` in this folder). It runs
-// as a process of its own: one JSON object comes in ({ offer, flow, anchors }), one goes out ({ credentials } or { error }).
-// It checks what it receives: signature, certificate path to the given anchors, key binding.
+// as a process of its own: one JSON object comes in ({ offer, flow, anchors, requests }), one goes out ({ credentials,
+// presented } or { error }). It checks what it receives: signature, certificate path to the given anchors, key binding.
+// Each request is a link, or the data of a Digital Credentials API request with the origin of its page.
 import {
   Agent,
   ConsoleLogger,
@@ -126,8 +127,7 @@ async function tokenFor(holder, resolved, flow) {
   });
 }
 
-async function receive({ offer, flow, anchors }) {
-  const agent = await startAgent(anchors);
+async function receive({ offer, flow }, agent) {
   const holder = agent.openid4vc.holder;
   const resolved = await holder.resolveCredentialOffer(offer);
   const token = await tokenFor(holder, resolved, flow);
@@ -148,6 +148,9 @@ async function receive({ offer, flow, anchors }) {
     });
     credentials.push(...answer.credentials);
   }
+  for (const { record } of credentials) {
+    await (record instanceof MdocRecord ? agent.mdoc : agent.sdJwtVc).store({ record });
+  }
   return credentials.map(({ record, credentialConfigurationId, notificationId }) => ({
     configurationId: credentialConfigurationId,
     format: record instanceof MdocRecord ? 'mso_mdoc' : 'dc+sd-jwt',
@@ -161,9 +164,35 @@ function claimsOf(record) {
   return first?.issuerSignedNamespaces ?? first?.prettyClaims;
 }
 
+/** Answers with whatever fits. @returns what the verifier said, or what the page gets in its place */
+async function present(agent, { request, origin }) {
+  const holder = agent.openid4vc.holder;
+  const resolved = await holder.resolveOpenId4VpAuthorizationRequest(request, { origin });
+  const { queryResult } = resolved.dcql;
+  if (!queryResult.can_be_satisfied) throw new Error('nothing fits the query');
+  const answer = await holder.acceptOpenId4VpAuthorizationRequest({
+    authorizationRequestPayload: resolved.authorizationRequestPayload,
+    dcql: { credentials: holder.selectCredentialsForDcqlRequest(queryResult) },
+    transactionData: resolved.transactionData?.map(({ matchedCredentialIds: [credentialId] }) => ({
+      credentialId,
+    })),
+    origin,
+  });
+  const { serverResponse, authorizationResponse } = answer;
+  return serverResponse === undefined ? { data: authorizationResponse } : serverResponse;
+}
+
+async function serve(order) {
+  const agent = await startAgent(order.anchors);
+  const credentials = await receive(order, agent);
+  const presented = [];
+  for (const request of order.requests ?? []) presented.push(await present(agent, request));
+  return { credentials, presented };
+}
+
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
-const result = await receive(JSON.parse(Buffer.concat(chunks).toString()))
-  .then((credentials) => ({ credentials }))
-  .catch((error) => ({ error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}` }));
+const result = await serve(JSON.parse(Buffer.concat(chunks).toString())).catch((error) => ({
+  error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}`,
+}));
 process.stdout.write(JSON.stringify(result), () => process.exit(0));
