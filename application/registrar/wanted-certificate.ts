@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto';
+import { timeFault } from '../../domain/registrar/registration-certificate.ts';
+import {
+  canonical,
+  type RegistrationCertificateRequest,
+} from '../../domain/registrar/registration-certificate-request.ts';
+import type { Json } from '../../domain/shared/json.ts';
+import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
+import type { RegistrarAccount } from '../ports/registrar.ts';
+import type { TenantView } from '../steps/tenant-views.ts';
+import { accountOf } from './registrar-account.ts';
+import type { CheckedCertificate } from './registration-certificate-checker.ts';
+
+/** A certificate is replaced so long before it ends, or at half of its time if that is shorter. */
+const RENEWAL_MS = 60_000;
+/** Certificates may be revoked, which is looked up again after so long. */
+const CHECK_MS = 60 * 60 * 1000;
+
+/** What a presentation configuration wants to have certified. */
+export type WantedCertificate = {
+  /** Hash of all that the certificate depends on. */
+  readonly id: string;
+  readonly request: RegistrationCertificateRequest;
+  readonly query: DcqlQuery;
+  readonly account: RegistrarAccount | undefined;
+};
+
+export type UsableCertificate = {
+  readonly certificate: CheckedCertificate;
+  /** Milliseconds since the epoch. */
+  readonly checkedAt: number;
+  /** When it is time for another one. */
+  readonly renewAt: number;
+};
+
+export async function wantedCertificate(
+  view: TenantView,
+  query: DcqlQuery,
+  request: RegistrationCertificateRequest,
+): Promise<WantedCertificate> {
+  const account = await accountOf(view);
+  const registrar = account && {
+    ...account.configuration,
+    // None of these says whose certificates they are.
+    password: null,
+    clientSecret: null,
+    createdAt: null,
+    updatedAt: null,
+  };
+  const dependsOn = canonical([query, request, registrar ?? null] as unknown as Json);
+  return { id: hash('sha256', dependsOn, 'base64url'), request, query, account };
+}
+
+/** @param obtainedAt with the end of the certificate, says how long it is meant to be used. */
+export function usableFrom(
+  certificate: CheckedCertificate,
+  { request }: WantedCertificate,
+  obtainedAt: Date,
+  now: Date,
+): UsableCertificate {
+  const { expiresAt } = certificate;
+  // Only what was issued for this very request can be issued again.
+  const isRenewable = expiresAt !== undefined && request.body !== undefined;
+  const renewAt = isRenewable
+    ? expiresAt.getTime() - Math.min(RENEWAL_MS, (expiresAt.getTime() - obtainedAt.getTime()) / 2)
+    : Number.POSITIVE_INFINITY;
+  return { certificate, checkedAt: now.getTime(), renewAt };
+}
+
+export function isUsable({ certificate, checkedAt, renewAt }: UsableCertificate, now: Date): boolean {
+  const age = now.getTime() - checkedAt;
+  // A clock that was set back makes nothing live longer.
+  const isRecent = age >= 0 && age < CHECK_MS;
+  return isRecent && now.getTime() < renewAt && timeFault(certificate, now) === undefined;
+}

@@ -1,0 +1,250 @@
+import { expect } from 'chai';
+import { StaleView } from '../../../application/caller.ts';
+import { Registrar, RegistrarError } from '../../../application/ports/registrar.ts';
+import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
+import { RegistrationCertificates } from '../../../application/steps/registration-certificates.ts';
+import type { IssuedRegistrationCertificate } from '../../../domain/registrar/registrar-api.ts';
+import type { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
+import { makeJwt } from '../../support/raw-wallet.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+import { ACME, World } from '../verification-flow/kit.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const CREDENTIAL = { format: 'dc+sd-jwt', meta: { vct_values: ['a'] }, claim: [{ path: ['name'] }] };
+const dcql_query = DcqlQuery.parse({
+  credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['a'] }, claims: [{ path: ['name'] }] }],
+});
+
+/** Issues what it is told to, and counts. */
+class FakeRegistrar extends Registrar {
+  readonly #world: World;
+  readonly #signer: Certified;
+  lifetimeSeconds = 3 * 3600;
+  credentials: readonly object[] = [CREDENTIAL];
+  fault: RegistrarError | undefined;
+  asked = 0;
+
+  constructor(world: World, signer: Certified) {
+    super();
+    this.#world = world;
+    this.#signer = signer;
+  }
+
+  #issue(id: string): IssuedRegistrationCertificate {
+    this.asked++;
+    if (this.fault !== undefined) throw this.fault;
+    const iat = this.#world.seconds;
+    const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.#signer.certificate] };
+    const payload = { sub: 'VATDE-1', iat, exp: iat + this.lifetimeSeconds, credentials: this.credentials };
+    return { id, jwt: makeJwt(this.#signer, header, payload), revoked: false };
+  }
+
+  override async logIn(): Promise<void> {}
+  override async relyingParties() {
+    return [{ id: 'party' }];
+  }
+  override async issueAccessCertificate(): Promise<never> {
+    throw new Error('nobody asks for one here');
+  }
+  override async issueRegistrationCertificate(): Promise<IssuedRegistrationCertificate> {
+    return this.#issue(`issued-${this.asked}`);
+  }
+  override async findRegistrationCertificate(_: unknown, id: string): Promise<IssuedRegistrationCertificate> {
+    return this.#issue(id);
+  }
+}
+
+describe('Registration certificates', () => {
+  let signer: Certified;
+  let world: World;
+  let registrar: FakeRegistrar;
+  let certificates: RegistrationCertificates;
+  let checks: number;
+
+  before(async () => {
+    signer = await certify({ name: 'Registrar' });
+  });
+  beforeEach(async () => {
+    world = await World.make();
+    registrar = new FakeRegistrar(world, signer);
+    certificates = make();
+    checks = 0;
+    const now = world.clock.now();
+    await world.store.forTenant(ACME, (own) =>
+      own.registrarConfiguration.put({
+        id: 'default',
+        registrarUrl: 'https://registrar.example',
+        oidcUrl: 'https://login.example',
+        clientId: 'vidimus',
+        username: 'acme',
+        password: 'password',
+        registrationCertificateDefaults: {
+          privacy_policy: 'https://acme.example/privacy',
+          support_uri: 'https://acme.example/help',
+          purpose: [{ lang: 'en', content: 'Why' }],
+        },
+        createdAt: now,
+        updatedAt: now,
+      }),
+    );
+  });
+
+  /** What one process remembers. */
+  const make = () => {
+    const checker = new RegistrationCertificateChecker(world);
+    const check = checker.check.bind(checker);
+    checker.check = (...question) => {
+      checks++;
+      return check(...question);
+    };
+    return new RegistrationCertificates({
+      store: world.store,
+      registrar,
+      registrationCertificateChecker: checker,
+    });
+  };
+  const view = async () => (await world.caller()).view;
+  const configuration = (registrationCert: RegistrationCertificateRequest, id = 'check') => ({
+    id,
+    dcql_query,
+    registrationCert,
+  });
+  const entry = async (request: RegistrationCertificateRequest = { body: {} }) =>
+    certificates.entryFor(await view(), configuration(request), undefined, world.clock.now());
+  const failure = async (request?: RegistrationCertificateRequest): Promise<Failure> => {
+    const thrown: unknown = await entry(request).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (thrown instanceof Failure) return thrown;
+    throw new Error('no failure', { cause: thrown });
+  };
+  const stored = () => world.store.forTenant(ACME, (own) => own.registrationCertificates.list());
+
+  it('are looked at once and not for every request', async () => {
+    const first = await entry();
+    for (let again = 0; again < 5; again++) expect(await entry()).to.deep.equal(first);
+    expect([registrar.asked, checks]).to.deep.equal([1, 1]);
+  });
+
+  it('are obtained again a minute before they end', async () => {
+    const first = await entry();
+    world.clock.time += 3 * HOUR - MINUTE - 1;
+    expect(await entry()).to.deep.equal(first);
+    world.clock.time += 1;
+    expect(await entry()).to.not.deep.equal(first);
+    expect(registrar.asked).to.equal(2);
+    expect(await stored()).to.have.length(1);
+  });
+
+  it('are not obtained with every request when they are short', async () => {
+    registrar.lifetimeSeconds = 20;
+    const first = await entry();
+    world.clock.time += 9_999;
+    expect(await entry()).to.deep.equal(first);
+    world.clock.time += 1;
+    expect(await entry()).to.not.deep.equal(first);
+  });
+
+  it('are judged again after an hour, without asking the registrar', async () => {
+    for (const request of [{ body: {} }, { id: 'x' }]) {
+      await entry(request);
+      [registrar.asked, checks] = [0, 0];
+      world.clock.time += HOUR;
+      await entry(request);
+      await entry(request);
+      expect([registrar.asked, checks]).to.deep.equal([0, 1]);
+    }
+  });
+
+  it('are shared by processes', async () => {
+    const first = await entry();
+    certificates = make();
+    expect(await entry()).to.deep.equal(first);
+    expect(registrar.asked).to.equal(1);
+  });
+
+  it('are obtained once for all who ask at the same time', async () => {
+    const current = await view();
+    const now = world.clock.now();
+    const wanted = configuration({ body: {} });
+    await Promise.all([1, 2, 3].map(() => certificates.entryFor(current, wanted, undefined, now)));
+    expect(registrar.asked).to.equal(1);
+  });
+
+  it('are not asked for by callers who are out of date', async () => {
+    const outdated = await view();
+    await world.configure();
+    const asking = certificates.entryFor(outdated, configuration({ body: {} }), undefined, world.clock.now());
+    const thrown = await asking.catch((error: unknown) => error);
+    expect(thrown).to.be.instanceOf(StaleView);
+    expect([registrar.asked, await stored()]).to.deep.equal([0, []]);
+    expect(await entry()).to.not.equal(undefined);
+  });
+
+  it('are not asked for again within 15 seconds when the registrar does not answer', async () => {
+    registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
+    expect((await failure()).code).to.equal('unavailable');
+    world.clock.time += 14_999;
+    await failure();
+    expect(registrar.asked).to.equal(1);
+    registrar.fault = undefined;
+    world.clock.time += 1;
+    await entry();
+    expect(registrar.asked).to.equal(2);
+  });
+
+  it('are not asked for again within five minutes when the registrar issues what is of no use', async () => {
+    registrar.credentials = [];
+    expect((await failure()).details.errors?.[0]?.path).to.equal('registrationCert');
+    world.clock.time += 5 * MINUTE - 1;
+    await failure();
+    expect([registrar.asked, await stored()]).to.deep.equal([1, []]);
+    world.clock.time += 1;
+    await failure();
+    expect(registrar.asked).to.equal(2);
+  });
+
+  it('are tried again at once when somebody saves the configuration', async () => {
+    registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
+    await failure();
+    registrar.fault = undefined;
+    const body = { ...configuration({ body: {} }), lifeTime: 300 } as Parameters<
+      typeof certificates.check
+    >[1];
+    await certificates.check(await view(), body, world.clock.now());
+    await entry();
+    expect(registrar.asked).to.equal(2);
+  });
+
+  it('are others for another account', async () => {
+    await entry();
+    await world.store.forTenant(ACME, async ({ registrarConfiguration: own }) =>
+      own.put({ ...(await own.get('default')), password: 'another' }),
+    );
+    await entry();
+    expect(registrar.asked, 'the same account').to.equal(1);
+    await world.store.forTenant(ACME, async ({ registrarConfiguration: own }) =>
+      own.put({ ...(await own.get('default')), username: 'another' }),
+    );
+    await entry();
+    expect(registrar.asked).to.equal(2);
+    await world.store.forTenant(ACME, ({ registrarConfiguration: own }) => own.remove('default'));
+    expect((await failure()).message).to.include('No registrar is configured');
+  });
+
+  it('of one tenant do not grow without end: the oldest goes', async function () {
+    this.timeout(60_000);
+    const first = (await entry({ id: 'first' })) && (await stored())[0]?.id;
+    for (let next = 0; next < 200; next++) {
+      world.clock.time += 1;
+      const request = configuration({ id: `next-${next}` }, `check-${next}`);
+      await certificates.entryFor(await view(), request, undefined, world.clock.now());
+    }
+    const ids = (await stored()).map(({ id }) => id);
+    expect(ids).to.have.length(200).and.not.include(first);
+  });
+});
