@@ -221,7 +221,7 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is refused when it does not cover the query', async () => {
+    it('is refused when it does not cover the query (V18)', async () => {
       const jwt = registrar.certificate(REGISTERED);
       await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
     });
@@ -253,7 +253,7 @@ describe('The registration certificate of a request', () => {
       await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
     });
 
-    it('is refused once it has expired', async () => {
+    it('is refused once it has expired (V18)', async () => {
       registrar.payload = { exp: now() - 57 };
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
       await wait(3_100);

@@ -33,7 +33,6 @@ const LAST_ROW = 155;
 const OPEN: Readonly<Record<number, string>> = {
   15: 'types of transaction data that an mdoc element answers; refused altogether until then',
   16: 'tenants that want high assurance; a self-signed access certificate is refused for all',
-  18: 'registration certificates',
   83: 'the client identifier as audience in the Digital Credentials API',
   94: 'services of trust lists as anchors of credentials',
   121: 'a redirect transcript in the Digital Credentials API',

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { ask } from '../support/present.ts';
+import { RegistrarWorld } from '../support/registrar-world.ts';
+
+const TEXT = readFileSync(new URL('../../docs/registrar.md', import.meta.url), 'utf8');
+const ALL = [...TEXT.matchAll(/^```json$/gm)].length;
+const REQUESTS = [...TEXT.matchAll(/^`(POST) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+
+describe('the page about registrars', () => {
+  let world: RegistrarWorld;
+
+  before(async () => {
+    world = await RegistrarWorld.open();
+  });
+  after(() => world.close());
+
+  it('shows requests that are taken, in their order', async () => {
+    expect(REQUESTS, 'requests among all JSON').to.have.length(ALL).and.length.greaterThan(2);
+    const { registrar } = world;
+    registrar.password = 'the password of the account';
+    for (const [, method = '', path = '', text = ''] of REQUESTS) {
+      const here = text
+        .replace('https://registrar.example', registrar.url)
+        .replace('https://login.registrar.example', registrar.url);
+      const answer = await world.call(method, path, JSON.parse(here));
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
+    }
+    const { payload } = await ask(world.service, world.token, 'account-opening');
+    expect(payload['verifier_info']).to.have.length(1);
+  });
+
+  it('names every member of the login', async () => {
+    const { components } = (await world.service.call('GET', '/openapi.json')).body;
+    const members = Object.keys(components.schemas.RegistrarConfigurationInput.properties);
+    expect(members).to.have.length.greaterThan(6);
+    for (const member of members) expect(TEXT, member).to.match(new RegExp(`["\`]${member}["\`]`));
+  });
+});
