@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
@@ -87,9 +87,22 @@ export class StatusChecker {
     if (view === undefined || !(await isIssuedBy(view, question))) {
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
+    const { revocation } = question;
+    if (revocation !== undefined && !(await this.#mayRevoke(view, revocation))) {
+      throw new Refusal('status_invalid', 'signer');
+    }
     const status = await this.#ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
     if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
     return status;
+  }
+
+  /** Whether the list would be believed if it were fetched: signed by who alone may revoke for the issuer. */
+  async #mayRevoke(view: TenantView, revocation: readonly TrustAnchor[]): Promise<boolean> {
+    const { certificates, clock } = this.#ports;
+    const chains = await view.keyChains();
+    return chains
+      .filter(({ usages }) => usages.includes('statusList'))
+      .some((chain) => certificates.validate(signingChain(chain), revocation, clock.now()).trusted);
   }
 
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */

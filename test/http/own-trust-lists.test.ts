@@ -108,6 +108,19 @@ describe('trust lists of this service as anchors', () => {
     }
   });
 
+  it('say whose status lists count, also when those are of this service', async () => {
+    const replace = async (revocationKeyChainId?: string) => {
+      await publish('PUT', '/trust-list/issuers', { entities: [{ ...self(), revocationKeyChainId }] });
+      await clear('/cache/trust-list');
+      return attempt();
+    };
+    expect((await replace('status-list')).status).to.equal(200);
+    const { status, report } = await replace('access');
+    expect(status).to.equal(400);
+    expect(report).to.match(/status_invalid: signer/);
+    expect((await replace()).status).to.equal(200);
+  });
+
   it('stop vouching for an issuer that is taken out', async () => {
     expect((await attempt()).status).to.equal(200);
     const university = pem(await certify({ name: 'University', ca: true }));
