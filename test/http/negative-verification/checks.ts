@@ -63,19 +63,22 @@ export async function expectOutcome(world: World, one: Case): Promise<void> {
 const MODES = [{}, { webhook: null, responseMode: 'direct_post' }];
 
 export async function expectRefusedPresentation(world: World, one: PresentationCase): Promise<void> {
-  const { format, effect = 'discarded', reason, configuration } = one;
+  const { format, effect = 'discarded', reason } = one;
   const own = { ...(format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY), ...one.query };
   for (const mode of MODES) {
     const dcql_query = { credentials: [own] };
-    const asked = await world.ask({ dcql_query, ...mode, ...configuration });
+    const asked = await world.ask({ dcql_query, ...mode, ...(await configurationOf(world, one)) });
     const answer = await world.answer(asked, { [own.id]: [await one.present(world, asked)] });
     expect(answer.status, answer.text).to.equal(400);
     expect(answer.text, 'the wallet learns no reason').to.not.include(reason);
-    await expectFailed(world, asked, own.id, reason);
+    await expectFailed(world, asked, own.id, one);
   }
   if (effect !== 'needed') await expectBeside(world, one, own);
   await world.settle();
 }
+
+const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<Members> =>
+  typeof configuration === 'function' ? configuration(world) : (configuration ?? {});
 
 /** What no case bends is taken: a refusal above has no other cause than what the case says. */
 export async function expectTaken(
@@ -93,30 +96,36 @@ export async function expectTaken(
   }
 }
 
-async function expectFailed(world: World, asked: Asked, id: string, reason: string): Promise<void> {
+async function expectFailed(
+  world: World,
+  asked: Asked,
+  id: string,
+  { reason, detail }: PresentationCase,
+): Promise<void> {
   const seen = await world.session(asked);
   expect([seen['status'], seen['failure']?.code]).to.deep.equal(['failed', 'presentation_refused']);
-  expect(reasonOf(seen, id), JSON.stringify(seen['report'])).to.equal(reason);
+  const failed = (seen['report'] as Members[]).find(
+    (entry) => entry['id'] === id && entry['result'] === 'failed',
+  );
+  expect(failed?.['reason'], JSON.stringify(seen['report'])).to.equal(reason);
+  if (detail !== undefined) expect(failed?.['detail']).to.match(detail);
   await expectNothing(world, asked);
   for (const { credentials } of world.told(asked)) {
     expect(credentials.map((entry: Members) => Object.keys(entry))).to.deep.include(['id', 'error']);
   }
 }
 
-const reasonOf = ({ report }: Members, id: string) =>
-  (report as Members[]).find((entry) => entry['id'] === id && entry['result'] === 'failed')?.['reason'];
-
 /** OpenID4VP 1.0 section 8.6: what is good beside it counts, unless the whole response answers another request. */
 async function expectBeside(world: World, one: PresentationCase, own: Members): Promise<void> {
   const id = own['id'] as string;
   const credential_sets = [{ options: [['pass']] }, { options: [[id]], required: false }];
   const dcql_query = { credentials: [PASS_QUERY, own], credential_sets };
-  const asked = await world.ask({ dcql_query, ...one.configuration });
+  const asked = await world.ask({ dcql_query, ...(await configurationOf(world, one)) });
   const vpToken = { pass: [world.pass(asked)], [id]: [await one.present(world, asked)] };
   const answer = await world.answer(asked, vpToken);
   if (one.effect === 'poisons') {
     expect(answer.status, answer.text).to.equal(400);
-    await expectFailed(world, asked, id, one.reason);
+    await expectFailed(world, asked, id, one);
     return;
   }
   expect(answer.status, answer.text).to.equal(200);

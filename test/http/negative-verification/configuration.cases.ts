@@ -1,3 +1,8 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { type HolderKey, newKey, now } from '../../support/raw-wallet.ts';
+import { TestRegistrar } from '../../support/registrar.ts';
+import { certify, pem } from '../../support/test-certificates.ts';
 import { CARD_QUERY, type ConfigurationCase, LICENCE_QUERY } from './world.ts';
 
 const query = (...credentials: object[]) => ({ dcql_query: { credentials } });
@@ -17,6 +22,12 @@ const CLAIM = { id: 'n', path: ['name'] };
 
 const of = (row: number, bodies: Readonly<Record<string, object>>): readonly ConfigurationCase[] =>
   Object.entries(bodies).map(([what, body]) => ({ row, what, body }));
+
+/** What is wrong with a registration certificate for the name, and what is asked for with it. */
+const REGISTRATIONS: Readonly<Record<string, readonly [() => Record<string, unknown>, readonly string[]]>> = {
+  'a registration certificate that has expired': [() => ({ exp: now() - 90 }), ['name']],
+  'a registration certificate that does not cover the query': [() => ({}), ['name', 'age']],
+};
 
 /** Configurations and requests that are refused before any wallet hears of them (OpenID4VP 1.0 sections 5 and 6). */
 export const configurationCases: readonly ConfigurationCase[] = [
@@ -108,6 +119,47 @@ export const configurationCases: readonly ConfigurationCase[] = [
       LICENCE_QUERY,
     ),
   }),
+  {
+    row: 16,
+    what: 'an access certificate that names itself as its issuer',
+    async run(world) {
+      const { activeCertificate } = (await world.admin('GET', '/key-chain/access')).body;
+      const jwk = new X509Certificate(activeCertificate).publicKey.export({ format: 'jwk' });
+      // The key itself cannot sign here, and the name is all that is looked at.
+      const key = { ...newKey(), jwk: jwk as HolderKey['jwk'] };
+      const crt = pem(await certify({ name: 'Self', key }));
+      const id = 'self-signed';
+      const body = { id, keyId: 'access', certUsageTypes: ['access'], crt };
+      const taken = await world.admin('POST', '/certs', body);
+      expect(taken.status, taken.text).to.equal(201);
+      const configuration = { id: 'refused-16', dcql_query: { credentials: [CARD_QUERY] } };
+      return world.admin('POST', '/verifier/config', { ...configuration, accessKeyChainId: id });
+    },
+  },
+  ...Object.entries(REGISTRATIONS).map(
+    ([what, [change, asked]]): ConfigurationCase => ({
+      row: 18,
+      what,
+      async run(world) {
+        const registrar = await TestRegistrar.start();
+        try {
+          registrar.payload = change();
+          const { id: _, ...registered } = CARD_QUERY;
+          const jwt = registrar.certificate([registered]);
+          const dcql_query = {
+            credentials: [{ ...CARD_QUERY, claims: asked.map((name) => ({ path: [name] })) }],
+          };
+          return await world.admin('POST', '/verifier/config', {
+            id: 'refused-18',
+            dcql_query,
+            registrationCert: { jwt },
+          });
+        } finally {
+          await registrar.close();
+        }
+      },
+    }),
+  ),
   {
     row: 17,
     what: 'a request under an access certificate that has expired',

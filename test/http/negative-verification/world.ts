@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { Clock } from '../../../application/ports/clock.ts';
-import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
+import { dcApiTranscript, redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { Backend } from '../../support/backend.ts';
 import { type MdocBase, type MdocBend, presentMdoc } from '../../support/mdoc-maker.ts';
-import { type Asked, ask, formOf, post } from '../../support/present.ts';
+import { type Asked, ask, decode, encrypt, formOf, post } from '../../support/present.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
 import {
   type Members,
@@ -37,6 +37,10 @@ export const LICENCE_QUERY = {
 /** A second card, which is good in every case. */
 export const PASS_QUERY = { ...CARD_QUERY, id: 'pass', meta: { vct_values: ['urn:pass:1'] } };
 
+/** The page that asks through the Digital Credentials API. */
+export const PAGE = 'https://shop.example';
+export const THROUGH_PAGE = { expectedOrigins: [PAGE] };
+
 type Tenant = 'shop' | 'rival';
 
 /** What every case starts from: two verifiers, a backend, and an issuer of cards and licences from elsewhere. */
@@ -48,12 +52,15 @@ export type World = {
   admin(method: string, path: string, json?: unknown, tenant?: Tenant): Promise<Answer>;
   /** The id of a presentation configuration; one is made for each content. */
   configured(changes: Members, tenant?: Tenant): Promise<string>;
+  /** By a link; by a page where the configuration names one. */
   ask(changes?: Members, tenant?: Tenant): Promise<Asked>;
   card(asked: Asked, bend?: SdJwtBend): string;
   pass(asked: Asked, bend?: SdJwtBend): string;
   licence(asked: Asked, bend?: MdocBend): string;
   /** Transcript of the request, or of one that is bent. */
   transcript(asked: Asked, bend?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
+  /** The same for a page. */
+  pageTranscript(asked: Asked, bend?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
   /** Answers in the mode that was asked for. */
   answer(asked: Asked, vpToken: unknown): Promise<Answer>;
   session(asked: Asked, tenant?: Tenant): Promise<Members>;
@@ -120,27 +127,29 @@ export async function openWorld(): Promise<World> {
     holder,
     visible,
     hidden: { name: 'Erika', age: 42, over18: false },
-    audience: payload['client_id'],
+    audience: isOfPage(payload) ? `origin:${PAGE}` : payload['client_id'],
     nonce: payload['nonce'],
     now: now(),
   });
   const transcript: World['transcript'] = ({ payload }, bend) => {
-    const [key] = payload['client_metadata'].jwks?.keys ?? [];
     const { client_id: clientId, nonce, response_uri: responseUri } = payload;
-    return redirectTranscript({
-      clientId,
-      nonce,
-      responseUri,
-      encryptionKey: key as PublicJwk | undefined,
-      ...bend,
-    });
+    return redirectTranscript({ clientId, nonce, responseUri, encryptionKey: keyOf(payload), ...bend });
+  };
+  const pageTranscript: World['pageTranscript'] = ({ payload }, bend) =>
+    dcApiTranscript({ origin: PAGE, nonce: payload['nonce'], encryptionKey: keyOf(payload), ...bend });
+  const askThroughPage = async (requestId: string, tenant: Tenant): Promise<Asked> => {
+    const made = await admin('POST', '/verifier/offer', { response_type: 'dc-api', requestId }, tenant);
+    expect(made.status, made.text).to.equal(201);
+    const { session, uri, dcApi } = made.body;
+    const text = dcApi.requests[0].data.request as string;
+    return { session, uri, url: uri, text, ...decode(text) };
   };
   const mdocBase = (asked: Asked): MdocBase => ({
     issuer,
     holder,
     docType: DOC_TYPE,
     elements: { [NAMESPACE]: { family_name: 'Nygård', age_over_18: true, height: 170 } },
-    transcript: transcript(asked),
+    transcript: isOfPage(asked.payload) ? pageTranscript(asked) : transcript(asked),
     now: now(),
   });
   return {
@@ -151,13 +160,23 @@ export async function openWorld(): Promise<World> {
     admin,
     configured,
     transcript,
+    pageTranscript,
     client,
-    ask: async (changes = {}, tenant = 'shop') =>
-      ask(service, tokens.get(tenant) ?? '', await configured(changes, tenant)),
+    async ask(changes = {}, tenant = 'shop') {
+      const id = await configured(changes, tenant);
+      if (changes['expectedOrigins'] !== undefined) return askThroughPage(id, tenant);
+      return ask(service, tokens.get(tenant) ?? '', id);
+    },
     card: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: VCT }), bend),
     pass: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: 'urn:pass:1' }), bend),
     licence: (asked, bend) => presentMdoc(mdocBase(asked), bend),
-    answer: async (asked, vpToken) => post(service, asked, await formOf(asked, vpToken)),
+    async answer(asked, vpToken) {
+      if (!isOfPage(asked.payload)) return post(service, asked, await formOf(asked, vpToken));
+      const plain = { vp_token: vpToken };
+      const isPlain = asked.payload['response_mode'] === 'dc_api';
+      const json = isPlain ? plain : { response: await encrypt(asked, plain) };
+      return service.call('POST', asked.uri, { json });
+    },
     session: async ({ session }, tenant) =>
       (await admin('GET', `/session/${session}`, undefined, tenant)).body,
     told: ({ session }) =>
@@ -184,6 +203,9 @@ export async function openWorld(): Promise<World> {
     },
   };
 }
+
+const isOfPage = (payload: Members) => String(payload['response_mode']).startsWith('dc_api');
+const keyOf = (payload: Members): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
 
 type Row = { readonly row: number; readonly what: string };
 
@@ -220,7 +242,9 @@ export type PresentationCase = Row & {
   readonly format?: 'mso_mdoc';
   /** Changes the query that it answers. */
   readonly query?: Members;
-  readonly configuration?: Members;
+  readonly configuration?: Members | ((world: World) => Members | Promise<Members>);
+  /** What the operator reads about it. */
+  readonly detail?: RegExp;
   /**
    * `discarded`: a good presentation beside it still counts. `poisons`: it takes the whole response with it. `needed`:
    * the response cannot be good without it, so that nothing is tried beside it.

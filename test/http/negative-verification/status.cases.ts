@@ -3,7 +3,7 @@ import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
 import { certify } from '../../support/test-certificates.ts';
 import { hiddenServer, type ListBend, publish } from './status-server.ts';
-import { CARD_QUERY, LICENCE_QUERY, type PresentationCase, type World } from './world.ts';
+import type { PresentationCase, World } from './world.ts';
 
 type Status = (world: World) => unknown | Promise<unknown>;
 
@@ -46,7 +46,8 @@ const stranger = async (options: { readonly by?: World['authority'] } = {}) => {
 };
 const list = (status_list: object): ListBend => ({ payload: { status_list } });
 
-const STATUS: readonly PresentationCase[] = [
+/** What a verifier asks about a credential that is good otherwise (Token Status List sections 6 to 8). */
+export const statusCases: readonly PresentationCase[] = [
   ...listed(140, 'status_revoked', { 'a status of 1': {} }, 1),
   ...listed(141, 'status_suspended', { 'a status of 2': {} }, 2),
   ...listed(142, 'status_unknown', { 'a status of 3': {} }, 3),
@@ -146,44 +147,3 @@ const STATUS: readonly PresentationCase[] = [
     },
   }),
 ];
-
-const TRUST: readonly PresentationCase[] = [
-  {
-    row: 138,
-    what: 'a card where nobody is trusted',
-    reason: 'untrusted_chain',
-    effect: 'needed',
-    configuration: { trustAnchors: [] },
-    present: (world, asked) => world.card(asked),
-  },
-  {
-    row: 138,
-    what: 'a licence where nothing is said about trust',
-    reason: 'untrusted_chain',
-    format: 'mso_mdoc',
-    effect: 'needed',
-    configuration: { trustAnchors: undefined },
-    present: (world, asked) => world.licence(asked),
-  },
-  {
-    row: 138,
-    what: 'a card where only the own issuer is trusted',
-    reason: 'untrusted_chain',
-    effect: 'needed',
-    configuration: { trustAnchors: [{ keyChainId: 'signing' }] },
-    present: (world, asked) => world.card(asked),
-  },
-  ...[CARD_QUERY, LICENCE_QUERY].map(
-    (query): PresentationCase => ({
-      row: 139,
-      what: `another authority than was demanded, ${query.format}`,
-      reason: 'untrusted_authority',
-      ...(query.format === 'mso_mdoc' && { format: 'mso_mdoc' }),
-      query: { trusted_authorities: [{ type: 'aki', values: ['s9tIpPmhxdiuNkHMEWNpYim8S8Y'] }] },
-      present: (world, asked) => (query.format === 'mso_mdoc' ? world.licence(asked) : world.card(asked)),
-    }),
-  ),
-];
-
-/** Whom a verifier trusts, and what it asks them afterwards (Token Status List sections 6 to 8). */
-export const trustAndStatusCases: readonly PresentationCase[] = [...TRUST, ...STATUS];
