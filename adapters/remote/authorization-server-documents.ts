@@ -2,12 +2,7 @@ import {
   AuthorizationServerError,
   type AuthorizationServerFault,
 } from '../../application/ports/authorization-servers.ts';
-import {
-  type Remote,
-  RemoteError,
-  type RemoteFault,
-  type RemoteResponse,
-} from '../../application/ports/remote.ts';
+import { type Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
 import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import { type ForeignKey, readForeignKeys } from '../../domain/oauth/foreign-keys.ts';
 import {
@@ -16,19 +11,10 @@ import {
   type ServerMetadata,
 } from '../../domain/oauth/server-metadata.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { FAULT_WORDS } from './fault-words.ts';
 
 const TIMEOUT_MS = 5_000;
 const DOCUMENT_BYTES = 128 * 1024;
-
-/** What `Remote` says in other words, for the operator. */
-const WORDS: Readonly<Record<RemoteFault, string>> = {
-  refused_address:
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
-  timeout: 'did not answer in time',
-  too_large: 'answered with too much',
-  unreachable: 'could not be reached',
-  redirected: 'answered with a redirect; the final address is needed',
-};
 
 /** A server that has nothing at one well-known address may have it at the other. */
 const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'not_json', 'redirected']);
@@ -98,7 +84,7 @@ export async function call(
     return await remote.request(address, options);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const message = `${describe(address)} ${WORDS[error.fault]}.`;
+    const message = `${describe(address)} ${FAULT_WORDS[error.fault]}.`;
     throw new AuthorizationServerError(error.fault, message, { cause: error });
   }
 }

@@ -1,12 +1,7 @@
 import type { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
 import { Registrar, type RegistrarAccount, RegistrarError } from '../../application/ports/registrar.ts';
-import {
-  type Remote,
-  RemoteError,
-  type RemoteFault,
-  type RemoteResponse,
-} from '../../application/ports/remote.ts';
+import { type Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
 import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import {
   type AccessCertificateRequest,
@@ -17,20 +12,11 @@ import {
 } from '../../domain/registrar/registrar-api.ts';
 import type { CompleteRegistrationBody } from '../../domain/registrar/registration-certificate-request.ts';
 import { parseJson } from '../../domain/shared/json.ts';
+import { FAULT_WORDS } from './fault-words.ts';
 import { RegistrarTokens } from './registrar-tokens.ts';
 
 const TIMEOUT_MS = 5_000;
 const ANSWER_BYTES = 512 * 1024;
-
-/** What `Remote` says in other words, for the operator. */
-const WORDS: Readonly<Record<RemoteFault, string>> = {
-  refused_address:
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
-  timeout: 'did not answer in time',
-  too_large: 'answered with too much',
-  unreachable: 'could not be reached',
-  redirected: 'answered with a redirect; the final address is needed',
-};
 
 type Request = { readonly method: 'GET' } | { readonly method: 'POST'; readonly json: object };
 type Issued = Awaited<ReturnType<Registrar['issueRegistrationCertificate']>>;
@@ -118,7 +104,7 @@ export class RemoteRegistrar extends Registrar {
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const isOutage = error.fault === 'timeout' || error.fault === 'unreachable';
-      const message = `${placeOf(account, path)} ${WORDS[error.fault]}.`;
+      const message = `${placeOf(account, path)} ${FAULT_WORDS[error.fault]}.`;
       throw new RegistrarError(isOutage ? 'unavailable' : 'bad_answer', message, { cause: error });
     }
   }
