@@ -23,15 +23,27 @@ export type SignedList = {
 /** What a signer may mark as critical: all of it is looked at here (TS 119 182-1 section 5.1, RFC 7797). */
 const PROCESSED = ['sigT', 'iat', 'b64'];
 
+const OWN_TYPES = ['trustlist+jwt', 'lote+jwt'];
+
 /**
- * Opens a list that was signed as a compact JWS (TS 119 602 section 6.8, JAdES baseline B-B). `typ` is left open:
- * the specification names none.
+ * The specification names no type, so any may stand there but that of another kind of token, which its signer made for
+ * another purpose (RFC 8725 section 3.11).
+ */
+function isForeignType(typ: unknown): boolean {
+  if (typeof typ !== 'string') return typ !== undefined;
+  const name = typ.toLowerCase().replace(/^application\//, '');
+  return /\+(sd-)?jwt$/.test(name) && !OWN_TYPES.includes(name);
+}
+
+/**
+ * Opens a list that was signed as a compact JWS (TS 119 602 section 6.8, JAdES baseline B-B).
  * @throws TrustListRefusal `malformed`, `algorithm`, `critical_extension`, `untrusted_signer`.
  */
 export function openSignedList(text: string): SignedList {
   const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024 });
   if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
   const { crit, ...header } = jws.header;
+  if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ of another kind of token');
   if (Object.hasOwn(jws.header, 'crit')) checkCritical(crit, header);
   const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
   if (verdict.fault !== undefined) {

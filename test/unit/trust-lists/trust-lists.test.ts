@@ -112,9 +112,22 @@ describe('A trust list', () => {
         { iat: seconds, crit: ['iat'] },
         { b64: true, crit: ['b64'] },
         { typ: undefined, kid: 'x' },
-        { typ: 'JOSE' },
+        ...['JOSE', 'JWT', 'trustlist+jwt', 'application/lote+jwt'].map((typ) => ({ typ })),
       ]) {
         expect(await readOf({ header })).to.equal('Wallet Provider');
+        lists.clear(ACME);
+      }
+    });
+    it('unless it says that it is another kind of token', async () => {
+      for (const typ of [
+        'statuslist+jwt',
+        'kb+jwt',
+        'dc+sd-jwt',
+        'application/oauth-authz-req+jwt',
+        7,
+        null,
+      ]) {
+        expect(await readOf({ header: { typ } }), String(typ)).to.equal('malformed');
         lists.clear(ACME);
       }
     });
