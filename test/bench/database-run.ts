@@ -1,17 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { databases } from '../support/databases.ts';
-import { WalletProvider } from '../support/wallet-provider.ts';
+import { type Cast, withCast } from './cast.ts';
 import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
 import type { BenchOptions } from './options.ts';
 import { analyze, lookAtBackend, preloadSessions, preloadStatusEntries } from './preload.ts';
 import { machineMs, memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
-import { SCENARIOS, type ScenarioName } from './scenarios.ts';
-import { freePort, ServiceProcess, type Start } from './service-process.ts';
+import { PRESENTATION_SCENARIOS, SCENARIOS, type ScenarioName } from './scenarios.ts';
+import type { ServiceProcess, Start } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
-import { WalletsProcess } from './wallets-process.ts';
-import type { Measured } from './world.ts';
+import type { WalletsProcess } from './wallets-process.ts';
+import { FORMATS, type Measured } from './world.ts';
 
 export type Result = Measured & {
   readonly scenario: ScenarioName;
@@ -53,43 +49,12 @@ const FEW_WARM_UP_MS = 2_000;
 const say = (text: string) => console.log(text);
 
 /** @returns undefined when there is no such database here. */
-export async function runDatabase(
+export function runDatabase(
   kind: 'postgres' | 'sqlite',
   options: BenchOptions,
 ): Promise<DatabaseRun | undefined> {
-  const database = await databases()
-    .find(({ name }) => name === kind)
-    ?.open();
-  if (database === undefined) return undefined;
-  const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
-  const { profileFolder } = options;
-  const service = new ServiceProcess(await freePort(), {
-    databaseUrl: database.url,
-    dataFolder,
-    profileFolder,
-  });
-  const wallets = new WalletsProcess();
-  const provider = await WalletProvider.start();
-  try {
-    return await new Round(kind, database.url, options, { service, wallets, provider }).run();
-  } catch (error) {
-    if (service.errors !== '') say(`the service wrote:\n${service.errors}`);
-    throw error;
-  } finally {
-    wallets.stop();
-    await provider.close();
-    await service.stop();
-    await database.drop();
-    rmSync(dataFolder, { recursive: true, force: true });
-  }
+  return withCast(kind, options, (cast) => new Round(kind, options, cast).run());
 }
-
-/** Who plays. */
-type Cast = {
-  readonly service: ServiceProcess;
-  readonly wallets: WalletsProcess;
-  readonly provider: WalletProvider;
-};
 
 /** All scenarios on one database, first with nearly empty tables, then with full ones. */
 class Round {
@@ -98,16 +63,11 @@ class Round {
   readonly #options: BenchOptions;
   readonly #service: ServiceProcess;
   readonly #wallets: WalletsProcess;
-  readonly #provider: WalletProvider;
+  readonly #provider: Cast['provider'];
   readonly #results: Result[] = [];
   #databaseTime: PostgresTime | undefined;
 
-  constructor(
-    kind: 'postgres' | 'sqlite',
-    url: string,
-    options: BenchOptions,
-    { service, wallets, provider }: Cast,
-  ) {
+  constructor(kind: 'postgres' | 'sqlite', options: BenchOptions, { url, service, wallets, provider }: Cast) {
     this.#kind = kind;
     this.#url = url;
     this.#options = options;
@@ -129,7 +89,7 @@ class Round {
     }
     await this.#service.start();
     await this.#wallets.prepare(await setUpTenant(this.#service.origin, this.#provider));
-    await this.#wallets.stock(FEW_CREDENTIALS);
+    await this.#wallets.stock('dc+sd-jwt', FEW_CREDENTIALS);
     await analyze(this.#url);
 
     const short = {
@@ -154,13 +114,14 @@ class Round {
     ];
     for (const name of issuing.filter((name) => wanted.includes(name)))
       await this.#measure(name, 'many', long);
-    if (wanted.includes('verify')) {
-      await this.#wallets.stock(CREDENTIALS);
+    const presenting = PRESENTATION_SCENARIOS.filter((name) => wanted.includes(name));
+    if (presenting.length > 0) {
+      for (const format of FORMATS) await this.#wallets.stock(format, CREDENTIALS);
       // A verifier is seldom the issuer: what the issuance left in the caches must not help.
       await this.#service.stop();
       await this.#service.start();
-      await this.#measure('verify', 'many', long);
     }
+    for (const name of presenting) await this.#measure(name, 'many', long);
     const onEntries = NEED_ENTRIES.filter((name) => wanted.includes(name));
     if (onEntries.length > 0) {
       say(`${this.#kind}: revoking ${preloadedEntries} entries of the status list`);

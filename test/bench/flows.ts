@@ -1,25 +1,36 @@
-import { expectStatus, HttpClient, json, text, WrongAnswer } from './http-client.ts';
+import { expectStatus, HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
+import { Presentations } from './presentations.ts';
 import type { ScenarioName } from './scenarios.ts';
+import { type Held, Stock } from './stock.ts';
+import { Attester, bind, disclosing, dpopProof, KeyRing, keyProof, type WalletKey } from './wallet-crypto.ts';
+import { presentMdoc, showing } from './wallet-mdoc.ts';
 import {
-  Attester,
-  dpopProof,
-  encrypt,
-  KeyRing,
-  keyProof,
-  presentation,
-  type WalletKey,
-} from './wallet-crypto.ts';
-import { ASKED, BATCH, CLAIMS, DISCLOSURES, ELEMENTS, WALLETS, type World } from './world.ts';
-
-type Held = {
-  readonly credential: string;
-  readonly key: WalletKey;
-  readonly session: string;
-  revoked: boolean;
-};
+  ASKED,
+  BATCH,
+  CLAIMS,
+  DISCLOSURES,
+  DOC_TYPE,
+  ELEMENTS,
+  FORMATS,
+  type Format,
+  WALLETS,
+  type World,
+} from './world.ts';
 
 /** An access token and the key that it is bound to. */
 type Bound = { readonly accessToken: string; readonly dpopKey: WalletKey };
+
+/** How a credential is presented, prepared when it is received. */
+const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) => Held['present']>> = {
+  'dc+sd-jwt': (credential, key) => {
+    const disclosed = disclosing(credential, ASKED['dc+sd-jwt']);
+    return (request) => bind(disclosed, key, request);
+  },
+  mso_mdoc: (credential, key) => {
+    const shown = showing(credential, DOC_TYPE, ASKED.mso_mdoc);
+    return (request) => presentMdoc(shown, key, request);
+  },
+};
 
 /** How an issuance differs from the plain one. */
 type Variant = {
@@ -44,15 +55,15 @@ const VALID = 0;
 /** The flows of the wallets and of the administrator that starts them. Every answer is checked. */
 export class Flows {
   /** Credentials with a status, for presentations and revocations. */
-  readonly held: Held[] = [];
+  readonly stocks: Readonly<Record<Format, Stock>> = { 'dc+sd-jwt': new Stock(), mso_mdoc: new Stock() };
   readonly #keys = new KeyRing();
   readonly #world: World;
   readonly #http: HttpClient;
   readonly #issuer: string;
   readonly #attester: Attester;
   readonly #bearer: Record<string, string>;
+  readonly #presentations: Presentations;
   readonly #lastList = new Map<number, string>();
-  #turn = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -60,17 +71,20 @@ export class Flows {
     this.#issuer = `${world.origin}/${world.tenantId}`;
     this.#attester = new Attester(world.provider);
     this.#bearer = { authorization: `Bearer ${world.token}` };
+    this.#presentations = new Presentations({ http: this.#http, bearer: this.#bearer, stocks: this.stocks });
   }
 
   of(scenario: ScenarioName): Flow {
-    const { plainId, statusId, mdocId } = this.#world;
+    const { plainId, statusIds, mdocId, asking } = this.#world;
     const flows: Readonly<Record<ScenarioName, Flow>> = {
       issue: () => this.#issue(plainId),
-      'issue-status': () => this.#issue(statusId),
+      'issue-status': () => this.#issue(statusIds['dc+sd-jwt']),
       'issue-mdoc': () => this.#issue(mdocId, { claims: ELEMENTS }),
-      batch: () => this.#issue(statusId, { count: BATCH }),
+      batch: () => this.#issue(statusIds['dc+sd-jwt'], { count: BATCH }),
       code: () => this.#issue(plainId, { token: (uri) => this.#tokenByCode(uri, plainId) }),
-      verify: () => this.#verify(),
+      verify: () => this.#presentations.verify(asking.verify),
+      'verify-mdoc': () => this.#presentations.verify(asking['verify-mdoc']),
+      'verify-20': () => this.#presentations.verify(asking['verify-20']),
       offer: async () => void (await this.#offer(plainId)),
       session: () => this.#readSession(),
       'status-list': async () => void (await this.#readList()),
@@ -78,6 +92,12 @@ export class Flows {
       'revoke-read': (wallet) => this.#revokeAndRead(wallet),
     };
     return flows[scenario];
+  }
+
+  /** Issues one credential of the stock. */
+  async stockUp(format: Format): Promise<void> {
+    const id = this.#world.statusIds[format];
+    await this.#issue(id, format === 'mso_mdoc' ? { claims: ELEMENTS } : {});
   }
 
   async #offer(configurationId: string, claims: object = CLAIMS, flow = 'pre_authorized_code') {
@@ -112,11 +132,13 @@ export class Flows {
     const credentials = (answer['credentials'] ?? []) as { credential?: unknown }[];
     if (credentials.length !== count) throw new WrongAnswer('credential', `${credentials.length} of them`);
     const credential = String(credentials[0]?.credential);
-    if (configurationId !== this.#world.mdocId && credential.split('~').length !== DISCLOSURES + 2)
+    if (claims !== ELEMENTS && credential.split('~').length !== DISCLOSURES + 2)
       throw new WrongAnswer('credential', 'not the disclosures that were asked for');
     const [key] = keys;
-    if (configurationId === this.#world.statusId && count === 1 && key !== undefined) {
-      this.held.push({ credential, key, session, revoked: false });
+    const format = FORMATS.find((one) => this.#world.statusIds[one] === configurationId);
+    if (format !== undefined && count === 1 && key !== undefined) {
+      const present = PRESENTER[format](credential, key);
+      this.stocks[format].all.push({ credential, session, revoked: false, present });
     }
   }
 
@@ -190,42 +212,14 @@ export class Flows {
     return { accessToken: text('token', token, 'access_token'), dpopKey };
   }
 
-  async #verify(): Promise<void> {
-    const { credential, key } = this.#nextHeld((held) => !held.revoked);
-    const body = { response_type: 'uri', requestId: this.#world.requestId };
-    const offer = json('request', await this.#http.postJson('/verifier/offer', body, this.#bearer), 201);
-    const uri = new URL(text('request', offer, 'uri'));
-    const served = await this.#http.get(pathOf(uri.searchParams.get('request_uri')));
-    expectStatus('request object', served, 200);
-    const request = payloadOf(served.text);
-    const metadata = request['client_metadata'] as { jwks?: { keys?: Record<string, string>[] } } | undefined;
-    const { kid = '', x = '', y = '' } = metadata?.jwks?.keys?.[0] ?? {};
-    const bound = presentation(credential, key, {
-      names: ASKED,
-      nonce: text('request object', request, 'nonce'),
-      audience: text('request object', request, 'client_id'),
-    });
-    const plaintext = JSON.stringify({ vp_token: { pid: [bound] }, state: request['state'] });
-    const response = await this.#http.postForm(pathOf(text('request object', request, 'response_uri')), {
-      response: encrypt(plaintext, { kid, x, y }),
-    });
-    expectStatus('response', response, 200);
-    const path = `/session/${text('request', offer, 'session')}`;
-    const session = json('poll', await this.#http.get(path, this.#bearer), 200);
-    if (session['status'] !== 'completed') throw new WrongAnswer('poll', `status ${session['status']}`);
-    const credentials = JSON.stringify(session['credentials'] ?? null);
-    if (!ASKED.every((name) => credentials.includes(`"${name}"`)))
-      throw new WrongAnswer('poll', 'the session does not have the disclosed values');
-  }
-
   async #readSession(): Promise<void> {
-    const { session } = this.#nextHeld();
+    const { session } = this.stocks['dc+sd-jwt'].next();
     const found = json('session', await this.#http.get(`/session/${session}`, this.#bearer), 200);
     if (found['id'] !== session) throw new WrongAnswer('session', 'another session');
   }
 
   async #readList(): Promise<string> {
-    const [held] = this.held;
+    const [held] = this.stocks['dc+sd-jwt'].all;
     const claims = payloadOf(held?.credential ?? '');
     const { uri } = (claims['status'] as { status_list?: { uri?: string } } | undefined)?.status_list ?? {};
     const list = await this.#http.get(pathOf(uri ?? null));
@@ -236,7 +230,7 @@ export class Flows {
 
   /** Turns each credential over, so that each call changes something. */
   async #revoke(): Promise<void> {
-    const held = this.#nextHeld();
+    const held = this.stocks['dc+sd-jwt'].next();
     held.revoked = !held.revoked;
     const body = { sessionId: held.session, status: held.revoked ? REVOKED : VALID };
     expectStatus('revoke', await this.#http.postJson('/session/revoke', body, this.#bearer), 201);
@@ -249,27 +243,8 @@ export class Flows {
     this.#lastList.set(wallet, list);
   }
 
-  #nextHeld(fits: (held: Held) => boolean = () => true): Held {
-    for (let tries = 0; tries < this.held.length; tries++) {
-      const held = this.held[this.#turn++ % this.held.length];
-      if (held !== undefined && fits(held)) return held;
-    }
-    throw new Error('there is no credential for this');
-  }
-
-  /** Begins with the first credential again. */
+  /** Begins with the first credentials again. */
   rewind(): void {
-    this.#turn = 0;
+    for (const stock of Object.values(this.stocks)) stock.rewind();
   }
-}
-
-function pathOf(address: string | null): string {
-  if (address === null || address === '') throw new WrongAnswer('address', 'missing');
-  const url = new URL(address);
-  return url.pathname + url.search;
-}
-
-function payloadOf(jwt: string): Readonly<Record<string, unknown>> {
-  const [, payload = ''] = jwt.split('~', 1).join('').split('.');
-  return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Readonly<Record<string, unknown>>;
 }

@@ -87,3 +87,15 @@ export function text(step: string, members: Readonly<Record<string, unknown>>, n
   if (typeof value !== 'string') throw new WrongAnswer(step, `${name} is not a string`);
   return value;
 }
+
+export function pathOf(address: string | null): string {
+  if (address === null || address === '') throw new WrongAnswer('address', 'missing');
+  const url = new URL(address);
+  return url.pathname + url.search;
+}
+
+/** Of a JWT or an SD-JWT, unverified. */
+export function payloadOf(jwt: string): Readonly<Record<string, unknown>> {
+  const [, payload = ''] = jwt.split('~', 1).join('').split('.');
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Readonly<Record<string, unknown>>;
+}

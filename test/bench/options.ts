@@ -13,6 +13,8 @@ export type BenchOptions = {
   readonly strict: boolean;
   /** Folder that takes a CPU profile of each service process. */
   readonly profileFolder: string | undefined;
+  /** Look at the memory of many presentations, and run no scenario. */
+  readonly memory: boolean;
 };
 
 export const USAGE = `node test/bench/bench.ts [options]
@@ -20,6 +22,7 @@ export const USAGE = `node test/bench/bench.ts [options]
   --database <name>     postgres or sqlite; both unless stated
   --seconds <n>         measured seconds per scenario (8)
   --quick               1 second to warm up, 2 measured, fewer preloaded rows
+  --memory              10,000 presentations instead of the scenarios; exit code 1 when their memory stays behind
   --profile <folder>    write a CPU profile of each service process there
   --strict              exit code 1 when a limit is missed or an answer was wrong`;
 
@@ -33,6 +36,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       seconds: { type: 'string' },
       quick: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
+      memory: { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
   });
@@ -47,6 +51,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     preloadedSessions: values.quick ? 20_000 : 100_000,
     preloadedEntries: 20_000,
     strict: values.strict,
+    memory: values.memory,
     profileFolder: values.profile,
   };
 }

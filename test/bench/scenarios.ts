@@ -1,12 +1,15 @@
 import type { CryptoCosts } from './floor.ts';
 
+export const PRESENTATION_SCENARIOS = ['verify', 'verify-mdoc', 'verify-20'] as const;
+export type PresentationScenario = (typeof PRESENTATION_SCENARIOS)[number];
+
 export type ScenarioName =
   | 'issue'
   | 'issue-status'
   | 'issue-mdoc'
   | 'batch'
   | 'code'
-  | 'verify'
+  | PresentationScenario
   | 'offer'
   | 'status-list'
   | 'revoke'
@@ -46,9 +49,11 @@ const batch = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
 const attested = (costs: CryptoCosts) =>
   issuance(costs) + 3 * (costs.verifyMs + costs.importMs) + 2 * costs.verifyMs;
 
-/** A request object, a fresh encryption key, a decryption, issuer and holder. */
-const verification = ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
-  signMs + generateMs + agreeMs + 2 * verifyMs + importMs;
+/** A request object, a fresh encryption key, a decryption; of each credential issuer and holder. */
+const verificationOf =
+  (credentials: number) =>
+  ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
+    signMs + generateMs + agreeMs + credentials * (2 * verifyMs + importMs);
 
 const nothing = () => 0;
 const signature = ({ signMs }: CryptoCosts) => signMs;
@@ -94,7 +99,20 @@ export const SCENARIOS: readonly Scenario[] = [
     title: 'verify with status (offer, request, response, poll)',
     limitMs: 1.9,
     referenceFloorMs: 0.36,
-    floorMs: verification,
+    floorMs: verificationOf(1),
+  },
+  {
+    name: 'verify-mdoc',
+    title: 'verify an mdoc with status',
+    limitMs: 2.2,
+    referenceFloorMs: 0.36,
+    floorMs: verificationOf(1),
+  },
+  {
+    name: 'verify-20',
+    title: 'verify 20 credentials of 5 sets',
+    referenceFloorMs: 0,
+    floorMs: verificationOf(20),
   },
   { name: 'offer', title: 'offer only', limitMs: 0.5, referenceFloorMs: 0, floorMs: nothing },
   { name: 'status-list', title: 'status list GET', limitMs: 0.1, referenceFloorMs: 0, floorMs: nothing },

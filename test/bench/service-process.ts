@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bootstrap/main.js', import.meta.url));
+const HEAP_PROBE = new URL('heap-probe.ts', import.meta.url).href;
 const START_LIMIT_MS = 20_000;
 const STOP_LIMIT_MS = 15_000;
 const POLL_MS = 5;
@@ -15,10 +16,17 @@ const ERROR_LENGTH = 4000;
 
 export const ROOT_CLIENT = { id: 'root', secret: randomBytes(24).toString('base64url') } as const;
 
-export type ServiceOptions = {
+/** How the process is looked into. */
+export type Instruments = {
+  /** Folder that takes a CPU profile of each process. */
+  readonly profileFolder: string | undefined;
+  /** Whether its heap can be asked for. */
+  readonly memory: boolean;
+};
+
+export type ServiceOptions = Instruments & {
   readonly databaseUrl: string;
   readonly dataFolder: string;
-  readonly profileFolder: string | undefined;
 };
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
@@ -29,14 +37,20 @@ export class ServiceProcess {
   readonly starts: Start[] = [];
   readonly #environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
+  /** To the probe, where there is one. */
+  readonly #channel: readonly 'ipc'[];
   #child: ChildProcess | undefined;
   #errors = '';
 
   constructor(port: number, options: ServiceOptions) {
     if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing; run "npm run build" first`);
     this.origin = `http://127.0.0.1:${port}`;
-    this.#nodeOptions =
-      options.profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileFolder}`];
+    const { profileFolder, memory } = options;
+    this.#nodeOptions = [
+      ...(profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]),
+      ...(memory ? ['--expose-gc', `--import=${HEAP_PROBE}`] : []),
+    ];
+    this.#channel = memory ? ['ipc'] : [];
     this.#environment = {
       PATH: process.env['PATH'] ?? '',
       HOST: '127.0.0.1',
@@ -66,12 +80,22 @@ export class ServiceProcess {
     return this.#errors;
   }
 
+  /** Megabytes in use after a collection: objects, and the buffers outside of the heap that belong to them. */
+  heapMegabytes(): Promise<number> {
+    const child = this.#child;
+    return new Promise((resolve, reject) => {
+      child?.once('message', (bytes) => resolve(Number(bytes) / 1024 ** 2));
+      child?.once('exit', () => reject(new Error('the service ended')));
+      child?.send('heap');
+    });
+  }
+
   /** Resolves once the service is healthy and settled; `startMs` is the time until healthy. */
   async start(): Promise<Start> {
     const began = performance.now();
     const child = spawn(process.execPath, [...this.#nodeOptions, MAIN], {
       env: this.#environment,
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
     });
     this.#child = child;
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,7 +1,7 @@
 import type { WalletProvider } from '../support/wallet-provider.ts';
 import { type Answer, HttpClient, json, text } from './http-client.ts';
 import { ROOT_CLIENT } from './service-process.ts';
-import { ASKED, BATCH, CLAIMS, DISCLOSURE_FRAME, type World } from './world.ts';
+import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURE_FRAME, DOC_TYPE, type World } from './world.ts';
 
 const TENANT = 'bench';
 const ROLES = [
@@ -14,9 +14,20 @@ const ROLES = [
 const PLAIN = { id: 'pid', vct: 'urn:vidimus:bench:pid:1' } as const;
 const STATUS = { id: 'pid-status', vct: 'urn:vidimus:bench:pid-status:1' } as const;
 const MDOC = 'pid-mdoc';
-const REQUEST = 'four-values';
-/** The query's id is the key of the `vp_token`. */
-const QUERY = 'pid';
+const MDOC_STATUS = 'pid-mdoc-status';
+
+const ASKING: World['asking'] = {
+  verify: { requestId: 'four-values', queries: [{ id: 'pid', format: 'dc+sd-jwt' }] },
+  'verify-mdoc': { requestId: 'four-elements', queries: [{ id: 'pid', format: 'mso_mdoc' }] },
+  'verify-20': {
+    requestId: 'twenty-credentials',
+    queries: Array.from({ length: 20 }, (_, index) => ({
+      id: `pid-${index}`,
+      format: index % 2 === 0 ? 'dc+sd-jwt' : 'mso_mdoc',
+    })),
+  },
+};
+const SETS = 5;
 
 /** Makes the tenant, its configurations and a token over the administrative interface. */
 export async function setUpTenant(origin: string, provider: WalletProvider): Promise<World> {
@@ -53,16 +64,19 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
     });
     await post('/issuer/credentials', credentialConfiguration(PLAIN, false));
     await post('/issuer/credentials', credentialConfiguration(STATUS, true));
-    await post('/issuer/credentials', mdocConfiguration());
-    await post('/verifier/config', presentationConfiguration());
+    await post('/issuer/credentials', mdocConfiguration(MDOC, false));
+    await post('/issuer/credentials', mdocConfiguration(MDOC_STATUS, true));
+    for (const asking of Object.values(ASKING)) {
+      await post('/verifier/config', presentationConfiguration(asking));
+    }
     return {
       origin,
       tenantId: TENANT,
       token,
       plainId: PLAIN.id,
-      statusId: STATUS.id,
-      requestId: REQUEST,
       mdocId: MDOC,
+      statusIds: { 'dc+sd-jwt': STATUS.id, mso_mdoc: MDOC_STATUS },
+      asking: ASKING,
       provider: {
         clientId: provider.clientId,
         certificate: provider.signer.certificate,
@@ -96,32 +110,44 @@ function credentialConfiguration(kind: { readonly id: string; readonly vct: stri
   };
 }
 
-function mdocConfiguration() {
+function mdocConfiguration(id: string, status: boolean) {
   return {
-    id: MDOC,
+    id,
     config: {
       format: 'mso_mdoc',
-      scope: MDOC,
-      docType: 'eu.europa.ec.eudi.pid.1',
+      scope: id,
+      docType: DOC_TYPE,
       display: [{ name: 'Person Identification Data', locale: 'en' }],
     },
+    statusManagement: status,
     lifeTime: 31_536_000,
   };
 }
 
-function presentationConfiguration() {
+/** Several queries are grouped into sets, each of which has to be answered whole. */
+function presentationConfiguration({ requestId, queries }: Asking) {
+  const size = queries.length / SETS;
+  const sets = Array.from({ length: SETS }, (_, set) => queries.slice(set * size, (set + 1) * size));
   return {
-    id: REQUEST,
+    id: requestId,
     dcql_query: {
-      credentials: [
-        {
-          id: QUERY,
-          format: 'dc+sd-jwt',
-          meta: { vct_values: [STATUS.vct] },
-          claims: ASKED.map((name) => ({ path: [name] })),
-        },
-      ],
+      credentials: queries.map(queryFor),
+      ...(queries.length > 1 && {
+        credential_sets: sets.map((set) => ({ options: [set.map(({ id }) => id)] })),
+      }),
     },
     trustAnchors: [{ keyChainId: 'signing' }],
   };
+}
+
+function queryFor({ id, format }: Asking['queries'][number]) {
+  const names = ASKED[format];
+  return format === 'mso_mdoc'
+    ? {
+        id,
+        format,
+        meta: { doctype_value: DOC_TYPE },
+        claims: names.map((name) => ({ path: [DOC_TYPE, name] })),
+      }
+    : { id, format, meta: { vct_values: [STATUS.vct] }, claims: names.map((name) => ({ path: [name] })) };
 }

@@ -92,32 +92,32 @@ export function keyProof(key: WalletKey, audience: string, nonce: string): strin
   return signJwt(key, key.proofHeader, { aud: audience, iat: seconds(), nonce });
 }
 
-/** Keeps the disclosures of the wanted claims and binds them to a request (RFC 9901 section 4.3). */
-export function presentation(
-  credential: string,
-  key: WalletKey,
-  request: { readonly names: readonly string[]; readonly nonce: string; readonly audience: string },
-): string {
+/** What a presentation is bound to. */
+export type Bound = {
+  readonly nonce: string;
+  readonly clientId: string;
+  readonly responseUri: string;
+  readonly encryptionKey: { readonly kid: string; readonly x: string; readonly y: string };
+};
+
+/** Keeps the disclosures of the wanted claims: what a wallet does once, so that presenting costs little. */
+export function disclosing(credential: string, names: readonly string[]): string {
   const [jwt = '', ...disclosures] = credential.split('~').slice(0, -1);
   const kept = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return parts.length === 3 && request.names.includes(String(parts[1]));
+    return parts.length === 3 && names.includes(String(parts[1]));
   });
-  const bound = [jwt, ...kept, ''].join('~');
-  const payload = {
-    iat: seconds(),
-    aud: request.audience,
-    nonce: request.nonce,
-    sd_hash: hash('sha256', bound, 'base64url'),
-  };
-  return bound + signJwt(key, KEY_BINDING_HEADER, payload);
+  return [jwt, ...kept, ''].join('~');
+}
+
+/** Binds what is disclosed to a request (RFC 9901 section 4.3). */
+export function bind(disclosed: string, key: WalletKey, { clientId, nonce }: Bound): string {
+  const payload = { iat: seconds(), aud: clientId, nonce, sd_hash: hash('sha256', disclosed, 'base64url') };
+  return disclosed + signJwt(key, KEY_BINDING_HEADER, payload);
 }
 
 /** Compact JWE by ECDH-ES in direct agreement with A256GCM (RFC 7516, RFC 7518 section 4.6). */
-export function encrypt(
-  plaintext: string,
-  recipient: { readonly kid: string; readonly x: string; readonly y: string },
-): string {
+export function encrypt(plaintext: string, recipient: Bound['encryptionKey']): string {
   const ephemeral = createECDH('prime256v1');
   const point = ephemeral.generateKeys();
   const coordinates = [recipient.x, recipient.y].map((part) => Buffer.from(part, 'base64url'));

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { cpuMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
-import type { Measured, Order, Report, World } from './world.ts';
+import type { Format, Measured, Order, Report, World } from './world.ts';
 
 const MODULE = fileURLToPath(new URL('wallets.ts', import.meta.url));
 
@@ -19,9 +19,14 @@ export class WalletsProcess {
     await this.#order({ kind: 'prepare', world });
   }
 
-  /** Issues until the wallets hold so many credentials with a status. */
-  async stock(count: number): Promise<void> {
-    await this.#order({ kind: 'stock', count });
+  /** Issues until the wallets hold so many credentials of the format with a status. */
+  async stock(format: Format, count: number): Promise<void> {
+    await this.#order({ kind: 'stock', format, count });
+  }
+
+  /** Presents so many times, both formats in turn. @throws Error for a wrong answer. */
+  async present(count: number): Promise<void> {
+    await this.#order({ kind: 'present', count });
   }
 
   /** @param sample is called when the measured time begins and when it ends. */

@@ -1,5 +1,5 @@
 import { type Flow, Flows } from './flows.ts';
-import { type Measured, type Order, type Report, WALLETS } from './world.ts';
+import { type Format, type Measured, type Order, type Report, WALLETS } from './world.ts';
 
 /**
  * The process of the wallets: it takes orders from the bench over the channel to its parent, so that nothing of what
@@ -22,19 +22,32 @@ async function obey(order: Order): Promise<void> {
     return report({ kind: 'done' });
   }
   if (flows === undefined) throw new Error('the wallets are not prepared');
-  if (order.kind === 'stock') return stock(flows, order.count);
+  if (order.kind === 'stock') return stock(flows, order.format, order.count);
+  if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
   const { warmUpMs, measuredMs } = order;
   report({ kind: 'measured', measured: await drive(flows.of(order.scenario), warmUpMs, measuredMs) });
 }
 
-async function stock(from: Flows, count: number): Promise<void> {
-  const issue = from.of('issue-status');
-  const wallet = async (number: number) => {
-    while (from.held.length < count) await issue(number);
-  };
-  await Promise.all(Array.from({ length: WALLETS }, (_, number) => wallet(number)));
+async function stock(from: Flows, format: Format, count: number): Promise<void> {
+  const { all } = from.stocks[format];
+  await inAllWallets(async () => {
+    while (all.length < count) await from.stockUp(format);
+  });
   report({ kind: 'done' });
+}
+
+async function present(from: Flows, count: number): Promise<void> {
+  const turns = [from.of('verify'), from.of('verify-mdoc')];
+  let begun = 0;
+  await inAllWallets(async (number) => {
+    while (begun < count) await turns[begun++ % turns.length]?.(number);
+  });
+  report({ kind: 'done' });
+}
+
+async function inAllWallets(work: (number: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: WALLETS }, (_, number) => work(number)));
 }
 
 /** Runs a flow in all wallets; counts what ends inside the measured time. */
@@ -67,7 +80,7 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
     }
   };
   // Quick flows can all be over before the timer had its turn.
-  await Promise.all([closed, ...Array.from({ length: WALLETS }, (_, number) => wallet(number))]);
+  await Promise.all([closed, inAllWallets(wallet)]);
   latencies.sort((one, other) => one - other);
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
   return {

@@ -1,5 +1,14 @@
 import type { JsonWebKey } from 'node:crypto';
-import type { ScenarioName } from './scenarios.ts';
+import type { PresentationScenario, ScenarioName } from './scenarios.ts';
+
+export const FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** A presentation configuration and the format that each of its queries asks for. */
+export type Asking = {
+  readonly requestId: string;
+  readonly queries: readonly { readonly id: string; readonly format: Format }[];
+};
 
 /** Where the wallets find what the set-up made. */
 export type World = {
@@ -8,9 +17,10 @@ export type World = {
   /** Administrative access token of the tenant's client. */
   readonly token: string;
   readonly plainId: string;
-  readonly statusId: string;
-  readonly requestId: string;
   readonly mdocId: string;
+  /** Credential configurations with a status. */
+  readonly statusIds: Readonly<Record<Format, string>>;
+  readonly asking: Readonly<Record<PresentationScenario, Asking>>;
   /** Who vouches for the wallets. */
   readonly provider: {
     readonly clientId: string;
@@ -29,8 +39,10 @@ export type Order =
       readonly warmUpMs: number;
       readonly measuredMs: number;
     }
-  /** Issues until there are so many credentials with a status. */
-  | { readonly kind: 'stock'; readonly count: number };
+  /** Issues until there are so many credentials of the format with a status. */
+  | { readonly kind: 'stock'; readonly format: Format; readonly count: number }
+  /** Presents so many times, both formats in turn; a wrong answer is the end. */
+  | { readonly kind: 'present'; readonly count: number };
 
 export type Measured = {
   readonly flows: number;
@@ -79,9 +91,11 @@ export const DISCLOSURES = 16;
 
 export const BATCH = 10;
 
+export const DOC_TYPE = 'eu.europa.ec.eudi.pid.1';
+
 /** Sixteen elements of a person. */
 export const ELEMENTS = {
-  'eu.europa.ec.eudi.pid.1': {
+  [DOC_TYPE]: {
     given_name: 'Erika',
     family_name: 'Mustermann',
     birth_date: '1964-08-12',
@@ -102,4 +116,7 @@ export const ELEMENTS = {
 };
 
 /** What the verifier asks for. */
-export const ASKED = ['given_name', 'family_name', 'birthdate', 'issuing_country'] as const;
+export const ASKED: Readonly<Record<Format, readonly string[]>> = {
+  'dc+sd-jwt': ['given_name', 'family_name', 'birthdate', 'issuing_country'],
+  mso_mdoc: ['given_name', 'family_name', 'birth_date', 'issuing_country'],
+};

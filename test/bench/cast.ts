@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { databases } from '../support/databases.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
+import { freePort, type Instruments, ServiceProcess } from './service-process.ts';
+import { WalletsProcess } from './wallets-process.ts';
+
+/** Who plays. The service does not run yet. */
+export type Cast = {
+  /** Of the database. */
+  readonly url: string;
+  readonly service: ServiceProcess;
+  readonly wallets: WalletsProcess;
+  readonly provider: WalletProvider;
+};
+
+/**
+ * Works with a fresh database of the kind, and leaves nothing behind.
+ * @returns undefined when there is no such database here.
+ */
+export async function withCast<T>(
+  kind: 'postgres' | 'sqlite',
+  instruments: Instruments,
+  work: (cast: Cast) => Promise<T>,
+): Promise<T | undefined> {
+  const database = await databases()
+    .find(({ name }) => name === kind)
+    ?.open();
+  if (database === undefined) return undefined;
+  const { url } = database;
+  const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
+  const service = new ServiceProcess(await freePort(), { ...instruments, databaseUrl: url, dataFolder });
+  const wallets = new WalletsProcess();
+  const provider = await WalletProvider.start();
+  try {
+    return await work({ url, service, wallets, provider });
+  } catch (error) {
+    if (service.errors !== '') console.log(`the service wrote:\n${service.errors}`);
+    throw error;
+  } finally {
+    wallets.stop();
+    await provider.close();
+    await service.stop();
+    await database.drop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
