@@ -10,9 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderUnicodeCompact } from 'uqr';
 import { approve } from '../wallets/openid4vc/browser.ts';
-import { Openid4vcWallet, readableClaims } from '../wallets/openid4vc/wallet.ts';
+import { Openid4vcWallet, readableClaims, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
 import { AdminClient } from './admin-client.ts';
 import { CITIZEN, type DemoBackend, startBackend } from './backend.ts';
+import { LICENCE_CLAIMS, presentLicence } from './licence-holder.ts';
 import { detail, done, fact, headline, step } from './narrator.ts';
 import { freePort, startProcess } from './process.ts';
 
@@ -88,9 +89,11 @@ async function createTenant(
   await admin.post('/issuer/credentials', example('issuance/credentials/pid.json', backend));
   await admin.post('/issuer/credentials', example('issuance/credentials/mdl.json', backend));
   await admin.post('/verifier/config', example('presentation/age-check.json', backend));
+  await admin.post('/verifier/config', example('presentation/licence-check.json', backend));
   fact(
     'made',
-    'a tenant with its own certification authority, two credentials ("pid", "mdl") and one question ("age-check")',
+    'a tenant with its own certification authority, two credentials ("pid", "mdl") and two questions ' +
+      '("age-check", "licence-check")',
   );
   return { admin, clientId, secret };
 }
@@ -168,11 +171,14 @@ async function story({ admin }: DemoTenant, backend: DemoBackend): Promise<void>
   fact('the shop learned', JSON.stringify(values));
   fact('the browser goes to', String(first.answer.body['redirect_uri']));
 
-  step('5. The ministry revokes the credential');
+  step('5. A car rental asks for the driving licence');
+  await showLicence(admin, wallet, mdoc);
+
+  step('6. The ministry revokes the credential');
   const revoked = await admin.post('/session/revoke', { sessionId: offer.session, status: 1 });
   detail('POST /session/revoke', JSON.stringify(revoked));
 
-  step('6. The wallet presents it again, and is refused');
+  step('7. The wallet presents it again, and is refused');
   const second = await present(admin, wallet, credential);
   assert.equal(second.answer.status, 400, 'a revoked credential must be refused');
   detail('the wallet was told', JSON.stringify(second.answer.body));
@@ -185,24 +191,32 @@ async function story({ admin }: DemoTenant, backend: DemoBackend): Promise<void>
   fact('the backend was told', JSON.stringify(error));
 }
 
-async function present(
-  admin: AdminClient,
-  wallet: Openid4vcWallet,
-  credential: Parameters<Openid4vcWallet['present']>[1],
-) {
-  const request = await admin.post<{ uri: string; session: string }>('/verifier/offer', {
-    response_type: 'uri',
-    requestId: 'age-check',
-  });
-  detail('POST /verifier/offer', `session ${request.session}`);
-  const read = await wallet.readRequest(request.uri);
-  detail(
-    'the wallet reads',
-    `signed by ${read.clientId.slice(0, 40)}…, asks for ${Object.values(read.asked).flat().join(', ')}`,
-  );
+async function present(admin: AdminClient, wallet: Openid4vcWallet, credential: StoredCredential) {
+  const { session, read } = await ask(admin, wallet, 'age-check');
   const answer = await wallet.present(read, credential);
   detail('the wallet sends', `an encrypted presentation; answer ${answer.status}`);
-  return { session: request.session, answer };
+  return { session, answer };
+}
+
+async function showLicence(admin: AdminClient, wallet: Openid4vcWallet, mdoc: StoredCredential) {
+  const { session, read } = await ask(admin, wallet, 'licence-check');
+  const answer = await wallet.answer(read, presentLicence(read, mdoc));
+  detail('the wallet sends', `an encrypted DeviceResponse; answer ${answer.status}`);
+  assert.equal(answer.status, 200, `the licence was refused: ${JSON.stringify(answer.body)}`);
+  const { status, credentials } = await admin.get<Session>(`/session/${session}`);
+  assert.deepEqual([status, credentials], ['completed', [{ id: 'licence', values: LICENCE_CLAIMS }]]);
+  detail('verified', 'issuer signature, certificate chain, validity, digests, device signature and status');
+  fact('the car rental learned', JSON.stringify(LICENCE_CLAIMS));
+}
+
+async function ask(admin: AdminClient, wallet: Openid4vcWallet, requestId: string) {
+  const body = { response_type: 'uri', requestId };
+  const { uri, session } = await admin.post<{ uri: string; session: string }>('/verifier/offer', body);
+  detail('POST /verifier/offer', `session ${session}`);
+  const read = await wallet.readRequest(uri);
+  const asked = Object.values(read.asked).flat().join(', ');
+  detail('the wallet reads', `signed by ${read.clientId.slice(0, 40)}…, asks for ${asked}`);
+  return { session, read };
 }
 
 await main().catch((error: unknown) => {

@@ -181,6 +181,14 @@ export class Openid4vcWallet {
       const names = new Set(claims.flatMap((claim) => claim.split('.')));
       vpToken[id] = [await presentation(credential, names, String(payload['nonce']), request.clientId)];
     }
+    return this.answer(request, vpToken);
+  }
+
+  /** Answers with presentations that somebody else made, by the id of their query. */
+  async answer(
+    { payload }: PresentationRequest,
+    vpToken: Readonly<Record<string, readonly string[]>>,
+  ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
     const authorizationRequestPayload = payload as Parameters<
       Openid4vpClient['createOpenid4vpAuthorizationResponse']
     >[0]['authorizationRequestPayload'];
