@@ -36,6 +36,11 @@ export async function startService(settings: Settings): Promise<RunningService> 
       {
         trustProxy: settings.TRUST_PROXY,
         publicUrl: settings.PUBLIC_URL,
+        rateLimits: {
+          token: settings.RATE_LIMIT_TOKEN,
+          nonce: settings.RATE_LIMIT_NONCE,
+          offer: settings.RATE_LIMIT_OFFER,
+        },
       },
     );
     const server = createServer(

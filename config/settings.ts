@@ -124,6 +124,19 @@ export const SettingsSchema = z.object({
     .describe(
       'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `10.0.0.0/8`, `127.0.0.1:8080`',
     ),
+  RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
+    .default(600)
+    .describe(
+      'Calls per minute to token and PAR endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process counts for itself',
+    ),
+  RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
+    .default(1_200)
+    .describe(
+      'Calls per minute of one public address to nonce and challenge endpoints and for offers; 0 for any number',
+    ),
+  RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
+    .default(60_000)
+    .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

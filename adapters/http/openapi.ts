@@ -40,6 +40,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   404: 'Not found',
   409: 'Conflict',
   410: 'No longer available',
+  429: 'Too many calls; `Retry-After` says when to come back',
   503: 'Temporarily unavailable',
 };
 
@@ -189,6 +190,7 @@ function failures(route: Route): Record<string, object> {
     ...(route.body === undefined && route.query === undefined ? [] : [400]),
     ...(access === 'public' ? [] : [401, 403]),
     ...(route.path.includes(':') ? [404] : []),
+    ...(route.rateLimit === undefined ? [] : [429]),
   ];
   return Object.fromEntries(
     statuses.map((status) => [String(status), failure(surface, meaning(String(status)))]),

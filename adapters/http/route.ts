@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
 import type { Role } from '../../domain/clients/role.ts';
+import type { RateLimitGroup } from './rate-limits.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */
 export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document' | 'page';
@@ -96,6 +97,15 @@ export type RouteDefinition<
   readonly bodyKind?: BodyKind;
   /** Bytes; 64 KiB unless stated. */
   readonly bodyLimit?: number;
+  /** Calls per minute are bounded: of one address, of one client, or both. */
+  readonly rateLimit?: {
+    readonly group: RateLimitGroup;
+    readonly perAddress?: boolean;
+    /** Of the caller's client; where there is no caller, of the client that the request names. */
+    readonly perClient?:
+      | boolean
+      | ((input: Input<A, z.output<P>, z.output<Q>, z.output<B>>) => string | undefined);
+  };
   /** Pages of any origin may call it from their scripts, without credentials (Fetch standard, CORS protocol). */
   readonly anyOrigin?: boolean;
   /** Documented answers: a schema, or a sentence when there is no JSON body. */

@@ -13,6 +13,7 @@ import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
+import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader, readBody } from './read-body.ts';
 import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
 import { sendEvents } from './send-events.ts';
@@ -22,9 +23,12 @@ export type HttpSettings = {
   /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
   readonly trustProxy: boolean | number | string;
   readonly publicUrl: string;
+  readonly rateLimits: RateLimitSettings;
 };
 
 type Ports = { readonly authenticateClient: AuthenticateClient; readonly log: Log };
+/** What answers a request. */
+type Server = Ports & { readonly rateLimits: RateLimits };
 
 /** Sent with every answer; five static fields. */
 const SECURITY_HEADERS = {
@@ -47,17 +51,20 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     begin(request, response, ports.log, settings.publicUrl.startsWith('https:'));
     next();
   });
+  const rateLimits = new RateLimits(settings.rateLimits);
+  const server = { ...ports, rateLimits };
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   for (const route of routes) {
     const reader = bodyReader(route);
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
-    const handler = (request: Request, response: Response) => serve(route, request, response, ports);
+    const handler = (request: Request, response: Response) => serve(route, request, response, server);
     if (route.anyOrigin === true) app.options(paths, allowOrigin, preflight);
     app[route.method](
       paths,
-      ...(route.anyOrigin === true ? [allowOrigin] : []),
       ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
       ...(servesHead(route) ? [] : [notHead]),
+      ...(route.anyOrigin === true ? [allowOrigin] : []),
+      ...addressLimit(route, server),
       ...(reader ? [reader] : []),
       handler,
     );
@@ -87,6 +94,12 @@ function notHead(request: Request, _response: Response, next: NextFunction): voi
   next(request.method === 'HEAD' ? 'route' : undefined);
 }
 
+function addressLimit(route: Route, { rateLimits, log }: Server) {
+  const { rateLimit, surface } = route;
+  if (rateLimit?.perAddress !== true) return [];
+  return [rateLimits.ofAddress(rateLimit.group, (response, error) => fail(response, error, surface, log))];
+}
+
 function allowOrigin(_request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Access-Control-Allow-Origin', '*');
   next();
@@ -101,7 +114,7 @@ function preflight(_request: Request, response: Response): void {
   response.end();
 }
 
-async function serve(route: Route, request: Request, response: Response, ports: Ports): Promise<void> {
+async function serve(route: Route, request: Request, response: Response, ports: Server): Promise<void> {
   response.locals['route'] = route.path;
   try {
     const isUnconfirmed = typeof route.access === 'object' && 'unconfirmed' in route.access;
@@ -125,7 +138,7 @@ async function answerUnconfirmed(
   route: Route,
   request: Request,
   response: Response,
-  ports: Ports,
+  ports: Server,
 ): Promise<Reply> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     try {
@@ -144,18 +157,32 @@ async function answerOnce(
   route: Route,
   request: Request,
   response: Response,
-  ports: Ports,
+  ports: Server,
   unconfirmed: boolean,
 ): Promise<Reply> {
   const caller = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
   assertUnconditional(route, request);
-  return route.handle({
+  const input = {
     caller: caller as never,
     params: parse(route.params, { ...request.params }, 'path'),
     query: parse(route.query, { ...request.query }, 'query'),
     body: readRouteBody(route, request),
     request: rawRequest(request, response),
-  });
+  };
+  limitClient(route, input, caller, ports.rateLimits);
+  return route.handle(input);
+}
+
+function limitClient(
+  { rateLimit }: Route,
+  input: Parameters<Route['handle']>[0],
+  caller: Caller | UnconfirmedCaller | undefined,
+  rateLimits: RateLimits,
+): void {
+  const { group, perClient } = rateLimit ?? {};
+  if (group === undefined || perClient === undefined || perClient === false) return;
+  const clientId = perClient === true ? caller?.clientId : perClient(input);
+  if (clientId !== undefined) rateLimits.take(group, `client ${clientId}`);
 }
 
 /** Who sends a condition relies on it. */

@@ -62,6 +62,7 @@ export class ServiceProcess {
       AUTH_CLIENT_ID: ROOT_CLIENT.id,
       AUTH_CLIENT_SECRET: ROOT_CLIENT.secret,
       OUTBOUND_ALLOW: '127.0.0.1',
+      RATE_LIMIT_OFFER: '0',
     };
   }
 

@@ -70,6 +70,7 @@ function offerRoute({ createOffer }: UseCases): Route {
   return route({
     method: 'post',
     path: '/issuer/offer',
+    rateLimit: { group: 'offer', perClient: true },
     summary: 'Offer credentials to a wallet',
     tag,
     surface: 'admin',

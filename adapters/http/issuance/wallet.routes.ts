@@ -91,6 +91,7 @@ export class IssuanceWalletRoutes extends Routes {
       route({
         method: 'post',
         path: '/:tenant/nonce',
+        rateLimit: { group: 'nonce', perAddress: true },
         summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
         tag,
         surface: 'vci',
@@ -104,6 +105,7 @@ export class IssuanceWalletRoutes extends Routes {
       route({
         method: 'get',
         path: '/:tenant/credential-offer/:offerId',
+        rateLimit: { group: 'nonce', perAddress: true },
         summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
         tag,
         surface: 'vci',

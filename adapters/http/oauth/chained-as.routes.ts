@@ -61,6 +61,7 @@ function endpointRoutes(useCases: UseCases): Route[] {
     route({
       method: 'post',
       path: '/:tenant/chained-as/challenge',
+      rateLimit: { group: 'nonce', perAddress: true },
       summary: 'Get a challenge for a client attestation at the chained server',
       tag,
       surface: 'oauth',

@@ -13,6 +13,7 @@ export class ChallengeRoutes extends Routes {
       route({
         method: 'post',
         path: '/:tenant/challenge',
+        rateLimit: { group: 'nonce', perAddress: true },
         summary:
           'Get a challenge for a client attestation (attestation-based client authentication section 6.1)',
         tag: 'Wallet: issuance',

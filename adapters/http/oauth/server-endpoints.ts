@@ -53,6 +53,7 @@ export function serverEndpoints(
     route({
       ...common,
       path: `${base}/par`,
+      rateLimit: { group: 'token', perAddress: true },
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
       responses: { 201: PushedRequestView },
       async handle({ params, body, request }) {
@@ -64,6 +65,7 @@ export function serverEndpoints(
     route({
       ...common,
       path: `${base}/token`,
+      rateLimit: { group: 'token', perAddress: true },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,
       responses: { 200: TokenView },

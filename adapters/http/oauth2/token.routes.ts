@@ -40,6 +40,12 @@ export class TokenRoutes extends Routes {
         body: TokenRequest,
         bodyKind: 'json-or-form',
         example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '…' },
+        rateLimit: {
+          group: 'token',
+          perAddress: true,
+          perClient: ({ body, request }) =>
+            readClientCredentials(request.headers.authorization, body).clientId,
+        },
         responses: { 200: TokenView },
         async handle({ body, request }) {
           assertGrantType(body.grant_type);

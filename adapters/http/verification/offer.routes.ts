@@ -33,6 +33,7 @@ export class PresentationOfferRoutes extends Routes {
       route({
         method: 'post',
         path: '/verifier/offer',
+        rateLimit: { group: 'offer', perClient: true },
         summary: 'Ask a wallet for a presentation',
         tag: 'Verifier',
         surface: 'admin',

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { ask, QUERY } from '../support/present.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const PUBLIC = '9.9.9.7';
+const NEIGHBOUR = '9.9.9.8';
+const CREDENTIALS = {
+  grant_type: 'client_credentials',
+  client_id: ROOT.clientId,
+  client_secret: ROOT.secret,
+};
+
+describe('callers that call too often', () => {
+  let service: TestService;
+  let token: string;
+
+  before(async () => {
+    service = await startTestService({
+      TRUST_PROXY: '1',
+      RATE_LIMIT_TOKEN: '5',
+      RATE_LIMIT_NONCE: '5',
+      RATE_LIMIT_OFFER: '8',
+    });
+    ({ token } = await createTenant(service, 'acme'));
+    const configured = await service.call('POST', '/verifier/config', {
+      token,
+      json: { id: 'check', dcql_query: QUERY },
+    });
+    expect(configured.status, configured.text).to.equal(201);
+  });
+  after(() => service.close());
+
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+  const nonce = (address: string) => service.call('POST', '/acme/nonce', { headers: from(address) });
+  const statusesOf = async (calls: number, call: () => Promise<{ status: number }>) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < calls; i++) statuses.push((await call()).status);
+    return statuses;
+  };
+
+  it('are told by the protocol when to come back, and others are served', async () => {
+    expect(await statusesOf(6, () => nonce(PUBLIC))).to.deep.equal([200, 200, 200, 200, 200, 429]);
+    const refused = await nonce(PUBLIC);
+    expect(refused.body.error).to.equal('temporarily_unavailable');
+    expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 60);
+    expect((await nonce(NEIGHBOUR)).status).to.equal(200);
+  });
+
+  it('are counted by what one subscriber is given of IPv6', async () => {
+    const addresses = Array.from({ length: 5 }, (_, i) => `2001:db9:1:2:${i}::1`);
+    for (const address of addresses) expect((await nonce(address)).status).to.equal(200);
+    expect((await nonce('2001:db9:1:2:ffff::9')).status).to.equal(429);
+    expect((await nonce('2001:db9:1:3::1')).status).to.equal(200);
+  });
+
+  it('are not counted when the address says nothing about who calls', async () => {
+    for (const address of ['10.1.2.3', '127.0.0.1', '192.168.0.9', 'fd00::1', 'nonsense']) {
+      const statuses = await statusesOf(7, () => nonce(address));
+      expect(statuses, address).to.deep.equal(Array(7).fill(200));
+    }
+  });
+
+  it('cannot guess the secret of a client, from one address or from many', async () => {
+    const guess = (client_id: string, address: string) =>
+      service.call('POST', '/oauth2/token', {
+        json: { ...CREDENTIALS, client_id, client_secret: 'guessed-guessed-guessed' },
+        headers: from(address),
+      });
+    let next = 0;
+    const anyAddress = () => `9.9.10.${++next}`;
+    expect(await statusesOf(6, () => guess('victim', anyAddress()))).to.deep.equal([
+      ...Array(5).fill(401),
+      429,
+    ]);
+    expect(await statusesOf(6, () => guess(`other-${++next}`, '9.9.10.250'))).to.deep.equal([
+      ...Array(5).fill(401),
+      429,
+    ]);
+  });
+
+  it('are limited at the token and PAR endpoints of tenants as well', async () => {
+    for (const [index, path] of ['/acme/token', '/acme/par', '/acme/chained-as/token'].entries()) {
+      const address = `9.9.11.${index}`;
+      const call = () => service.call('POST', path, { form: {}, headers: from(address) });
+      const statuses = await statusesOf(7, call);
+      expect(statuses.slice(5), path).to.deep.equal([429, 429]);
+      expect(statuses[0], path).to.be.within(400, 404);
+    }
+  });
+
+  it('are limited by their client where they make offers and requests', async () => {
+    const offer = () =>
+      service.call('POST', '/verifier/offer', {
+        token,
+        json: { response_type: 'uri', requestId: 'check' },
+      });
+    const statuses = await statusesOf(9, offer);
+    expect(statuses).to.deep.equal([...Array(8).fill(201), 429]);
+    const refused = await offer();
+    expect(refused.headers.get('content-type')).to.equal('application/problem+json');
+    expect(refused.body.code).to.equal('too_many_requests');
+    expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 60);
+    const issuing = await service.call('POST', '/issuer/offer', {
+      token,
+      json: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['x'] },
+    });
+    expect(issuing.status, 'both count together').to.equal(429);
+    const other = await createTenant(service, 'other');
+    await service.call('POST', '/verifier/config', {
+      token: other.token,
+      json: { id: 'check', dcql_query: QUERY },
+    });
+    await ask(service, other.token, 'check');
+  });
+});
