@@ -1,17 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
+import { blocksOf, readPage, startScript, withCertificate } from '../support/docs-page.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const TEXT = readFileSync(new URL('../../docs/issuing.md', import.meta.url), 'utf8');
-const ALL = [...TEXT.matchAll(/^```json$/gm)].length;
-const REQUESTS = [...TEXT.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+const PAGE = readPage('issuing.md');
 const TRANSACTION = '<transactionId>';
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/;
 
 describe('the walk through issuing', () => {
   let service: TestService;
@@ -23,43 +19,22 @@ describe('the walk through issuing', () => {
     port = await freePort(createServer);
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
-    backend = await startBackend();
+    // The backend as it stands in the document, on another port.
+    backend = await startScript(blocksOf(PAGE, 'js')[0] ?? '', port);
   });
   after(async () => {
     backend?.kill();
     await service.close();
   });
 
-  /** The backend as it stands in the document, on another port. */
-  async function startBackend(): Promise<ChildProcess> {
-    const [, code = ''] = /^```js\n([\s\S]*?)\n```$/m.exec(TEXT) ?? [];
-    const started = spawn(process.execPath, ['--input-type=module'], {
-      stdio: ['pipe', 'ignore', 'inherit'],
-    });
-    started.stdin?.end(code.replace('8080', String(port)));
-    while (!(await isListening())) {
-      if (started.exitCode !== null) throw new Error('the backend of the document does not run');
-      await setTimeout(20);
-    }
-    return started;
-  }
-  const isListening = () =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.once('error', () => resolve(false));
-    });
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
   /** A body of the document, with the addresses and a certificate of this service. */
   const bodyOf = (text: string, certificate: string) =>
     JSON.parse(
-      text
+      withCertificate(text, certificate)
         .replaceAll('https://issuer.example', service.address)
-        .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-        .replace(CERTIFICATE, JSON.stringify(certificate).slice(1, -1)),
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`),
     );
   /** The wallet that comes for an offer and is told to wait. */
   async function defer({ uri, session }: { uri: string; session: string }) {
@@ -78,10 +53,10 @@ describe('the walk through issuing', () => {
   }
 
   it('can be walked: every request is taken, in its order', async () => {
-    expect(REQUESTS, 'requests among all JSON').to.have.length(ALL).and.length.greaterThan(10);
+    expect(PAGE.requests).to.have.length.greaterThan(10);
     const certificate = (await call('GET', '/key-chain/signing')).body.rootCertificate;
     let last = { uri: '', session: '' };
-    for (const [, method = '', path = '', text = ''] of REQUESTS) {
+    for (const { method, path, text } of PAGE.requests) {
       const isDecision = path.includes(TRANSACTION);
       const deferral = isDecision ? await defer(last) : undefined;
       const address = path.replace(TRANSACTION, deferral?.transactionId ?? '');
@@ -100,7 +75,7 @@ describe('the walk through issuing', () => {
       '/issuer/offer': 'OfferRequest',
       '/key-chain': 'KeyChainCreation',
     };
-    for (const [, , path = '', text = ''] of REQUESTS) {
+    for (const { path, text } of PAGE.requests) {
       const name = inputs[path];
       if (name === undefined) continue;
       expect(Object.keys(components.schemas[name].properties), path).to.include.members(

@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { expectNamed, readPage } from '../support/docs-page.ts';
 import { ask } from '../support/present.ts';
 import { RegistrarWorld } from '../support/registrar-world.ts';
 
-const TEXT = readFileSync(new URL('../../docs/registrar.md', import.meta.url), 'utf8');
-const ALL = [...TEXT.matchAll(/^```json$/gm)].length;
-const REQUESTS = [...TEXT.matchAll(/^`(POST) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+const PAGE = readPage('registrar.md');
 
 describe('the page about registrars', () => {
   let world: RegistrarWorld;
@@ -16,10 +14,9 @@ describe('the page about registrars', () => {
   after(() => world.close());
 
   it('shows requests that are taken, in their order', async () => {
-    expect(REQUESTS, 'requests among all JSON').to.have.length(ALL).and.length.greaterThan(2);
     const { registrar } = world;
     registrar.password = 'the password of the account';
-    for (const [, method = '', path = '', text = ''] of REQUESTS) {
+    for (const { method, path, text } of PAGE.requests) {
       const here = text
         .replace('https://registrar.example', registrar.url)
         .replace('https://login.registrar.example', registrar.url);
@@ -34,6 +31,6 @@ describe('the page about registrars', () => {
     const { components } = (await world.service.call('GET', '/openapi.json')).body;
     const members = Object.keys(components.schemas.RegistrarConfigurationInput.properties);
     expect(members).to.have.length.greaterThan(6);
-    for (const member of members) expect(TEXT, member).to.match(new RegExp(`["\`]${member}["\`]`));
+    expectNamed(PAGE, members);
   });
 });

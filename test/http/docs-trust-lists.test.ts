@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { expectNamed, readPage, withCertificate } from '../support/docs-page.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const TEXT = readFileSync(new URL('../../docs/trust-lists.md', import.meta.url), 'utf8');
-const ALL = [...TEXT.matchAll(/^```json$/gm)].length;
-const REQUESTS = [...TEXT.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
+const PAGE = readPage('trust-lists.md');
 
 describe('the page about trust lists', () => {
   let service: TestService;
@@ -17,11 +14,10 @@ describe('the page about trust lists', () => {
   after(() => service.close());
 
   it('shows requests that are taken, in their order', async () => {
-    expect(REQUESTS, 'requests among all JSON').to.have.length(ALL).and.length.greaterThan(2);
     const { token } = await createTenant(service, 'acme');
-    const certificate = JSON.stringify(pem(await certify({ name: 'University', ca: true }))).slice(1, -1);
-    for (const [, method = '', path = '', text = ''] of REQUESTS) {
-      const json = JSON.parse(text.replace(CERTIFICATE, certificate));
+    const certificate = pem(await certify({ name: 'University', ca: true }));
+    for (const { method, path, text } of PAGE.requests) {
+      const json = JSON.parse(withCertificate(text, certificate));
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
     }
@@ -35,6 +31,6 @@ describe('the page about trust lists', () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const members = Object.keys(components.schemas.SchemeInformation.properties);
     expect(members).to.have.length.greaterThan(10);
-    for (const member of members) expect(TEXT, member).to.match(new RegExp(`["\`]${member}["\`]`));
+    expectNamed(PAGE, members);
   });
 });
