@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { runInNewContext } from 'node:vm';
+import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
+import { expect } from 'chai';
+import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
+import { freePort } from '../demo/process.ts';
+import { Backend } from '../support/backend.ts';
+import { deviceResponse } from '../support/device.ts';
+import {
+  blocksOf,
+  expectNamed,
+  type PageRequest,
+  readPage,
+  startScript,
+  withCertificate,
+} from '../support/docs-page.ts';
+import {
+  type Asked,
+  ask,
+  bind,
+  decode,
+  encrypt,
+  formOf,
+  type Held,
+  issue,
+  post,
+} from '../support/present.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const PAGE = readPage('verifying.md');
+const SHOP = 'https://shop.example';
+const STUDENT = 'urn:acme:student:1';
+const LICENCE = 'org.iso.18013.5.1.mDL';
+const SAMPLE_KEY_ID = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
+
+describe('the page about verifying', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let backend: Backend;
+  let authority: string;
+  let licence: Held;
+
+  before(async () => {
+    service = await startTestService();
+    backend = await Backend.start();
+    tenant = await createTenant(service, 'acme');
+    authority = (await call('GET', '/key-chain/signing')).body.rootCertificate;
+    for (const request of ISSUING) if (isConfiguration(request)) await send(request);
+    licence = await collect('mdl');
+    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+    expect((await call('POST', '/trust-list', { id: 'universities', entities })).status).to.equal(201);
+  });
+  after(async () => {
+    await backend.close();
+    await service.close();
+  });
+
+  const ISSUING = readPage('issuing.md').requests;
+  const isConfiguration = ({ path, text }: PageRequest) =>
+    path === '/key-chain' || /"id": "(student|mdl)"/.test(text);
+  const call = (method: string, path: string, json?: unknown): Promise<Answer> =>
+    service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+
+  /** What a page says, with the addresses, the certificate and the key identifier of this service. */
+  function here(text: string) {
+    const keyId = new X509Certificate(authority).getExtension(SubjectKeyIdentifierExtension)?.keyId ?? '';
+    return JSON.parse(
+      withCertificate(text, authority)
+        .replaceAll(/https:\/\/(verifier|issuer)\.example/g, service.address)
+        .replaceAll(/https:\/\/lists\.example|http:\/\/127\.0\.0\.1:8080/g, backend.url)
+        .replace(SAMPLE_KEY_ID, Buffer.from(keyId, 'hex').toString('base64url')),
+    );
+  }
+  async function send({ method, path, text }: PageRequest) {
+    const answer = await call(method, path, here(text));
+    expect(answer.status, `${path} ${text}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
+    return answer.body;
+  }
+  const requestWith = (mark: string) => PAGE.requests.find(({ text }) => text.includes(mark));
+  /** The first question of the page, changed as the page does with `mark`. */
+  async function configure(mark: string) {
+    for (const request of [PAGE.requests[0], requestWith(mark)]) {
+      if (request === undefined) throw new Error(`the page does not show ${mark}`);
+      await send(request);
+    }
+  }
+  /** Credentials with the claims that the page about issuing offers. */
+  function collect(id: string): Promise<Held> {
+    const offers = ISSUING.map(({ text }) => JSON.parse(text).credentialClaims ?? {});
+    const claims = offers.find((of) => id in of);
+    return issue(service, tenant, id, { credentialClaims: claims });
+  }
+  const sessionOf = async (id: string) => (await call('GET', `/session/${id}`)).body;
+
+  /** A wallet that answers with what it has, and confirms what it is asked to confirm. */
+  async function present(asked: Asked, card?: Held): Promise<Answer> {
+    const held = card ?? (await collect('student'));
+    const vpToken: Record<string, string[]> = {};
+    for (const { id, meta } of asked.payload['dcql_query'].credentials) {
+      if (meta.doctype_value === LICENCE) vpToken[id] = [show(asked)];
+      if (meta.vct_values?.includes(STUDENT)) {
+        vpToken[id] = [bind(asked, held, undefined, confirmation(asked, id))];
+      }
+    }
+    return post(service, asked, await formOf(asked, vpToken));
+  }
+  function show({ payload }: Asked): string {
+    const { client_id: clientId, response_uri: responseUri, nonce, client_metadata } = payload;
+    const [encryptionKey] = client_metadata.jwks.keys;
+    const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey });
+    return deviceResponse({ ...licence, docType: LICENCE }, transcript);
+  }
+  function confirmation({ payload }: Asked, id: string): object {
+    const entries = ((payload['transaction_data'] ?? []) as string[]).filter((entry) =>
+      JSON.parse(Buffer.from(entry, 'base64url').toString()).credential_ids.includes(id),
+    );
+    const hashes = entries.map((entry) => createHash('sha256').update(entry).digest('base64url'));
+    return hashes.length === 0 ? {} : { transaction_data_hashes: hashes };
+  }
+
+  it('shows requests that are taken, in their order, and questions that a wallet can answer', async () => {
+    const answered: string[] = [];
+    for (const request of PAGE.requests) {
+      const body = await send(request);
+      if (body.dcApi !== undefined) continue;
+      const { response_type: _, requestId, ...offer } = here(request.text);
+      const id = requestId ?? body.id;
+      const asked = await ask(service, tenant.token, id, requestId === undefined ? {} : offer);
+      const { status } = await present(asked);
+      const seen = await sessionOf(asked.session);
+      expect([status, seen.status], `${request.text} ${seen.failure?.message}`).to.deep.equal([
+        200,
+        'completed',
+      ]);
+      answered.push(...seen.credentials.map((credential: { id: string }) => credential.id));
+    }
+    expect(new Set(answered)).to.deep.equal(new Set(['card', 'licence', 'cards']));
+  });
+
+  describe('shows what the webhook gets', () => {
+    const delivered = async (card?: Held) => {
+      await configure('"webhook"');
+      backend.forget();
+      const asked = await ask(service, tenant.token, 'enrolment');
+      await present(asked, card);
+      const [delivery] = backend.at('/presented');
+      return JSON.parse(JSON.stringify(delivery?.body).replace(asked.session, '<session>'));
+    };
+    const shown = blocksOf(PAGE, 'jsonc').map((text) => JSON.parse(text));
+
+    it('of a good answer', async () => {
+      expect(await delivered()).to.deep.equal(shown[0]);
+    });
+    it('of one that is refused', async () => {
+      const card = await collect('student');
+      const revoked = await call('POST', '/session/revoke', { sessionId: card.session, status: 1 });
+      expect(revoked.status).to.equal(201);
+      expect(await delivered(card)).to.deep.equal(shown[1]);
+    });
+  });
+
+  it('has a backend that lets in the visitor whose wallet answered, once', async () => {
+    await configure('"redirectUri"');
+    const port = await freePort(createServer);
+    const [code = ''] = blocksOf(PAGE, 'js');
+    const environment = { SERVICE: service.address, TOKEN: tenant.token };
+    const script = await startScript(code, port, environment);
+    const visit = (path: string, Cookie = '') =>
+      fetch(`http://127.0.0.1:${port}${path}`, { headers: { Cookie }, redirect: 'manual' });
+    try {
+      const begun = await visit('/ask');
+      const mine = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
+      const theirs = (await visit('/ask')).headers.get('set-cookie')?.split(';')[0] ?? '';
+      const uri = begun.headers.get('location') ?? '';
+      const url = new URL(uri).searchParams.get('request_uri') ?? '';
+      const { text } = await service.call('GET', url);
+      const answer = await present({ session: '', uri, url, text, ...decode(text) });
+      const back = new URL(answer.body.redirect_uri);
+      expect(back.origin + back.pathname).to.equal(`${SHOP}/done`);
+      const done = `/done${back.search}`;
+      for (const [path, cookie] of [
+        ['/done', mine],
+        [done, theirs],
+        [done, ''],
+      ]) {
+        expect((await visit(path ?? '', cookie)).status, `${path} ${cookie}`).to.equal(403);
+      }
+      const welcome = await visit(done, mine);
+      expect([welcome.status, await welcome.text()]).to.deep.equal([200, 'Welcome, Ada']);
+      expect((await visit(done, mine)).status, 'once').to.equal(403);
+    } finally {
+      script.kill();
+    }
+  });
+
+  it('has a page that asks through the Digital Credentials API', async () => {
+    await configure('"expectedOrigins"');
+    const offer = requestWith('"dc-api"');
+    if (offer === undefined) throw new Error('the page shows no such offer');
+    const { uri, session } = await send(offer);
+    const card = await collect('student');
+    const button: { onclick?: () => Promise<void> } = {};
+    const location = { href: '' };
+    /** The browser with a wallet, on a page of the shop. */
+    const get = async ({ digital }: { digital: { requests: { data: { request: string } }[] } }) => {
+      const { payload } = decode(digital.requests[0]?.data.request ?? '');
+      const text = bind({ payload }, card, undefined, { aud: `origin:${SHOP}` });
+      return { data: { response: await encrypt({ payload }, { vp_token: { card: [text] } }) } };
+    };
+    const [, code = ''] =
+      /<script type="module">([\s\S]*)<\/script>/.exec(blocksOf(PAGE, 'html')[0] ?? '') ?? [];
+    runInNewContext(code, {
+      document: { querySelector: () => button },
+      fetch: (url: string, init?: RequestInit) =>
+        url === '/ask' ? Response.json({ uri }) : fetch(url, init),
+      navigator: { credentials: { get } },
+      location,
+    });
+    await button.onclick?.();
+    const seen = await sessionOf(session);
+    expect(location.href, seen.failure?.message).to.equal('/done');
+    expect(seen.credentials).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+  });
+
+  it('says what each reason of a refusal means', () => {
+    const source = readFileSync(new URL('../../domain/shared/refusal.ts', import.meta.url), 'utf8');
+    const [union = ''] = /export type RefusalReason =[^;]*;/.exec(source) ?? [];
+    const reasons = [...union.matchAll(/'(\w+)'/g)].map(([, reason]) => reason);
+    expect(reasons).to.have.length.greaterThan(50);
+    const [, section = ''] = PAGE.text.split('## Why a presentation is refused');
+    const cells = [...section.matchAll(/^\| (`[^|]*) \|/gm)].map(([, cell = '']) => cell);
+    const explained = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason]) => reason));
+    expect(explained).to.have.members(reasons);
+  });
+
+  it('names every member of a configuration and of an offer', async () => {
+    const { components } = (await service.call('GET', '/openapi.json')).body;
+    const { PresentationConfigurationInput: configuration, PresentationRequest: offer } = components.schemas;
+    const members = [...Object.keys(configuration.properties), ...Object.keys(offer.properties)];
+    expect(members).to.have.length.greaterThan(20);
+    const olderNames = ['accessCertId'];
+    expectNamed(
+      PAGE,
+      members.filter((member) => member !== 'description' && !olderNames.includes(member)),
+    );
+  });
+});
