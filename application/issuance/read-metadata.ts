@@ -4,6 +4,7 @@ import {
 } from '../../domain/issuance/authorization-server-metadata.ts';
 import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
+import type { StoredKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -50,6 +51,7 @@ export class ReadIssuerMetadata {
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
     const view = await this.#view(tenantId);
+    if (kind === 'jwks') return this.#keySet(view);
     return view.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(view, kind)));
   }
 
@@ -104,8 +106,13 @@ export class ReadIssuerMetadata {
     return tenantViews.ofWallet(await store.beats(tenantId).head());
   }
 
-  async #build(view: TenantView, kind: MetadataKind): Promise<JsonObject> {
-    if (kind === 'jwks') return keySet(view);
+  /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
+  async #keySet(view: TenantView): Promise<string> {
+    const keys = publicKeys(await view.keyChains(), this.#ports.clock.now());
+    return view.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
+  }
+
+  async #build(view: TenantView, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
     const issuance = await view.issuance();
     const parts = {
       issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
@@ -140,13 +147,14 @@ export class ReadIssuerMetadata {
   }
 }
 
-/** Keys that sign access tokens (RFC 7517). */
-async function keySet(view: TenantView): Promise<JsonObject> {
-  const keys = publicKeys(await view.keyChains()).map(({ publicJwk }) => ({
-    ...publicJwk,
-    kid: thumbprint(publicJwk),
-    use: 'sig',
-    alg: algorithmOf(publicJwk),
-  }));
-  return { keys } as unknown as JsonObject;
+/** Keys of access tokens (RFC 7517). */
+function keySet(keys: readonly StoredKey[]): object {
+  return {
+    keys: keys.map(({ publicJwk }) => ({
+      ...publicJwk,
+      kid: thumbprint(publicJwk),
+      use: 'sig',
+      alg: algorithmOf(publicJwk),
+    })),
+  };
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { certifyLeaf } from '../steps/create-key-chain.ts';
+import { certifyLeaf } from '../steps/certify-leaf.ts';
 import type { CertificateCreation } from './key-chain-input.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';
@@ -46,7 +46,14 @@ export class CreateCertificate {
     const active =
       crt === undefined
         ? await this.#certify(caller, holder, wanted)
-        : { key: holder.active.key, ...readCertificates(crt, holder.active.key.publicJwk, clock.now()) };
+        : {
+            key: holder.active.key,
+            ...readCertificates(
+              crt,
+              { key: holder.active.key.publicJwk, usages: wanted.certUsageTypes },
+              clock.now(),
+            ),
+          };
     const now = clock.now();
     const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
     const chain: KeyChain = {

@@ -56,6 +56,21 @@ export async function assertUnusedFor(
 }
 
 /**
+ * Nothing may rest on an internal CA that goes.
+ * @throws Failure `conflict` when a presentation configuration trusts it.
+ */
+export async function assertNoAnchor(
+  { presentationConfigurations }: TenantRepositories,
+  id: string,
+): Promise<void> {
+  const user = (await presentationConfigurations.list()).find(({ trustAnchors = [] }) =>
+    trustAnchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id),
+  );
+  if (user === undefined) return;
+  throw new Failure('conflict', `the presentation configuration ${user.id} trusts the CA of this key chain`);
+}
+
+/**
  * Whatever names no key chain is signed by the first usable one of its usage, so the last of these has to stay while
  * there is something to sign.
  * @param lost the usages that `chain` is about to lose.

@@ -1,4 +1,5 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { isSameHandle } from '../../domain/keys/signing-key.ts';
 
 /**
  * Several key chains can certify one key. The key goes by the id of the chain that had it first, so that its name
@@ -15,8 +16,7 @@ export function chainsOfKey(keyId: string, all: readonly KeyChain[]): KeyChain[]
 }
 
 function isSameKey(one: KeyChain, other: KeyChain): boolean {
-  const [a, b] = [one.active.key.handle, other.active.key.handle];
-  return a.kms === b.kms && a.keyId === b.keyId;
+  return isSameHandle(one.active.key.handle, other.active.key.handle);
 }
 
 function oldestFirst(one: KeyChain, other: KeyChain): number {

@@ -1,21 +1,22 @@
 import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
+import { HOST } from '../../domain/keys/host-name.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import { replaceLeaf } from '../../domain/keys/rotation.ts';
+import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import type { RelyingParty } from '../../domain/registrar/registrar-api.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
+import { assertNoAnchor } from '../keys/key-references.ts';
 import { readCertificates } from '../keys/read-certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Registrar } from '../ports/registrar.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store, TenantRepositories } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import { firstOf } from './obtain-from-registrar.ts';
 import { requireAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
-
-/** RFC 1123 section 2.1 */
-const HOST = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 export const AccessCertificateOrder = z
   .object({
@@ -85,7 +86,7 @@ export class ObtainAccessCertificate {
   /** A certificate that we could not use is the registrar's fault and not the caller's. */
   #read(pem: string, key: PublicJwk) {
     try {
-      return readCertificates(pem, key, this.#ports.clock.now());
+      return readCertificates(pem, { key, usages: ['access'] }, this.#ports.clock.now());
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const message = `The registrar answered with a certificate that cannot be used: ${error.message}.`;
@@ -98,14 +99,12 @@ export class ObtainAccessCertificate {
     return store.forTenant(
       tenantId,
       async (repositories) => {
-        const { root: _root, ...known } = requireAccessChain(await repositories.keyChains.list(), id);
-        const { handle } = known.active.key;
-        if (handle.kms !== leaf.key.handle.kms || handle.keyId !== leaf.key.handle.keyId) {
+        const known = requireAccessChain(await repositories.keyChains.list(), id);
+        if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
           throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
         }
         await assertNoAnchor(repositories, id);
-        // What was signed under the former certificate is answered until its sessions end.
-        const chain = { ...known, active: leaf, previous: known.active, updatedAt: clock.now() };
+        const chain = replaceLeaf(known, { active: leaf }, clock.now());
         await repositories.keyChains.put(chain);
         return chain;
       },
@@ -123,15 +122,6 @@ function requireAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
     throw invalidInput('keyChainId', message);
   }
   return chain;
-}
-
-/** The internal CA goes, so nothing may rest on it. */
-async function assertNoAnchor({ presentationConfigurations }: TenantRepositories, id: string): Promise<void> {
-  const user = (await presentationConfigurations.list()).find(({ trustAnchors = [] }) =>
-    trustAnchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id),
-  );
-  if (user === undefined) return;
-  throw new Failure('conflict', `the presentation configuration ${user.id} trusts the CA of this key chain`);
 }
 
 function pickParty(parties: readonly RelyingParty[], wanted: string | undefined): RelyingParty {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf, signingChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
@@ -131,12 +131,16 @@ async function isIssuedBy(view: TenantView, { chain, issuer }: StatusQuestion): 
 }
 
 function certificatesOf(chains: readonly KeyChain[]) {
-  const roots = chains.flatMap(({ root }) => (root === undefined ? [] : [fingerprint(root.certificate)]));
-  const leaves = chains.flatMap(({ active, previous }) => [
-    ...active.certificates.slice(0, 1),
-    ...(previous?.certificates.slice(0, 1) ?? []),
-  ]);
-  return { roots: new Set(roots), leaves: new Set(leaves) };
+  const roots = chains.flatMap(({ root, former = [] }) =>
+    [root?.certificate, ...former.map((leaf) => leaf.root)].filter(
+      (certificate) => certificate !== undefined,
+    ),
+  );
+  const leaves = chains
+    .flatMap(leavesOf)
+    .flatMap(({ certificates, documentSigner }) => [certificates[0], documentSigner?.[0]])
+    .filter((certificate) => certificate !== undefined);
+  return { roots: new Set(roots.map(fingerprint)), leaves: new Set(leaves) };
 }
 
 function fingerprint(certificate: string): string {

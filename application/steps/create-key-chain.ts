@@ -1,21 +1,22 @@
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import {
   caValidity,
   commonNames,
   DEFAULT_CERT_VALIDITY_DAYS,
   leafValidity,
-  type Validity,
 } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
+import {
+  assertRotationFits,
+  DEFAULT_ROTATION_DAYS,
+  type RotationSettings,
+} from '../../domain/keys/rotation.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
+import type { Kms, PrivateKeyMaterial } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
-
-const DEFAULT_ROTATION_DAYS = 90;
+import { certifyLeaf } from './certify-leaf.ts';
 
 type Ports = {
   readonly kms: Kms;
@@ -24,7 +25,7 @@ type Ports = {
   readonly clock: Clock;
 };
 
-export type NewKeyChain = {
+export type NewKeyChain = Partial<RotationSettings> & {
   readonly tenantId: string;
   readonly id?: string;
   readonly description?: string;
@@ -38,51 +39,79 @@ export type NewKeyChain = {
   readonly organization?: string;
   /** Host name that wallets see; it becomes the leaf's subject alternative name. */
   readonly dnsName: string;
-  readonly certValidityDays?: number;
-  /** A CA of the tenant that certifies the leaf, instead of one of its own. */
-  readonly root?: KeyRoot;
+  /** A key that was made elsewhere; otherwise one is made. */
+  readonly leafKey?: PrivateKeyMaterial;
+  /** How the key is certified; by a CA of its own unless stated. */
+  readonly certification?:
+    | { readonly by: 'root'; readonly root: KeyRoot }
+    | { readonly by: 'itself' }
+    | ({ readonly by: 'others' } & Pick<KeyLeaf, 'certificates' | 'notAfter'>);
 };
 
 /**
  * Makes an internal CA and a leaf that it certifies. A self-signed leaf would be simpler, but HAIP 1.0 section 6.1.1
  * refuses one, and the anchor that others configure would change with each rotation.
+ * @throws Failure `invalid_input` before any key is made: an external KMS would keep the keys of a refused request.
  */
 export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise<KeyChain> {
   const now = ports.clock.now();
-  const certValidityDays = wanted.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS;
-  // Before any key is made: a refused request must not leave keys behind in an external KMS.
-  leafValidity(now, certValidityDays, (wanted.root ?? caValidity(now)).notAfter);
+  const settings: RotationSettings = {
+    rotationEnabled: wanted.rotationEnabled ?? false,
+    rotationIntervalDays: wanted.rotationIntervalDays ?? DEFAULT_ROTATION_DAYS,
+    certValidityDays: wanted.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS,
+  };
+  assertRotationFits(settings);
+  leafValidity(now, settings.certValidityDays, caValidity(now).notAfter);
 
-  const root = wanted.root ?? (await makeRoot(ports, wanted, now));
-  const active = await makeLeaf(ports, wanted, root, now, certValidityDays);
+  const { root, active } = await certified(ports, wanted, settings.certValidityDays, now);
   return {
     id: wanted.id ?? ports.random.token(),
     tenantId: wanted.tenantId,
     ...(wanted.description === undefined ? {} : { description: wanted.description }),
     usages: wanted.usages,
     kmsProvider: active.key.handle.kms,
-    root,
+    ...(root !== undefined && { root }),
     active,
-    rotationEnabled: false,
-    rotationIntervalDays: DEFAULT_ROTATION_DAYS,
-    certValidityDays,
+    ...settings,
     createdAt: now,
     updatedAt: now,
   };
 }
 
+async function certified(
+  ports: Ports,
+  wanted: NewKeyChain,
+  days: number,
+  now: Date,
+): Promise<{ readonly root?: KeyRoot; readonly active: KeyLeaf }> {
+  const { certificateAuthority } = ports;
+  const { certification } = wanted;
+  if (certification?.by === 'others') {
+    const { certificates, notAfter } = certification;
+    return { active: { key: await makeKey(ports, wanted), certificates, notAfter } };
+  }
+  if (certification?.by === 'itself') return { active: await makeSelfSigned(ports, wanted, days, now) };
+  const root = certification?.root ?? (await makeRoot(ports, wanted, now));
+  const key = await makeKey(ports, wanted);
+  const validity = leafValidity(now, days, root.notAfter);
+  return { root, active: await certifyLeaf(certificateAuthority, { ...wanted, key, root, ...validity }) };
+}
+
+function makeKey({ kms }: Ports, wanted: NewKeyChain): Promise<StoredKey> {
+  const { tenantId, algorithm = 'ES256', provider, leafKey } = wanted;
+  return leafKey === undefined
+    ? kms.generate(tenantId, algorithm, provider)
+    : kms.import(tenantId, leafKey, provider);
+}
+
 async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
-  const { tenantId, algorithm = 'ES256', provider, subjectName, country, organization } = wanted;
+  const { tenantId, algorithm = 'ES256', provider, subjectName } = wanted;
   const key = await ports.kms.generate(tenantId, algorithm, provider);
   const validity = caValidity(now);
   const certificate = await ports.certificateAuthority.issue(
     {
       kind: 'ca',
-      subject: {
-        commonName: commonNames(subjectName).ca,
-        ...(country !== undefined && { country }),
-        ...(organization !== undefined && { organization }),
-      },
+      subject: { commonName: commonNames(subjectName).ca, ...issuerNames(wanted) },
       publicJwk: key.publicJwk,
       ...validity,
     },
@@ -91,60 +120,22 @@ async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<K
   return { key, certificate, notAfter: validity.notAfter };
 }
 
-async function makeLeaf(
-  ports: Ports,
-  wanted: NewKeyChain,
-  root: KeyRoot,
-  now: Date,
-  days: number,
-): Promise<KeyLeaf> {
-  const { tenantId, algorithm = 'ES256', provider } = wanted;
-  const key = await ports.kms.generate(tenantId, algorithm, provider);
-  return certifyLeaf(ports.certificateAuthority, {
-    ...wanted,
-    key,
-    root,
-    ...leafValidity(now, days, root.notAfter),
-  });
+async function makeSelfSigned(ports: Ports, wanted: NewKeyChain, days: number, now: Date): Promise<KeyLeaf> {
+  const key = await makeKey(ports, wanted);
+  const validity = leafValidity(now, days, caValidity(now).notAfter);
+  const certificate = await ports.certificateAuthority.issue(
+    {
+      kind: 'leaf',
+      subject: { commonName: commonNames(wanted.subjectName).leaf, ...issuerNames(wanted) },
+      publicJwk: key.publicJwk,
+      dnsNames: [wanted.dnsName],
+      ...validity,
+    },
+    { key: signingKey(wanted.tenantId, key) },
+  );
+  return { key, certificates: [certificate], notAfter: validity.notAfter };
 }
 
-/** ISO/IEC 18013-5 table B.3: a document signer bears the country of its CA. */
-function issuerNames(certificate: string): { readonly country?: string; readonly organization?: string } {
-  const name = readCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
-  const [, country] = /(?:^|,)C=([A-Z]{2})(?:,|$)/.exec(name) ?? [];
-  const [, organization] = /(?:^|,)O=((?:[^,\\]|\\.)+)(?:,|$)/.exec(name) ?? [];
-  return {
-    ...(country !== undefined && { country }),
-    ...(organization !== undefined && { organization: organization.replaceAll(/\\(.)/g, '$1') }),
-  };
-}
-
-export type LeafToCertify = Pick<NewKeyChain, 'tenantId' | 'usages' | 'subjectName' | 'dnsName'> &
-  Validity & { readonly key: StoredKey; readonly root: KeyRoot };
-
-/**
- * A leaf of the internal CA. A key that signs credentials gets a second certificate for mdocs: wallets and readers
- * of driving licences want one that is good for nothing else, so it cannot serve SD-JWT VCs and tokens, too.
- */
-export async function certifyLeaf(authority: CertificateAuthority, leaf: LeafToCertify): Promise<KeyLeaf> {
-  const { tenantId, usages, subjectName, dnsName, notBefore, notAfter, key, root } = leaf;
-  const issue = (extendedKeyUsages?: readonly string[]) =>
-    authority.issue(
-      {
-        kind: 'leaf',
-        subject: { commonName: commonNames(subjectName).leaf, ...issuerNames(root.certificate) },
-        publicJwk: key.publicJwk,
-        dnsNames: [dnsName],
-        notBefore,
-        notAfter,
-        ...(extendedKeyUsages !== undefined && { extendedKeyUsages }),
-      },
-      { key: signingKey(tenantId, root.key), certificate: root.certificate },
-    );
-  return {
-    key,
-    certificates: [await issue()],
-    ...(usages.includes('signing') && { documentSigner: [await issue([MDL_DOCUMENT_SIGNER])] }),
-    notAfter,
-  };
+function issuerNames({ country, organization }: NewKeyChain) {
+  return { ...(country !== undefined && { country }), ...(organization !== undefined && { organization }) };
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   checkSuccession,
@@ -193,7 +193,7 @@ type Signed = { readonly text: string; readonly signers: PinnedSigners };
 function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
   return chains
     .filter(({ usages }) => usages.includes('trustList'))
-    .flatMap(({ active, previous }) => [active, previous])
-    .flatMap((leaf) => leaf?.certificates.slice(0, 1) ?? [])
+    .flatMap(leavesOf)
+    .flatMap(({ certificates }) => certificates.slice(0, 1))
     .map((certificate) => ({ certificate }));
 }

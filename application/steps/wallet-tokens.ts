@@ -59,7 +59,7 @@ export class WalletTokens {
     const jws = token.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(token);
     // RFC 9068 section 4: another kind of token of ours must not pass for an access token
     if (jws === undefined || jws.header['typ'] !== ACCESS_TOKEN_TYPE) return undefined;
-    const key = publicKeys(await view.keyChains()).find(
+    const key = publicKeys(await view.keyChains(), now).find(
       ({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid'],
     );
     if (key === undefined || jws.header['alg'] !== algorithmOf(key.publicJwk)) return undefined;
@@ -85,9 +85,11 @@ function headerOf(key: StoredKey): string {
   return encodeBase64url(JSON.stringify(header));
 }
 
-/** Keys that sign or did sign tokens; published as the JWKS. */
-export function publicKeys(chains: readonly KeyChain[]): readonly StoredKey[] {
-  return chains
+/** Keys that sign tokens, or did and count still; published as the JWKS. One key can have had several certificates. */
+export function publicKeys(chains: readonly KeyChain[], now: Date): readonly StoredKey[] {
+  const keys = chains
     .filter((chain) => chain.usages.includes('signing'))
-    .flatMap((chain) => [chain.active.key, ...(chain.previous === undefined ? [] : [chain.previous.key])]);
+    .flatMap(({ active, former = [] }) => [active, ...former.filter((leaf) => leaf.keptUntil > now)])
+    .map(({ key }) => [thumbprint(key.publicJwk), key] as const);
+  return [...new Map(keys).values()];
 }

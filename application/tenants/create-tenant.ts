@@ -91,7 +91,7 @@ export class CreateTenant {
           usages: [usage],
           subjectName: tenant.name,
           dnsName,
-          ...(root !== undefined && { root }),
+          ...(root !== undefined && { certification: { by: 'root', root } }),
         }),
       );
     }

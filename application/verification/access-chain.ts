@@ -1,5 +1,5 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
 
@@ -74,10 +74,9 @@ function clientIdOf(chain: KeyChain): string {
  */
 export function chainOfClientId(chains: readonly KeyChain[], clientId: string): KeyChain | undefined {
   for (const chain of chains) {
-    for (const leaf of [chain.active, chain.previous]) {
-      const certificate = leaf?.certificates[0];
-      if (leaf === undefined || certificate === undefined || x509HashClientId(certificate) !== clientId)
-        continue;
+    for (const leaf of leavesOf(chain)) {
+      const [certificate] = leaf.certificates;
+      if (certificate === undefined || x509HashClientId(certificate) !== clientId) continue;
       return leaf === chain.active ? chain : { ...chain, active: leaf };
     }
   }

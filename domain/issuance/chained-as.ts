@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LONGEST_LIFETIME_SECONDS } from '../oauth/access-token.ts';
 import { invalidInput } from '../shared/failure.ts';
 import { HIDDEN } from '../webhooks/keep-secrets.ts';
 import { IssuerAddress } from './web-address.ts';
@@ -30,7 +31,7 @@ export const ChainedAsConfig = z
           .number()
           .int()
           .min(60)
-          .max(86_400)
+          .max(LONGEST_LIFETIME_SECONDS)
           .default(3600)
           .describe('of access tokens; those that no key is bound to live 300 seconds at most'),
         signingKeyId: z

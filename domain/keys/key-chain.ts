@@ -27,18 +27,27 @@ export type KeyLeaf = {
   readonly notAfter: Date;
 };
 
+/** A leaf before the present one: it signs nothing new, but what it signed is still out there. */
+export type FormerLeaf = KeyLeaf & {
+  /** CA certificate above it, DER in standard base64; absent when its certificates came from outside. */
+  readonly root?: string;
+  /** When everything that it signed has ended. */
+  readonly keptUntil: Date;
+};
+
 export type KeyChain = {
   readonly id: string;
   readonly tenantId: string;
   readonly description?: string;
+  /** Empty for a key that nothing is signed with yet. */
   readonly usages: readonly KeyUsage[];
   /** Name of the KMS provider where the next key of this chain is born. */
   readonly kmsProvider: string;
   /** Absent when key and certificates came from outside. */
   readonly root?: KeyRoot;
   readonly active: KeyLeaf;
-  /** The leaf before the last rotation: it signs nothing any more, but what it signed is still out there. */
-  readonly previous?: KeyLeaf;
+  /** Newest first; see `rotation.ts` for how many, and for how long. */
+  readonly former?: readonly FormerLeaf[];
   readonly rotationEnabled: boolean;
   readonly rotationIntervalDays: number;
   readonly certValidityDays: number;
@@ -46,6 +55,11 @@ export type KeyChain = {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+/** The leaf that signs, and those that did, newest first. */
+export function leavesOf({ active, former = [] }: KeyChain): readonly KeyLeaf[] {
+  return [active, ...former];
+}
 
 /**
  * The `x5c` of what the chain signs (RFC 7515 section 4.1.6): leaf and intermediates. HAIP 1.0 section 6.1.1 keeps

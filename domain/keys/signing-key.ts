@@ -22,6 +22,10 @@ export type SigningKey = {
   readonly sealedKey?: string;
 };
 
+export function isSameHandle(one: KeyHandle, other: KeyHandle): boolean {
+  return one.kms === other.kms && one.keyId === other.keyId;
+}
+
 /** The stored key of a tenant in the form in which it is handed to the KMS. */
 export function signingKey(tenantId: string, { handle, sealedKey }: StoredKey): SigningKey {
   return sealedKey === undefined ? { tenantId, handle } : { tenantId, handle, sealedKey };

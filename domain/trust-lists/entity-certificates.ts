@@ -48,7 +48,7 @@ export function keyChainIdsOf(entities: readonly TrustListEntity[]): readonly st
 
 /**
  * What relying parties are to anchor. The CA of a key chain outlives its leaves; a chain that came from outside has
- * none, so its leaf is listed, with the one before it, because what that signed is still out there.
+ * none, so its leaf is listed. So is what was to be anchored before, because what that signed is still out there.
  * @returns DER in standard base64; undefined when the key chain is not there or the text holds no certificate.
  */
 export function certificatesOf(
@@ -58,9 +58,9 @@ export function certificatesOf(
   if ('pem' in source) return readPemCertificates(source.pem, MAX_CHAIN)?.slice(0, 1);
   const chain = chains.find(({ id }) => id === source.keyChainId);
   if (chain === undefined) return undefined;
-  if (chain.root !== undefined) return [chain.root.certificate];
-  const leaves = [chain.active, ...(chain.previous === undefined ? [] : [chain.previous])];
-  return leaves.flatMap(({ certificates }) => certificates.slice(0, 1));
+  const present = chain.root?.certificate ?? chain.active.certificates[0];
+  const former = (chain.former ?? []).map(({ root, certificates }) => root ?? certificates[0]);
+  return [...new Set([present, ...former])].filter((certificate) => certificate !== undefined);
 }
 
 /**

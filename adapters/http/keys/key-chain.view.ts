@@ -23,7 +23,7 @@ export const KeyChainView = z
     id: z.string(),
     tenantId: z.string(),
     description: z.string().nullable(),
-    usageType: z.enum(KEY_USAGES).describe('The first of `usages`'),
+    usageType: z.enum(KEY_USAGES).nullable().describe('The first of `usages`; null for a key without any'),
     usages: z.array(z.enum(KEY_USAGES)),
     usage: z.literal('sign'),
     kmsProvider: z.string(),
@@ -39,23 +39,34 @@ export const KeyChainView = z
     lastRotatedAt: z.iso.datetime().nullable(),
     previousKey: PublicKeyView.nullable(),
     previousCertificate: Pem.nullable(),
-    previousKeyExpiry: z.iso.datetime().nullable(),
+    previousKeyExpiry: z.iso
+      .datetime()
+      .nullable()
+      .describe('When everything that it signed has ended; it is published until then'),
+    previousKeys: z
+      .array(z.object({ key: PublicKeyView, certificate: Pem, expiry: z.iso.datetime() }))
+      .describe('All that count still, newest first'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })
   .meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
+
+export const CertificateRequestView = z
+  .object({ csr: z.string().describe('PKCS#10 (RFC 2986) as PEM') })
+  .meta({ id: 'CertificateRequest', description: 'To be handed to whoever shall certify the key' });
 
 export const KeyProviderView = z
   .object({ name: z.string(), type: z.string(), default: z.boolean() })
   .meta({ id: 'KeyProvider', description: 'Where keys can be born' });
 
 export function toKeyChainView(chain: KeyChain): z.infer<typeof KeyChainView> {
-  const { root, active, previous } = chain;
+  const { root, active, former = [] } = chain;
+  const [previous] = former;
   return {
     id: chain.id,
     tenantId: chain.tenantId,
     description: chain.description ?? null,
-    usageType: chain.usages[0] ?? 'signing',
+    usageType: chain.usages[0] ?? null,
     usages: [...chain.usages],
     usage: 'sign',
     kmsProvider: active.key.handle.kms,
@@ -71,7 +82,12 @@ export function toKeyChainView(chain: KeyChain): z.infer<typeof KeyChainView> {
     lastRotatedAt: chain.lastRotatedAt?.toISOString() ?? null,
     previousKey: previous === undefined ? null : toPublicKeyView(previous.key),
     previousCertificate: previous === undefined ? null : pemOf(previous),
-    previousKeyExpiry: previous?.notAfter.toISOString() ?? null,
+    previousKeyExpiry: previous?.keptUntil.toISOString() ?? null,
+    previousKeys: former.map((leaf) => ({
+      key: toPublicKeyView(leaf.key),
+      certificate: pemOf(leaf),
+      expiry: leaf.keptUntil.toISOString(),
+    })),
     createdAt: chain.createdAt.toISOString(),
     updatedAt: chain.updatedAt.toISOString(),
   };

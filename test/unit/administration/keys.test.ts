@@ -33,12 +33,11 @@ describe('The key chains of a tenant', () => {
     expect(await codeOf(new CreateKeyChain(world).execute(caller, body))).to.equal('conflict');
   });
 
-  it('refuse names of addresses, two ways to say the usage, and rotation', () => {
+  it('refuse names of addresses, and two ways to say the usage', () => {
     const refused = [
       { id: 'providers', usageType: 'access' },
       { usageType: 'access', usages: ['access'] },
       {},
-      { usageType: 'access', rotationEnabled: true },
     ];
     for (const body of refused) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
   });
@@ -91,7 +90,7 @@ describe('The key chains of a tenant', () => {
       codeOf(() =>
         readCertificates(
           text,
-          (changes.chain ?? chain).active.key.publicJwk,
+          { key: (changes.chain ?? chain).active.key.publicJwk, usages: ['signing'] },
           changes.now ?? world.clock.now(),
         ),
       );
@@ -105,7 +104,7 @@ describe('The key chains of a tenant', () => {
       const root = chain.root?.certificate;
       const { certificates, notAfter } = readCertificates(
         [pem(leaf), pem(root)],
-        chain.active.key.publicJwk,
+        { key: chain.active.key.publicJwk, usages: ['signing'] },
         world.clock.now(),
       );
       expect(certificates).to.deep.equal([leaf]);

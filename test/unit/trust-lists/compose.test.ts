@@ -101,7 +101,7 @@ describe('A trust list of our own', () => {
     const { key } = leafOf(root);
     chains = [
       chain('own', { root: { key, certificate: root.certificate, notAfter: new Date('2035-01-01') } }),
-      chain('outside', { previous: leafOf(older) }),
+      chain('outside', { former: [{ ...leafOf(older), keptUntil: new Date('2035-01-01') }] }),
       chain('over', { active: leafOf(leaf, new Date('2026-05-31T00:00:00Z')) }),
     ];
   });

@@ -1,0 +1,28 @@
+import { readCertificate } from '../formats/der/certificate.ts';
+
+/** The names in a certificate that this service writes (RFC 5280 section 4.1.2.6). */
+export type SubjectNames = {
+  readonly commonName?: string;
+  readonly organization?: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string;
+};
+
+/** @param certificate DER in standard base64. */
+export function subjectNames(certificate: string): SubjectNames {
+  const subject = readCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
+  const commonName = attributeOf(subject, 'CN');
+  const organization = attributeOf(subject, 'O');
+  const country = attributeOf(subject, 'C');
+  return {
+    ...(commonName !== undefined && { commonName }),
+    ...(organization !== undefined && { organization }),
+    ...(country !== undefined && /^[A-Z]{2}$/.test(country) && { country }),
+  };
+}
+
+/** RFC 4514 section 3 */
+function attributeOf(name: string, type: 'CN' | 'O' | 'C'): string | undefined {
+  const [, value] = new RegExp(`(?:^|[,+])${type}=((?:[^,+\\\\]|\\\\.)+)`).exec(name) ?? [];
+  return value?.replaceAll(/\\(.)/g, '$1');
+}

@@ -1,0 +1,120 @@
+import { LONGEST_LIFETIME_SECONDS } from '../oauth/access-token.ts';
+import { Failure, invalidInput } from '../shared/failure.ts';
+import { leafValidity } from './certificate-profile.ts';
+import type { FormerLeaf, KeyChain, KeyLeaf, KeyRoot } from './key-chain.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Leaves that one key chain keeps besides the present one. */
+export const MAX_FORMER_LEAVES = 32;
+/** Rotations by interval leave room for some on demand. */
+const MAX_BY_INTERVAL = 24;
+/** A certificate is renewed so long before it ends, or at two thirds of its time if that is later. */
+const RENEWAL_DAYS = 30;
+/** Somebody has to see to a certificate from outside so long before it ends. */
+const REMINDER_DAYS = 7;
+
+export const DEFAULT_ROTATION_DAYS = 90;
+
+export type RotationSettings = Pick<
+  KeyChain,
+  'rotationEnabled' | 'rotationIntervalDays' | 'certValidityDays'
+>;
+
+/**
+ * A key is kept until its certificate has ended, so fast rotation under long certificates would pile up keys.
+ * @throws Failure `invalid_input`.
+ */
+export function assertRotationFits(settings: RotationSettings): void {
+  const { rotationEnabled, rotationIntervalDays, certValidityDays } = settings;
+  if (!rotationEnabled || certValidityDays <= rotationIntervalDays * MAX_BY_INTERVAL) return;
+  throw invalidInput(
+    'rotationIntervalDays',
+    `Former keys are kept until their certificates end, ${MAX_BY_INTERVAL} of them at most. Rotate every ` +
+      `${Math.ceil(certValidityDays / MAX_BY_INTERVAL)} days or more seldom, or give certValidityDays of ` +
+      `${rotationIntervalDays * MAX_BY_INTERVAL} or less.`,
+  );
+}
+
+/** What a key chain needs to go on: another key, another certificate of its key, or nothing yet. */
+export type DueChange = 'rotation' | 'renewal' | undefined;
+
+export function dueChange(chain: KeyChain, now: Date): DueChange {
+  const since = chain.lastRotatedAt ?? chain.createdAt;
+  const rotateAt = since.getTime() + chain.rotationIntervalDays * DAY_MS;
+  if (chain.rotationEnabled && now.getTime() >= rotateAt) return 'rotation';
+  const days = chain.root === undefined ? REMINDER_DAYS : Math.min(RENEWAL_DAYS, chain.certValidityDays / 3);
+  return now.getTime() >= chain.active.notAfter.getTime() - days * DAY_MS ? 'renewal' : undefined;
+}
+
+/**
+ * Whether the internal CA can certify another leaf.
+ * @returns the CA.
+ * @throws Failure `conflict` when there is none, it has ended, or as many leaves as can be kept still count.
+ */
+export function assertRenewable(chain: KeyChain, now: Date): KeyRoot {
+  const { root } = chain;
+  if (root === undefined) {
+    throw new Failure(
+      'conflict',
+      `the certificates of the key chain ${chain.id} come from outside, so it cannot be rotated here: ask for a ` +
+        'certificate with POST /key-chain/{id}/csr and upload it, or do so for a key chain that is new',
+    );
+  }
+  if (root.notAfter <= now) {
+    throw new Failure('conflict', `the authority of the key chain ${chain.id} has ended; create another one`);
+  }
+  assertRoom(chain, now);
+  return root;
+}
+
+/** Whether a leaf made now would last longer than the present one, which ends with its CA at the latest. */
+export function isExtendable({ active, certValidityDays }: KeyChain, root: KeyRoot, now: Date): boolean {
+  return leafValidity(now, certValidityDays, root.notAfter).notAfter > active.notAfter;
+}
+
+/**
+ * Puts another leaf in the place of the present one, which is kept while anything counts that it signed: its
+ * credentials, lists and requests end with its certificate at the latest, its access tokens a little later.
+ * @param root above the new leaf; undefined for certificates from outside.
+ * @throws Failure `conflict` when as many leaves as can be kept still count. None of them is dropped for a new one.
+ */
+export function replaceLeaf(
+  chain: KeyChain,
+  { active, root }: { readonly active: KeyLeaf; readonly root?: KeyRoot | undefined },
+  now: Date,
+): KeyChain {
+  const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
+  const { root: _root, ...rest } = chain;
+  return { ...rest, ...(root !== undefined && { root }), active, former, updatedAt: now };
+}
+
+/** The same after a change of the key. */
+export function rotate(chain: KeyChain, next: KeyLeaf, now: Date): KeyChain {
+  const { root } = chain;
+  return { ...replaceLeaf(chain, { active: next, root }, now), lastRotatedAt: now };
+}
+
+/** @returns the key chain without the leaves that count no more, or undefined when all of them do. */
+export function withoutEnded({ former = [], ...chain }: KeyChain, now: Date): KeyChain | undefined {
+  const kept = former.filter((leaf) => leaf.keptUntil > now);
+  if (kept.length === former.length) return undefined;
+  return { ...chain, ...(kept.length > 0 && { former: kept }), updatedAt: now };
+}
+
+function formerLeaf({ active, root }: KeyChain, now: Date): FormerLeaf {
+  const lastToken = new Date(now.getTime() + LONGEST_LIFETIME_SECONDS * 1000);
+  const keptUntil = active.notAfter > lastToken ? active.notAfter : lastToken;
+  return { ...active, ...(root !== undefined && { root: root.certificate }), keptUntil };
+}
+
+/** @returns the former leaves that still count. */
+function assertRoom({ id, former = [] }: KeyChain, now: Date): readonly FormerLeaf[] {
+  const kept = former.filter((leaf) => leaf.keptUntil > now);
+  if (kept.length < MAX_FORMER_LEAVES) return kept;
+  const first = Math.min(...kept.map(({ keptUntil }) => keptUntil.getTime()));
+  throw new Failure(
+    'conflict',
+    `the key chain ${id} has ${MAX_FORMER_LEAVES} former keys that something still rests on; the next rotation is ` +
+      `possible after ${new Date(first).toISOString()}, or create another key chain`,
+  );
+}
