@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
+import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { type EndingTrustList, Store } from '../application/ports/store.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
+import type { TenantId } from '../domain/shared/ids.ts';
 import { inPortions } from './portions.ts';
 
 type Job = {
@@ -18,6 +20,8 @@ type Job = {
 const PORTION = 500;
 /** Each is signed, possibly by a key far away. */
 const TRUST_LIST_PORTION = 10;
+/** Whose key chains one portion looks at. */
+const TENANT_PORTION = 100;
 /**
  * A run works through what is due for so long: strangers can add rows faster than any fixed number of portions takes
  * away. Well below the lease of each job in portions, so that no other instance begins meanwhile.
@@ -37,6 +41,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const untilDone = (portion: () => Promise<boolean>) =>
     inPortions({ milliseconds: BUDGET_MS, signal: stopping.signal }, portion);
   const renewTrustLists = container.get(RenewTrustLists);
+  const renewKeyChains = container.get(RenewKeyChains);
+  let seenTenant: TenantId | undefined;
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   const jobs: Job[] = [
     {
@@ -101,6 +107,23 @@ export function startJobs(container: Container): () => Promise<void> {
           return last !== undefined;
         });
       },
+    },
+    {
+      name: 'renew-key-chains',
+      everySeconds: 1800,
+      run: (now) =>
+        untilDone(async () => {
+          const { last, rotated, renewed, forgotten } = await renewKeyChains.execute(
+            now,
+            TENANT_PORTION,
+            seenTenant,
+          );
+          if (rotated + renewed + forgotten > 0)
+            log.info('key chains renewed', { rotated, renewed, forgotten });
+          // The next run goes on behind it when time is up.
+          seenTenant = last;
+          return last !== undefined;
+        }),
     },
   ];
   const holder = randomUUID();

@@ -6,6 +6,7 @@ import { DeferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
 import { IssuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
 import { IssuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
 import { CertificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
+import { KeyRoutes } from '../adapters/http/keys/key.routes.ts';
 import { KeyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
 import { AuthorizationServerRoutes } from '../adapters/http/oauth/authorization-server.routes.ts';
 import { ChainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
@@ -52,6 +53,7 @@ const FAMILIES = [
   ClientRoutes,
   KeyChainRoutes,
   CertificateRoutes,
+  KeyRoutes,
   RegistrarRoutes,
   TrustListRoutes,
   CacheRoutes,

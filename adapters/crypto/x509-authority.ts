@@ -1,6 +1,7 @@
 import {
   CertificateAuthority,
   type CertificateRequest,
+  type CertificateWish,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
@@ -21,7 +22,15 @@ export class X509Authority extends CertificateAuthority {
     request: CertificateRequest,
     signer: { readonly key: SigningKey; readonly certificate?: string },
   ): Promise<string> {
+    return (await this.#load()).issue(request, signer);
+  }
+
+  override async request(wish: CertificateWish, key: SigningKey): Promise<string> {
+    return (await this.#load()).request(wish, key);
+  }
+
+  #load(): Promise<CertificateAuthority> {
     this.#writer ??= import('./x509-writer.ts').then(({ X509Writer }) => new X509Writer(this.#ports));
-    return (await this.#writer).issue(request, signer);
+    return this.#writer;
   }
 }

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createHash, createPublicKey, X509Certificate as NodeCertificate, type webcrypto } from 'node:crypto';
+import { createHash, createPublicKey, X509Certificate as NodeCertificate, webcrypto } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -9,6 +9,7 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
+  Pkcs10CertificateRequestGenerator,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509Certificate,
@@ -17,6 +18,7 @@ import {
 import {
   CertificateAuthority,
   type CertificateRequest,
+  type CertificateWish,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
@@ -56,11 +58,11 @@ export class X509Writer extends CertificateAuthority {
         issuer: issuer?.subjectName ?? subject,
         notBefore: request.notBefore,
         notAfter: request.notAfter,
-        publicKey: new Uint8Array(publicKey.export({ format: 'der', type: 'spki' })),
-        signingKey: signingKey(signer.key),
+        publicKey: spki(request.publicJwk),
+        signingKey: cryptoKey(signer.key),
         extensions: extensions(request, issuer),
       },
-      this.#signingCrypto(signer.key),
+      this.#signingCrypto(signer.key, request.publicJwk),
     );
 
     const made = new NodeCertificate(Buffer.from(certificate.rawData));
@@ -71,6 +73,30 @@ export class X509Writer extends CertificateAuthority {
     return made.raw.toString('base64');
   }
 
+  /** @throws Error when the KMS signed with another key than the one that is to be certified. */
+  override async request(
+    { subject, publicJwk, dnsNames = [] }: CertificateWish,
+    key: SigningKey,
+  ): Promise<string> {
+    const names = dnsNames.map((value) => ({ type: 'dns' as const, value }));
+    const request = await Pkcs10CertificateRequestGenerator.create(
+      {
+        name: new Name(subjectName(subject)),
+        keys: { publicKey: cryptoKey(key), privateKey: cryptoKey(key) },
+        signingAlgorithm: SIGNATURES[key.handle.algorithm],
+        extensions: [
+          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+          ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+        ],
+      },
+      this.#signingCrypto(key, publicJwk),
+    );
+    // RFC 2986 section 3: the signature proves that whoever asks has the key.
+    if (!(await request.verify(webcrypto)))
+      throw new Error('The signing key is not the one to be certified.');
+    return Buffer.from(request.rawData).toString('base64');
+  }
+
   /** RFC 5280 section 4.1.2.2: positive and at most 20 bytes. The set second bit keeps the DER form minimal. */
   #serialNumber(): string {
     const serial = this.#ports.random.bytes(SERIAL_BYTES);
@@ -78,10 +104,13 @@ export class X509Writer extends CertificateAuthority {
     return serial.toString('hex');
   }
 
-  /** The generator asks for exactly one operation of a `Crypto` object; the KMS performs it. */
-  #signingCrypto(key: SigningKey): webcrypto.Crypto {
+  /** The generators ask a `Crypto` object for a signature, which the KMS makes, and for the public key. */
+  #signingCrypto(key: SigningKey, publicJwk: PublicJwk): webcrypto.Crypto {
     const { kms } = this.#ports;
     const subtle = {
+      async exportKey(): Promise<ArrayBuffer> {
+        return spki(publicJwk).buffer;
+      },
       async sign(_algorithm: unknown, _key: unknown, data: ArrayBuffer): Promise<ArrayBuffer> {
         return new Uint8Array(await kms.sign(key, new Uint8Array(data))).buffer;
       },
@@ -90,8 +119,14 @@ export class X509Writer extends CertificateAuthority {
   }
 }
 
-/** The generator reads nothing but the algorithm; the key itself never leaves the KMS. */
-function signingKey(key: SigningKey): webcrypto.CryptoKey {
+/** RFC 5280 section 4.1.2.7 */
+function spki(publicJwk: PublicJwk): Uint8Array<ArrayBuffer> {
+  const key = createPublicKey({ key: { ...publicJwk }, format: 'jwk' });
+  return new Uint8Array(key.export({ format: 'der', type: 'spki' }));
+}
+
+/** The generators read nothing but the algorithm; the key itself never leaves the KMS. */
+function cryptoKey(key: SigningKey): webcrypto.CryptoKey {
   return { algorithm: SIGNATURES[key.handle.algorithm] } as unknown as webcrypto.CryptoKey;
 }
 

@@ -1,13 +1,27 @@
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { leafValidity } from '../../domain/keys/certificate-profile.ts';
+import { subjectNames } from '../../domain/keys/certificate-subject.ts';
+import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import { assertRotationFits, replaceLeaf } from '../../domain/keys/rotation.ts';
+import { assertSelfSignedFits, isSelfSigned } from '../../domain/keys/self-signed.ts';
+import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import type { TenantCaller } from '../caller.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store, TenantRepositories } from '../ports/store.ts';
+import { certifyDocumentSigner } from '../steps/certify-leaf.ts';
 import type { KeyChainUpdate } from './key-chain-input.ts';
-import { assertNotLast, assertUnusedFor } from './key-references.ts';
+import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
+import { readCertificates } from './read-certificates.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock };
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly settings: ServiceSettings;
+};
 
-/** Changes the description of a key chain and what it may sign. */
+/** Changes the description of a key chain, what it may sign, when it is rotated, and its certificates. */
 export class UpdateKeyChain {
   readonly #ports: Ports;
 
@@ -15,28 +29,104 @@ export class UpdateKeyChain {
     this.#ports = ports;
   }
 
-  /** @throws Failure `not_found`, or `conflict` when a usage would go that something needs. */
-  async execute(caller: TenantCaller, id: string, wanted: KeyChainUpdate): Promise<KeyChain> {
+  /**
+   * @param path of the member of the caller's document that has the certificates.
+   * @throws Failure `not_found`; `conflict` when a usage or an internal CA would go that something needs;
+   *   `invalid_input` for certificates that are not for the key.
+   */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    wanted: KeyChainUpdate,
+    path = 'certificates',
+  ): Promise<KeyChain> {
     const { store, clock } = this.#ports;
+    const signer = wanted.usages?.includes('signing') ? await this.#documentSigner(caller, id) : undefined;
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {
-        const { description: before, ...chain } = await repositories.keyChains.get(id);
-        const usages = wanted.usages === undefined ? chain.usages : [...new Set(wanted.usages)];
-        const lost = chain.usages.filter((usage) => !usages.includes(usage));
-        await assertUnusedFor(repositories, id, lost);
-        await assertNotLast(repositories, chain, lost, clock.now());
-        const description = wanted.description === undefined ? before : wanted.description;
-        const changed: KeyChain = {
-          ...chain,
-          ...(description !== undefined && description !== null && { description }),
-          usages,
-          updatedAt: clock.now(),
-        };
-        await repositories.keyChains.put(changed);
-        return changed;
+        const known = await repositories.keyChains.get(id);
+        const now = clock.now();
+        const changed = { ...settingsOf(known, wanted), updatedAt: now };
+        assertRotationFits(changed);
+        await assertSpared(repositories, known, changed, now);
+        const certified =
+          wanted.certificates === undefined
+            ? withSigner(changed, signer)
+            : await withCertificates(repositories, changed, wanted.certificates, { now, path });
+        if (isSelfSigned(certified.active)) assertSelfSignedFits(certified.usages, 'usages');
+        await repositories.keyChains.put(certified);
+        return certified;
       },
       { alone: true },
     );
   }
+
+  /**
+   * A key that signs credentials has a certificate for mdocs; one that is to sign them from now on needs it, too.
+   * @returns undefined when it has one, or its certificates come from outside.
+   */
+  async #documentSigner({ tenantId }: TenantCaller, id: string): Promise<KeyLeaf | undefined> {
+    const { store, clock, certificateAuthority, settings } = this.#ports;
+    const chain = await store.forTenant(tenantId, ({ keyChains }) => keyChains.get(id));
+    const { root, active, usages, certValidityDays } = chain;
+    if (root === undefined || active.documentSigner !== undefined) return undefined;
+    const signer = await certifyDocumentSigner(certificateAuthority, {
+      tenantId,
+      usages,
+      subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
+      dnsName: new URL(settings.publicUrl).hostname,
+      key: active.key,
+      root,
+      notBefore: leafValidity(clock.now(), certValidityDays, root.notAfter).notBefore,
+      notAfter: active.notAfter,
+    });
+    return { ...active, documentSigner: [signer] };
+  }
+}
+
+function settingsOf({ description: before, ...chain }: KeyChain, wanted: KeyChainUpdate): KeyChain {
+  const description = wanted.description === undefined ? before : wanted.description;
+  return {
+    ...chain,
+    ...(description !== undefined && description !== null && { description }),
+    usages: wanted.usages === undefined ? chain.usages : [...new Set(wanted.usages)],
+    rotationEnabled: wanted.rotationEnabled ?? chain.rotationEnabled,
+    rotationIntervalDays: wanted.rotationIntervalDays ?? chain.rotationIntervalDays,
+    certValidityDays: wanted.certValidityDays ?? chain.certValidityDays,
+  };
+}
+
+async function assertSpared(
+  repositories: TenantRepositories,
+  known: KeyChain,
+  { usages }: KeyChain,
+  now: Date,
+): Promise<void> {
+  const lost = known.usages.filter((usage) => !usages.includes(usage));
+  await assertUnusedFor(repositories, known.id, lost);
+  await assertNotLast(repositories, known, lost, now);
+}
+
+/** The leaf may have been renewed while the certificate was made. */
+function withSigner(chain: KeyChain, leaf: KeyLeaf | undefined): KeyChain {
+  const isPresent =
+    leaf !== undefined &&
+    isSameHandle(leaf.key.handle, chain.active.key.handle) &&
+    leaf.certificates[0] === chain.active.certificates[0];
+  return isPresent ? { ...chain, active: leaf } : chain;
+}
+
+/** The certificates stay as they are when they are the same: whoever sends a document again changes nothing. */
+async function withCertificates(
+  repositories: TenantRepositories,
+  chain: KeyChain,
+  pem: NonNullable<KeyChainUpdate['certificates']>,
+  { now, path }: { readonly now: Date; readonly path: string },
+): Promise<KeyChain> {
+  const { key, certificates } = chain.active;
+  const read = readCertificates(pem, { key: key.publicJwk, usages: chain.usages }, now, path);
+  if (read.certificates.join() === certificates.join()) return chain;
+  if (chain.root !== undefined) await assertNoAnchor(repositories, chain.id);
+  return replaceLeaf(chain, { active: { key, ...read } }, now);
 }

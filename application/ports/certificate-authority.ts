@@ -19,11 +19,16 @@ export type CertificateRequest = {
   readonly extendedKeyUsages?: readonly string[];
 };
 
-/** Makes X.509 certificates, signed by a key that lives in the KMS. */
+/** What somebody else shall certify. */
+export type CertificateWish = Pick<CertificateRequest, 'subject' | 'publicJwk' | 'dnsNames'>;
+
+/** Makes X.509 certificates, and requests for them, signed by a key that lives in the KMS. */
 export abstract class CertificateAuthority {
   /** @param issuer absent for a self-signed certificate. @returns DER in standard base64. */
   abstract issue(
     request: CertificateRequest,
     signer: { readonly key: SigningKey; readonly certificate?: string },
   ): Promise<string>;
+  /** @param key whose public half is to be certified. @returns a PKCS#10 request (RFC 2986), DER in standard base64. */
+  abstract request(wish: CertificateWish, key: SigningKey): Promise<string>;
 }

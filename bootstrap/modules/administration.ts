@@ -1,6 +1,7 @@
 import { ContainerModule } from 'inversify';
 import { ClientRoutes } from '../../adapters/http/clients/client.routes.ts';
 import { CertificateRoutes } from '../../adapters/http/keys/certificate.routes.ts';
+import { KeyRoutes } from '../../adapters/http/keys/key.routes.ts';
 import { KeyChainRoutes } from '../../adapters/http/keys/key-chain.routes.ts';
 import { TokenRoutes } from '../../adapters/http/oauth2/token.routes.ts';
 import { SettingsRoutes } from '../../adapters/http/tenants/settings.routes.ts';
@@ -15,17 +16,23 @@ import { RotateSecret } from '../../application/clients/rotate-secret.ts';
 import { UpdateClient } from '../../application/clients/update-client.ts';
 import { CreateCertificate } from '../../application/keys/create-certificate.ts';
 import { CreateKeyChain } from '../../application/keys/create-key-chain.ts';
+import { DeleteKey } from '../../application/keys/delete-key.ts';
 import { DeleteKeyChain } from '../../application/keys/delete-key-chain.ts';
 import { FindCertificates } from '../../application/keys/find-certificates.ts';
 import { GetKeyChain } from '../../application/keys/get-key-chain.ts';
+import { ImportKeyChain } from '../../application/keys/import-key-chain.ts';
 import { ListKeyChains } from '../../application/keys/list-key-chains.ts';
 import { ListKeyProviders } from '../../application/keys/list-key-providers.ts';
+import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
+import { RequestCertificate } from '../../application/keys/request-certificate.ts';
+import { RotateKeyChain } from '../../application/keys/rotate-key-chain.ts';
 import { UpdateKeyChain } from '../../application/keys/update-key-chain.ts';
 import { CertificateAuthority } from '../../application/ports/certificate-authority.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
 import { Kms } from '../../application/ports/kms.ts';
+import { Log } from '../../application/ports/log.ts';
 import { Random } from '../../application/ports/random.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
@@ -91,8 +98,27 @@ export const administration = new ContainerModule((options) => {
     random: Random,
     settings: ServiceSettings,
   };
+  const renew = {
+    ...change,
+    certificateAuthority: CertificateAuthority,
+    kms: Kms,
+    settings: ServiceSettings,
+  };
   wire(options, CreateKeyChain, { ...certify, kms: Kms });
-  wire(options, UpdateKeyChain, change);
+  wire(options, ImportKeyChain, { ...certify, kms: Kms });
+  wire(options, UpdateKeyChain, {
+    ...change,
+    certificateAuthority: CertificateAuthority,
+    settings: ServiceSettings,
+  });
+  wire(options, RotateKeyChain, renew);
+  wire(options, RenewKeyChains, { ...renew, log: Log });
+  wire(options, RequestCertificate, {
+    ...store,
+    certificateAuthority: CertificateAuthority,
+    settings: ServiceSettings,
+  });
+  wire(options, DeleteKey, change);
   wire(options, ListKeyChains, store);
   wire(options, GetKeyChain, store);
   wire(options, DeleteKeyChain, change);
@@ -106,9 +132,21 @@ export const administration = new ContainerModule((options) => {
     updateKeyChain: UpdateKeyChain,
     deleteKeyChain: DeleteKeyChain,
     listKeyProviders: ListKeyProviders,
+    importKeyChain: ImportKeyChain,
+    rotateKeyChain: RotateKeyChain,
+    requestCertificate: RequestCertificate,
   });
   wire(options, CertificateRoutes, {
     findCertificates: FindCertificates,
     createCertificate: CreateCertificate,
+    updateKeyChain: UpdateKeyChain,
+    deleteKeyChain: DeleteKeyChain,
+    requestCertificate: RequestCertificate,
+  });
+  wire(options, KeyRoutes, {
+    findCertificates: FindCertificates,
+    createKeyChain: CreateKeyChain,
+    importKeyChain: ImportKeyChain,
+    deleteKey: DeleteKey,
   });
 });

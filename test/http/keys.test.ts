@@ -148,12 +148,6 @@ describe('keys and certificates through HTTP', () => {
     ['an id with a slash', '/key-chain', { id: 'a/b', usageType: 'signing' }, 'id'],
     ['an id that is an address', '/key-chain', { id: 'providers', usageType: 'signing' }, 'id'],
     ['an unknown algorithm', '/key-chain', { usageType: 'signing', algorithm: 'RS256' }, 'algorithm'],
-    [
-      'rotation, which is not there yet',
-      '/key-chain',
-      { usageType: 'signing', rotationEnabled: true },
-      'rotationEnabled',
-    ],
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
     [
       'certificates that are none',

@@ -11,6 +11,7 @@ import {
   presentationBody,
   trustListBody,
 } from './populated.ts';
+import { newKey } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
 
 export type Request = {
@@ -60,6 +61,10 @@ const made =
     return { [kind]: fresh };
   };
 
+/** That nothing names. */
+const ownKeyChain = made('keyChain', '/key-chain', (id) => ({ id, usageType: 'signing' }));
+const IMPORTED = newKey().privateKey.export({ format: 'jwk' });
+
 const registrar = await sharedRegistrar();
 
 /** There is a login, whatever was called before. */
@@ -107,9 +112,28 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'PATCH /key-chain/:id': { request: (ids) => ({ ...keyChain(ids), json: { description: 'Changed' } }) },
   'DELETE /key-chain/:id': {
     request: keyChain,
-    prepare: made('keyChain', '/key-chain', (id) => ({ id, usageType: 'signing' })),
+    prepare: ownKeyChain,
   },
+  'POST /key-chain/import': {
+    request: (_, fresh) => ({ json: { id: fresh, usageType: 'signing', key: IMPORTED } }),
+  },
+  'POST /key-chain/:id/rotate': { request: keyChain, prepare: ownKeyChain },
+  'POST /key-chain/:id/csr': { request: (ids) => ({ ...keyChain(ids), json: { subjectName: 'Acme' } }) },
+  'GET /key': nothing,
+  'GET /key/:id': { request: keyChain },
+  'POST /key': { request: (_, fresh) => ({ json: { id: fresh, key: IMPORTED } }) },
+  'DELETE /key/:id': { request: keyChain, prepare: ownKeyChain },
   'GET /certs': nothing,
+  'PATCH /certs/:certId': {
+    request: (ids) => ({ params: { certId: ids.keyChain }, json: { description: 'Changed' } }),
+  },
+  'DELETE /certs/:certId': {
+    request: (ids) => ({ params: { certId: ids.keyChain } }),
+    prepare: ownKeyChain,
+  },
+  'POST /certs/:certId/csr': {
+    request: (ids) => ({ params: { certId: ids.keyChain }, json: { subjectName: 'Acme' } }),
+  },
   'GET /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }) },
   'POST /certs': {
     request: (ids, id) => ({ json: { id, keyId: ids.keyChain, certUsageTypes: ['signing'] } }),

@@ -1,10 +1,20 @@
 import { z } from 'zod';
 import type { CreateCertificate } from '../../../application/keys/create-certificate.ts';
+import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
-import { CertificateCreation } from '../../../application/keys/key-chain-input.ts';
+import {
+  CertificateCreation,
+  CertificateSigningRequest,
+  CertificateUpdate,
+} from '../../../application/keys/key-chain-input.ts';
+import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
+import { CertificateRequestView } from './key-chain.view.ts';
 
+const params = z.object({ certId: z.string().max(128).describe('Certificate id') });
 const common = {
   tag: 'Keys',
   surface: 'admin',
@@ -14,59 +24,122 @@ const common = {
 type UseCases = {
   readonly findCertificates: FindCertificates;
   readonly createCertificate: CreateCertificate;
+  readonly updateKeyChain: UpdateKeyChain;
+  readonly deleteKeyChain: DeleteKeyChain;
+  readonly requestCertificate: RequestCertificate;
 };
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export class CertificateRoutes extends Routes {
   readonly routes: readonly Route[];
 
-  constructor({ findCertificates, createCertificate }: UseCases) {
+  constructor(useCases: UseCases) {
     super();
-    this.routes = [
-      route({
-        ...common,
-        method: 'get',
-        path: '/certs',
-        summary: 'List the certificates of the tenant',
-        query: z.object({ keyId: z.string().max(128).optional().describe('Only certificates of this key') }),
-        responses: { 200: z.array(CertificateView) },
-        async handle({ caller, query }) {
-          const { found, all } = await findCertificates.execute(caller, { keyId: query.keyId });
-          return reply(
-            200,
-            found.map((chain) => toCertificateView(chain, all)),
-          );
-        },
-      }),
-      route({
-        ...common,
-        method: 'post',
-        path: '/certs',
-        summary: 'Give a key another certificate',
-        description:
-          'With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key ' +
-          'makes one. It is never self-signed, since wallets refuse that.',
-        body: CertificateCreation,
-        example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
-        responses: { 201: CertificateView },
-        async handle({ caller, body }) {
-          const { chain, all } = await createCertificate.execute(caller, body);
-          return reply(201, toCertificateView(chain, all));
-        },
-      }),
-      route({
-        ...common,
-        method: 'get',
-        path: '/certs/:certId',
-        summary: 'Read a certificate',
-        params: z.object({ certId: z.string().max(128) }),
-        responses: { 200: CertificateView },
-        async handle({ caller, params: { certId } }) {
-          const { found, all } = await findCertificates.execute(caller, { certId });
-          const [view] = found.map((chain) => toCertificateView(chain, all));
-          return reply(200, view);
-        },
-      }),
-    ];
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
   }
+}
+
+function readRoutes({ findCertificates }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/certs',
+      summary: 'List the certificates of the tenant',
+      query: z.object({ keyId: z.string().max(128).optional().describe('Only certificates of this key') }),
+      responses: { 200: z.array(CertificateView) },
+      async handle({ caller, query }) {
+        const { found, all } = await findCertificates.execute(caller, { keyId: query.keyId });
+        return reply(
+          200,
+          found.map((chain) => toCertificateView(chain, all)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/certs/:certId',
+      summary: 'Read a certificate',
+      params,
+      responses: { 200: CertificateView },
+      async handle({ caller, params: { certId } }) {
+        const { found, all } = await findCertificates.execute(caller, { certId });
+        const [view] = found.map((chain) => toCertificateView(chain, all));
+        return reply(200, view);
+      },
+    }),
+  ];
+}
+
+function writeRoutes(useCases: UseCases): Route[] {
+  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
+    useCases;
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/certs',
+      summary: 'Give a key another certificate',
+      description:
+        'With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key ' +
+        'makes one. It is never self-signed, since wallets refuse that.',
+      body: CertificateCreation,
+      example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
+      responses: { 201: CertificateView },
+      async handle({ caller, body }) {
+        const { chain, all } = await createCertificate.execute(caller, body);
+        return reply(201, toCertificateView(chain, all));
+      },
+    }),
+    route({
+      ...common,
+      method: 'patch',
+      path: '/certs/:certId',
+      summary: 'Change a certificate',
+      description: 'With `crt`: certificates obtained elsewhere replace those that it has. The key stays.',
+      params,
+      body: CertificateUpdate,
+      example: { description: 'Signs diplomas' },
+      responses: {
+        200: CertificateView,
+        409: 'Something needs a usage or an internal authority that would go',
+      },
+      async handle({ caller, params: { certId }, body }) {
+        const { description, crt: certificates } = body;
+        const usages = body.certUsageTypes ?? body.usages;
+        await updateKeyChain.execute(caller, certId, { description, usages, certificates }, 'crt');
+        const { found, all } = await findCertificates.execute(caller, { certId });
+        const [view] = found.map((chain) => toCertificateView(chain, all));
+        return reply(200, view);
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/certs/:certId',
+      summary: 'Delete a certificate',
+      description: 'The key goes with its last certificate.',
+      params,
+      responses: { 200: DeletedView, 409: 'A configuration or a list names it' },
+      async handle({ caller, params: { certId } }) {
+        await deleteKeyChain.execute(caller, certId);
+        return reply(200, { id: certId });
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/certs/:certId/csr',
+      summary: 'Ask for a certificate elsewhere',
+      description: 'The key signs a request that an authority elsewhere answers with a certificate for it.',
+      params,
+      body: CertificateSigningRequest,
+      example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
+      responses: { 200: CertificateRequestView },
+      async handle({ caller, params: { certId }, body }) {
+        return reply(200, { csr: await requestCertificate.execute(caller, certId, body) });
+      },
+    }),
+  ];
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { chainsOfKey, keyIdOf } from '../../../application/keys/shared-key.ts';
+import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain } from '../../../domain/keys/key-chain.ts';
-import { PublicKeyView, toPublicKeyView } from './key-chain.view.ts';
+import { KeyView, toKeyView } from './key.view.ts';
 
 const Usage = z.enum(KEY_USAGES);
 
@@ -22,17 +22,7 @@ export const CertificateView = z
         cert: z.object({ id: z.string() }),
       }),
     ),
-    key: z.object({
-      id: z.string(),
-      description: z.string().nullable(),
-      tenantId: z.string(),
-      key: PublicKeyView,
-      usage: z.literal('sign'),
-      kmsProvider: z.string(),
-      certificates: z.array(z.object({ id: z.string() })),
-      createdAt: z.iso.datetime(),
-      updatedAt: z.iso.datetime(),
-    }),
+    key: KeyView,
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })
@@ -44,27 +34,15 @@ export function toCertificateView(
   all: readonly KeyChain[],
 ): z.infer<typeof CertificateView> {
   const { id, tenantId, active, root } = chain;
-  const keyId = keyIdOf(chain, all);
-  const first = all.find((other) => other.id === keyId) ?? chain;
   const certificates = [...active.certificates, ...(root === undefined ? [] : [root.certificate])];
   return {
     id,
-    keyId,
+    keyId: keyIdOf(chain, all),
     tenantId,
     description: chain.description ?? null,
     crt: certificates.map((certificate) => writePemCertificates([certificate])),
     usages: chain.usages.map((usage) => ({ tenantId, certId: id, usage, cert: { id } })),
-    key: {
-      id: keyId,
-      description: first.description ?? null,
-      tenantId,
-      key: toPublicKeyView(active.key),
-      usage: 'sign',
-      kmsProvider: active.key.handle.kms,
-      certificates: chainsOfKey(keyId, all).map((other) => ({ id: other.id })),
-      createdAt: first.createdAt.toISOString(),
-      updatedAt: first.updatedAt.toISOString(),
-    },
+    key: toKeyView(chain, all),
     createdAt: chain.createdAt.toISOString(),
     updatedAt: chain.updatedAt.toISOString(),
   };

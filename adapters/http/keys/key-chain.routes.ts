@@ -2,13 +2,22 @@ import { z } from 'zod';
 import type { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
 import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { GetKeyChain } from '../../../application/keys/get-key-chain.ts';
-import { KeyChainCreation, KeyChainUpdate } from '../../../application/keys/key-chain-input.ts';
+import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
+import {
+  CertificateSigningRequest,
+  KeyChainCreation,
+  KeyChainImport,
+  KeyChainRotation,
+  KeyChainUpdate,
+} from '../../../application/keys/key-chain-input.ts';
 import type { ListKeyChains } from '../../../application/keys/list-key-chains.ts';
 import type { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
+import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
 import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
+import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 const common = {
@@ -24,6 +33,9 @@ type UseCases = {
   readonly updateKeyChain: UpdateKeyChain;
   readonly deleteKeyChain: DeleteKeyChain;
   readonly listKeyProviders: ListKeyProviders;
+  readonly importKeyChain: ImportKeyChain;
+  readonly rotateKeyChain: RotateKeyChain;
+  readonly requestCertificate: RequestCertificate;
 };
 
 /** Keys in the vocabulary of key chains. */
@@ -32,7 +44,7 @@ export class KeyChainRoutes extends Routes {
 
   constructor(useCases: UseCases) {
     super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases), ...keyRoutes(useCases)];
   }
 }
 
@@ -80,7 +92,8 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       method: 'post',
       path: '/key-chain',
       summary: 'Create a key chain',
-      description: 'Makes a key, an internal authority for it and the certificate of the key.',
+      description:
+        'Makes a key, an internal authority for it unless another one is named, and its certificate.',
       body: KeyChainCreation,
       example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
       responses: { 201: KeyChainView },
@@ -96,7 +109,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       params,
       body: KeyChainUpdate,
       example: { description: 'Signs diplomas' },
-      responses: { 200: KeyChainView, 409: 'A configuration needs a usage that would go' },
+      responses: { 200: KeyChainView, 409: 'Something needs a usage or an internal authority that would go' },
       async handle({ caller, params: { id }, body }) {
         return reply(200, toKeyChainView(await updateKeyChain.execute(caller, id, body)));
       },
@@ -111,6 +124,57 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       async handle({ caller, params: { id } }) {
         await deleteKeyChain.execute(caller, id);
         return reply(200, { id });
+      },
+    }),
+  ];
+}
+
+/** What is done to the keys themselves. */
+function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/key-chain/import',
+      summary: 'Import a key that was made elsewhere',
+      description:
+        'With `certificates`: those that others issued for it. Without: an internal authority certifies the key. ' +
+        'The key is sealed and never shown again.',
+      body: KeyChainImport,
+      responses: { 201: KeyChainView },
+      async handle({ caller, body }) {
+        return reply(201, toKeyChainView(await importKeyChain.execute(caller, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/key-chain/:id/rotate',
+      summary: 'Give a key chain another key now',
+      description: 'The key before it is published until everything that it signed has ended.',
+      params,
+      body: KeyChainRotation,
+      example: {},
+      responses: {
+        200: KeyChainView,
+        409: 'Its certificates come from outside, too many former keys count still, or somebody else rotates it',
+      },
+      async handle({ caller, params: { id }, body }) {
+        return reply(200, toKeyChainView(await rotateKeyChain.execute(caller, id, body)));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/key-chain/:id/csr',
+      summary: 'Ask for a certificate elsewhere',
+      description: 'Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.',
+      params,
+      body: CertificateSigningRequest,
+      example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
+      responses: { 200: CertificateRequestView },
+      async handle({ caller, params: { id }, body }) {
+        return reply(200, { csr: await requestCertificate.execute(caller, id, body) });
       },
     }),
   ];

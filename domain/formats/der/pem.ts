@@ -30,12 +30,13 @@ function isBlank(text: string): boolean {
 
 /** @param certificates DER in standard base64. @returns the PEM blocks one after the other. */
 export function writePemCertificates(certificates: readonly string[]): string {
-  return certificates
-    .map((base64) => {
-      const lines = base64.match(new RegExp(`.{1,${LINE}}`, 'g')) ?? [];
-      return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
-    })
-    .join('');
+  return certificates.map((base64) => writePem('CERTIFICATE', base64)).join('');
+}
+
+/** @param base64 DER in standard base64. @returns one block (RFC 7468 section 3). */
+export function writePem(label: string, base64: string): string {
+  const lines = base64.match(new RegExp(`.{1,${LINE}}`, 'g')) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
 /** Whether the bytes are one SEQUENCE of definite, minimally written length (X.690 section 10.1), and no more. */

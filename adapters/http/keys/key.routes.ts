@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
+import type { DeleteKey } from '../../../application/keys/delete-key.ts';
+import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
+import { KeyCreation } from '../../../application/keys/key-chain-input.ts';
+import { keyIdOf } from '../../../application/keys/shared-key.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { DeletedView } from '../shapes/deleted.view.ts';
+import { KeyView, toKeyView } from './key.view.ts';
+
+const params = z.object({ id: z.string().max(128).describe('Key id') });
+const common = {
+  tag: 'Keys',
+  surface: 'admin',
+  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
+} as const;
+
+type UseCases = {
+  readonly findCertificates: FindCertificates;
+  readonly createKeyChain: CreateKeyChain;
+  readonly importKeyChain: ImportKeyChain;
+  readonly deleteKey: DeleteKey;
+};
+
+/** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
+export class KeyRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
+  }
+}
+
+function readRoutes({ findCertificates }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/key',
+      summary: 'List the keys of the tenant',
+      responses: { 200: z.array(KeyView) },
+      async handle({ caller }) {
+        const { all } = await findCertificates.execute(caller);
+        const named = all.filter((chain) => keyIdOf(chain, all) === chain.id);
+        return reply(
+          200,
+          named.map((chain) => toKeyView(chain, all)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/key/:id',
+      summary: 'Read a key',
+      params,
+      responses: { 200: KeyView },
+      async handle({ caller, params: { id } }) {
+        const { all } = await findCertificates.execute(caller);
+        const chain = all.find((other) => other.id === id && keyIdOf(other, all) === id);
+        if (chain === undefined) throw new Failure('not_found', 'there is no key of this id');
+        return reply(200, toKeyView(chain, all));
+      },
+    }),
+  ];
+}
+
+function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): Route[] {
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/key',
+      summary: 'Make or import a key',
+      description:
+        'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
+      body: KeyCreation,
+      example: { id: 'diplomas', description: 'Signs diplomas' },
+      responses: { 201: KeyView },
+      async handle({ caller, body: { key, usages = [], ...body } }) {
+        const chain =
+          key === undefined
+            ? await createKeyChain.execute(caller, { ...body, usages })
+            : await importKeyChain.execute(caller, { ...body, key, usages });
+        return reply(201, toKeyView(chain, [chain]));
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      path: '/key/:id',
+      summary: 'Delete a key and its certificates',
+      params,
+      responses: { 200: DeletedView, 409: 'Something names one of its certificates; then all of them stay' },
+      async handle({ caller, params: { id } }) {
+        await deleteKey.execute(caller, id);
+        return reply(200, { id });
+      },
+    }),
+  ];
+}

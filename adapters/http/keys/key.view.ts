@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { chainsOfKey, keyIdOf } from '../../../application/keys/shared-key.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { PublicKeyView, toPublicKeyView } from './key-chain.view.ts';
+
+export const KeyView = z
+  .object({
+    id: z.string().describe('The id of the key chain that had it first'),
+    description: z.string().nullable(),
+    tenantId: z.string(),
+    key: PublicKeyView,
+    usage: z.literal('sign'),
+    kmsProvider: z.string(),
+    certificates: z.array(z.object({ id: z.string() })).describe('All that are for this key'),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Key', description: 'A key; its private half is never shown' });
+
+/**
+ * The key of a key chain.
+ * @param all the tenant's key chains, since several can share one key.
+ */
+export function toKeyView(chain: KeyChain, all: readonly KeyChain[]): z.infer<typeof KeyView> {
+  const { tenantId, active } = chain;
+  const id = keyIdOf(chain, all);
+  const first = all.find((other) => other.id === id) ?? chain;
+  return {
+    id,
+    description: first.description ?? null,
+    tenantId,
+    key: toPublicKeyView(active.key),
+    usage: 'sign',
+    kmsProvider: active.key.handle.kms,
+    certificates: chainsOfKey(id, all).map((other) => ({ id: other.id })),
+    createdAt: first.createdAt.toISOString(),
+    updatedAt: first.updatedAt.toISOString(),
+  };
+}

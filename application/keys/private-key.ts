@@ -1,0 +1,97 @@
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import {
+  algorithmOf,
+  type PublicJwk,
+  readPublicJwk,
+  type SigningAlgorithm,
+} from '../../domain/shared/jwk.ts';
+
+const WANTED = 'Give a private key on P-256, P-384, P-521 or Ed25519';
+/** RFC 7468 section 2 */
+const BLOCK = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/gm;
+
+/** What is said of texts that are no key of ours, by the label of their PEM block. */
+const REFUSED_LABELS: Readonly<Record<string, string>> = {
+  'ENCRYPTED PRIVATE KEY': 'The key is encrypted. Decrypt it first; it is sealed again here.',
+  'RSA PRIVATE KEY': `${WANTED}, not an RSA key.`,
+  'DSA PRIVATE KEY': `${WANTED}, not a DSA key.`,
+  'OPENSSH PRIVATE KEY': `${WANTED}, in PKCS#8 or SEC1 and not in the format of OpenSSH.`,
+  'PUBLIC KEY': `${WANTED}; this is a public one.`,
+  CERTIFICATE: `${WANTED}; this is a certificate.`,
+};
+
+export type ImportedKey = {
+  /** DER of a PKCS#8 structure (RFC 5958). Whoever is done with it overwrites it. */
+  readonly pkcs8: Buffer;
+  /** The public half as the key states it; the KMS looks whether it is its own. */
+  readonly publicJwk: PublicJwk;
+  readonly algorithm: SigningAlgorithm;
+};
+
+/**
+ * Reads a private key that somebody brings: PEM with PKCS#8 (RFC 5958) or SEC1 (RFC 5915), or a JWK (RFC 7517).
+ * @throws Failure `invalid_input` at `key`. No message quotes the key.
+ */
+export function readPrivateKey(input: string | JsonObject): ImportedKey {
+  const key = typeof input === 'string' ? fromPem(input) : fromJwk(input);
+  const type = key.asymmetricKeyType;
+  if (type === 'rsa' || type === 'rsa-pss' || type === 'dsa') throw refused(`${WANTED}, not an RSA key.`);
+  const publicJwk = publicHalf(key);
+  const algorithm = publicJwk && algorithmOf(publicJwk);
+  if (publicJwk === undefined || algorithm === undefined)
+    throw refused(`${WANTED}; its curve is another one.`);
+  return { pkcs8: key.export({ format: 'der', type: 'pkcs8' }), publicJwk, algorithm };
+}
+
+function fromPem(text: string): KeyObject {
+  const labels = [...text.matchAll(BLOCK)].map(([, label = '']) => label);
+  // OpenSSL writes the curve before a SEC1 key; the key names it itself.
+  const [label, ...more] = labels.filter((name) => name !== 'EC PARAMETERS');
+  if (label === undefined) throw refused(`${WANTED} as PEM or JWK.`);
+  const message = REFUSED_LABELS[label];
+  if (message !== undefined) throw refused(message);
+  if (more.length > 0)
+    throw refused('Give one key and nothing else; certificates have a member of their own.');
+  // RFC 1421 section 4.6.1.1, which the former formats of OpenSSL use
+  if (text.includes('Proc-Type: 4,ENCRYPTED')) throw refused(REFUSED_LABELS['ENCRYPTED PRIVATE KEY'] ?? '');
+  return parse(() => createPrivateKey({ key: text, format: 'pem' }), `${WANTED} as PEM; this one is broken.`);
+}
+
+function fromJwk({ kty, crv, x, y, d, use, alg }: JsonObject): KeyObject {
+  if (kty === 'RSA') throw refused(`${WANTED}, not an RSA key.`);
+  if (kty !== 'EC' && kty !== 'OKP') throw refused(`${WANTED}: "kty" is "EC" or "OKP".`);
+  if (d === undefined) throw refused(`${WANTED}; this is a public one, without "d".`);
+  if (use !== undefined && use !== 'sig') throw refused('The key is for something else: "use" is not "sig".');
+  const publicJwk = readPublicJwk({ kty, crv, x, ...(y !== undefined && { y }) });
+  if (publicJwk === undefined) throw refused(`${WANTED}; its curve or its coordinates are others.`);
+  // RFC 7518 section 3.1; RFC 9864 gives EdDSA on this curve a name of its own.
+  const names = publicJwk.crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [algorithmOf(publicJwk)];
+  if (alg !== undefined && !names.includes(alg as SigningAlgorithm))
+    throw refused('"alg" is not that of the key.');
+  const key = { ...publicJwk, d } as JsonWebKey;
+  return parse(() => createPrivateKey({ key, format: 'jwk' }), `${WANTED} as JWK; this one is broken.`);
+}
+
+/** The parser's own messages may quote the key. */
+function parse(read: () => KeyObject, message: string): KeyObject {
+  try {
+    return read();
+  } catch {
+    throw refused(message);
+  }
+}
+
+/** @returns undefined for a curve that no JWK can have. */
+function publicHalf(key: KeyObject): PublicJwk | undefined {
+  try {
+    return readPublicJwk(createPublicKey(key).export({ format: 'jwk' }));
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(message: string): Error {
+  return invalidInput('key', message);
+}

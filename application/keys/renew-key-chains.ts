@@ -1,0 +1,101 @@
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type DueChange, dueChange, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Log } from '../ports/log.ts';
+import { type RenewalPorts, renewLeaf } from './renew-leaf.ts';
+
+/** Key chains that one warning names. */
+const MAX_NAMED = 20;
+
+export type KeyChainRun = {
+  readonly rotated: number;
+  readonly renewed: number;
+  /** Former leaves that have gone. */
+  readonly forgotten: number;
+  /** Key chains that somebody has to see to. */
+  readonly stuck: readonly string[];
+  /** Where the next portion begins; undefined when this was the last one. */
+  readonly last: TenantId | undefined;
+};
+
+/**
+ * Rotates keys whose interval is over, renews certificates before they end, and forgets leaves on which nothing rests
+ * any more. One key chain that cannot be renewed keeps no other from it.
+ */
+export class RenewKeyChains {
+  readonly #ports: RenewalPorts & { readonly log: Log };
+
+  constructor(ports: RenewalPorts & { readonly log: Log }) {
+    this.#ports = ports;
+  }
+
+  /** @param limit of tenants that are looked at. */
+  async execute(now: Date, limit: number, after?: TenantId): Promise<KeyChainRun> {
+    const tenants = await this.#ports.store.forService(async (service) => {
+      const ids = (await service.tenants.list()).map(({ id }) => id);
+      return ids.filter((id) => after === undefined || id > after).slice(0, limit);
+    });
+    const counts = { rotation: 0, renewal: 0, forgotten: 0 };
+    const stuck: string[] = [];
+    for (const tenantId of tenants) {
+      const chains = await this.#ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+      for (const chain of chains) {
+        counts.forgotten += await this.#forget(tenantId, chain, now);
+        const due = dueChange(chain, now);
+        if (due === undefined) continue;
+        if (await this.#renew(tenantId, chain, due, now)) counts[due]++;
+        else stuck.push(`${tenantId}/${chain.id}`);
+      }
+    }
+    this.#warn(stuck);
+    const { rotation, renewal, forgotten } = counts;
+    const last = tenants.length < limit ? undefined : tenants.at(-1);
+    return { rotated: rotation, renewed: renewal, forgotten, stuck, last };
+  }
+
+  /** @returns false when it cannot be done here. */
+  async #renew(
+    tenantId: TenantId,
+    { id }: KeyChain,
+    due: NonNullable<DueChange>,
+    now: Date,
+  ): Promise<boolean> {
+    const { store, log } = this.#ports;
+    try {
+      const chain = await store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
+      // Another process may have been here, or somebody removed it.
+      if (chain === undefined || dueChange(chain, now) !== due) return true;
+      const { root } = chain;
+      if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return false;
+      await renewLeaf(this.#ports, chain, { kind: due });
+      return true;
+    } catch (error) {
+      log.error('a key chain could not be renewed', { tenantId, keyChainId: id, due }, error);
+      return false;
+    }
+  }
+
+  async #forget(tenantId: TenantId, { id, former = [] }: KeyChain, now: Date): Promise<number> {
+    if (former.every(({ keptUntil }) => keptUntil > now)) return 0;
+    return this.#ports.store.forTenant(
+      tenantId,
+      async ({ keyChains }) => {
+        const chain = await keyChains.find(id);
+        const rest = chain && withoutEnded(chain, now);
+        if (chain === undefined || rest === undefined) return 0;
+        await keyChains.put(rest);
+        return (chain.former?.length ?? 0) - (rest.former?.length ?? 0);
+      },
+      { alone: true },
+    );
+  }
+
+  #warn(stuck: readonly string[]): void {
+    if (stuck.length === 0) return;
+    this.#ports.log.warn(
+      'key chains are due that cannot be renewed here: upload another certificate (POST /key-chain/{id}/csr, ' +
+        'PATCH /key-chain/{id}), or make another key chain',
+      { count: stuck.length, keyChains: stuck.slice(0, MAX_NAMED).join(' ') },
+    );
+  }
+}

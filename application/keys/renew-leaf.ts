@@ -1,0 +1,92 @@
+import { leafValidity } from '../../domain/keys/certificate-profile.ts';
+import { subjectNames } from '../../domain/keys/certificate-subject.ts';
+import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import { assertRenewable, replaceLeaf, rotate } from '../../domain/keys/rotation.ts';
+import { isSameHandle } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { certifyLeaf } from '../steps/certify-leaf.ts';
+
+export type RenewalPorts = {
+  readonly store: Store;
+  readonly kms: Kms;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+type Renewal = {
+  /** Whether the key is another one, too. */
+  readonly kind: 'rotation' | 'renewal';
+  /** KMS provider of this and all later keys; the one of the key chain unless stated. */
+  readonly provider?: string | undefined;
+};
+
+/**
+ * Has the internal CA certify another leaf, and signs with that from then on. Until it is stored the key chain is as
+ * it was, so a crash costs nothing but a key that nobody uses.
+ * @param chain as it was read a moment ago.
+ * @throws Failure `conflict` when it cannot be renewed, or was changed meanwhile.
+ */
+export async function renewLeaf(
+  ports: RenewalPorts,
+  chain: KeyChain,
+  { kind, provider }: Renewal,
+): Promise<KeyChain> {
+  const { store, clock } = ports;
+  const kmsProvider = provider ?? chain.kmsProvider;
+  const leaf = await makeLeaf(ports, { ...chain, kmsProvider }, kind);
+  return store.forTenant(
+    chain.tenantId as TenantId,
+    async ({ keyChains }) => {
+      const now = clock.now();
+      const known = await keyChains.get(chain.id);
+      if (!isUnchanged(known, chain)) {
+        throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+      }
+      const root = assertRenewable(known, now);
+      const next =
+        kind === 'rotation' ? rotate(known, leaf, now) : replaceLeaf(known, { active: leaf, root }, now);
+      const renewed = { ...next, kmsProvider };
+      await keyChains.put(renewed);
+      return renewed;
+    },
+    { alone: true },
+  );
+}
+
+async function makeLeaf(
+  { kms, certificateAuthority, clock, settings }: RenewalPorts,
+  chain: KeyChain,
+  kind: Renewal['kind'],
+): Promise<KeyLeaf> {
+  const { tenantId, usages, active, kmsProvider, certValidityDays } = chain;
+  const now = clock.now();
+  const root = assertRenewable(chain, now);
+  const key =
+    kind === 'renewal' ? active.key : await kms.generate(tenantId, active.key.handle.algorithm, kmsProvider);
+  return certifyLeaf(certificateAuthority, {
+    tenantId,
+    usages,
+    // Whoever knows the key chain by the names in its certificate finds them again.
+    subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
+    dnsName: new URL(settings.publicUrl).hostname,
+    key,
+    root,
+    ...leafValidity(now, certValidityDays, root.notAfter),
+  });
+}
+
+/** The time alone would not do: several changes can fall into one millisecond. */
+function isUnchanged({ active, updatedAt }: KeyChain, before: KeyChain): boolean {
+  return (
+    updatedAt.getTime() === before.updatedAt.getTime() &&
+    isSameHandle(active.key.handle, before.active.key.handle) &&
+    active.certificates[0] === before.active.certificates[0]
+  );
+}

@@ -1,0 +1,45 @@
+import { writePem } from '../../domain/formats/der/pem.ts';
+import { subjectNames } from '../../domain/keys/certificate-subject.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { CertificateSigningRequest } from './key-chain-input.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly certificateAuthority: CertificateAuthority;
+  readonly settings: ServiceSettings;
+};
+
+/** Writes what an authority elsewhere wants to see before it certifies a key of ours. */
+export class RequestCertificate {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @returns a PKCS#10 request (RFC 2986) for the active key as PEM. @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
+    const { store, certificateAuthority, settings } = this.#ports;
+    const { active } = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
+    const known = subjectNames(active.certificates[0] ?? '');
+    const country = wanted.country ?? known.country;
+    const organization = wanted.organization ?? known.organization;
+    const request = await certificateAuthority.request(
+      {
+        subject: {
+          commonName: wanted.subjectName ?? known.commonName ?? (await caller.view.tenant()).name,
+          ...(country !== undefined && { country }),
+          ...(organization !== undefined && { organization }),
+        },
+        publicJwk: active.key.publicJwk,
+        dnsNames: wanted.dnsNames ?? [new URL(settings.publicUrl).hostname],
+      },
+      signingKey(caller.tenantId, active.key),
+    );
+    return writePem('CERTIFICATE REQUEST', request);
+  }
+}

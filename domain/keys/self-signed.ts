@@ -1,0 +1,22 @@
+import { readCertificate } from '../formats/der/certificate.ts';
+import { invalidInput } from '../shared/failure.ts';
+import type { KeyLeaf, KeyUsage } from './key-chain.ts';
+
+/**
+ * HAIP 1.0 sections 5, 6.1 and 6.1.1: wallets and verifiers refuse requests, status lists and credentials under a
+ * self-signed certificate. Readers of a trust list pin whoever signs it.
+ * @throws Failure `invalid_input` at `path`.
+ */
+export function assertSelfSignedFits(usages: readonly KeyUsage[], path: string): void {
+  const other = usages.find((usage) => usage !== 'trustList');
+  if (other === undefined) return;
+  throw invalidInput(
+    path,
+    `What a self-signed key chain signs is accepted for "trustList" alone, not for "${other}".`,
+  );
+}
+
+export function isSelfSigned({ certificates: [first = ''] }: KeyLeaf): boolean {
+  const certificate = readCertificate(Buffer.from(first, 'base64'));
+  return certificate !== undefined && certificate.subject === certificate.issuer;
+}
