@@ -25,7 +25,9 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
   const merged: Record<string, string | undefined> = { ...known, ...present(environment) };
   if (merged['JWT_SECRET'] !== undefined && environment['MASTER_SECRET'] === undefined)
     delete merged['MASTER_SECRET'];
-  const missing = GENERATED.filter(
+  // With an external provider nobody logs in with a client of ours.
+  const needed = merged['OIDC'] === undefined ? GENERATED : (['MASTER_SECRET'] as const);
+  const missing = needed.filter(
     (name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined),
   );
   if (missing.length === 0) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
@@ -50,6 +51,13 @@ const masterSecret = list
     (secrets) => secrets.every((secret) => secret.length < 32 || new Set(secret).size >= 8),
     'a random secret, not a repeated character',
   );
+
+const issuerUrl = z
+  .url({ protocol: /^https?$/ })
+  .transform((text) => text.replace(/\/+$/, ''))
+  .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
+
+const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');
 
 /** Settings that belong to parts which a later release brings: set, they stop the start instead of being ignored. */
 const later = (what: string) =>
@@ -144,12 +152,34 @@ export const SettingsSchema = z.object({
   KMS_CONFIG: later('KMS_CONFIG'),
   AMQP_URL: later('AMQP_URL'),
   CONFIG_FOLDER: later('CONFIG_FOLDER'),
-  OIDC: later('external OIDC mode (OIDC)'),
-  OIDC_INTERNAL_ISSUER_URL: later('external OIDC mode'),
-  OIDC_CLIENT_ID: later('external OIDC mode'),
-  OIDC_CLIENT_SECRET: later('external OIDC mode'),
-  OIDC_SUB: later('external OIDC mode'),
-  OIDC_ALGORITHM: later('external OIDC mode'),
+  OIDC: issuerUrl
+    .optional()
+    .describe(
+      'Issuer of an external OpenID provider, letter by letter as its tokens name it. Administrative access tokens then come from there, with `platform-service` in `aud`, and `/oauth2/token` gives none',
+    ),
+  OIDC_INTERNAL_ISSUER_URL: issuerUrl
+    .optional()
+    .describe('Where this service reaches the provider, when that is not `OIDC`'),
+  OIDC_CLIENT_ID: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe('Client of this service at the provider; `GET /health` logs in with it'),
+  OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
+  OIDC_SUB: claimName
+    .default('tenant_id')
+    .describe(
+      'Claim with the tenant id; an account that manages tenants has its own client id there, and the role `tenants:manage`',
+    ),
+  OIDC_ROLES: z
+    .string()
+    .regex(/^[^.\s]+(\.[^.\s]+){0,9}$/, 'names joined by dots')
+    .optional()
+    .describe(
+      'Where roles stand in tokens, such as `resource_access.vidimus.roles`. Default: `roles`, else `realm_access.roles`',
+    ),
+  OIDC_ALGORITHM: z.enum(FOREIGN_ALGORITHMS).default('RS256').describe('Signature algorithm of the tokens'),
 });
 
 type Parsed = z.output<typeof SettingsSchema>;
@@ -203,8 +233,16 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   }
   const secret = given['MASTER_SECRET'] ?? given['JWT_SECRET'];
   if (secret === undefined) faults.push('MASTER_SECRET: is missing');
-  for (const name of ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) {
-    if (given[name] === undefined) faults.push(`${name}: is missing`);
+  const withProvider = given['OIDC'] !== undefined;
+  const needed = withProvider
+    ? ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']
+    : ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
+  for (const name of needed) if (given[name] === undefined) faults.push(`${name}: is missing`);
+  for (const name of Object.keys(given)) {
+    if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
+  }
+  if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
+    faults.push('OIDC: must begin with https:// in production');
   }
   if (faults.length > 0 || !parsed.success) throw new SettingsError(faults);
   const { JWT_SECRET, MASTER_SECRET, ...rest } = parsed.data;

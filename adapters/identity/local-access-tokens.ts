@@ -22,6 +22,7 @@ type Settings = {
 
 /** JWTs signed with a key derived from `MASTER_SECRET` (HS256: issuer and audience are the same service). */
 export class LocalAccessTokens extends AccessTokens {
+  override readonly issuedElsewhere = undefined;
   readonly #ports: Ports;
   readonly #settings: Settings;
 

@@ -22,7 +22,7 @@ import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { AuthorizationServerCache } from './authorization-server-cache.ts';
 import { call, fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
-import { codeRequest, readTokenAnswer } from './openid-token-request.ts';
+import { authenticate, codeRequest, readTokenAnswer } from './openid-token-request.ts';
 
 const ISSUERS = 500;
 const FRESH_MS = 600_000;
@@ -70,6 +70,31 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
       maxBytes: ANSWER_BYTES,
     });
     return readTokenAnswer(issuer, { status: answer.status, body: parseBody(answer) });
+  }
+
+  override async logInAsClient(
+    issuer: string,
+    client: { readonly clientId: string; readonly clientSecret: string },
+  ): Promise<void> {
+    const metadata = await this.discover(issuer);
+    if (metadata.tokenEndpoint === undefined) {
+      throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
+    }
+    const { headers, parameters } = authenticate(metadata, client);
+    const answer = await call(this.#remote, metadata.tokenEndpoint, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...parameters }).toString(),
+      timeoutMs: EXCHANGE_MS,
+      maxBytes: ANSWER_BYTES,
+    });
+    if (answer.status === 200) return;
+    const message = `The token endpoint of ${issuer} answered with status ${answer.status}.`;
+    throw new AuthorizationServerError('bad_status', message);
   }
 
   override async verifyToken(

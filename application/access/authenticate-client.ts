@@ -1,7 +1,8 @@
+import type { Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Caller } from '../caller.ts';
-import type { AccessTokens } from '../ports/access-tokens.ts';
+import type { Caller, TenantCaller } from '../caller.ts';
+import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
@@ -33,14 +34,16 @@ export class AuthenticateClient {
     const { accessTokens, store, tenantViews, settings } = this.#ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
-    const claims = accessTokens.verify(token);
+    const verified = accessTokens.verify(token);
+    // Our own tokens are judged at once; waiting for them would cost a turn of the event loop.
+    const claims = verified instanceof Promise ? await verified : verified;
     if (claims === undefined) {
       throw new Failure(
         'unauthenticated',
         'the access token is invalid or expired; check its audience and the clocks',
       );
     }
-    if (claims.subject === settings.rootClient.clientId && claims.clientId === claims.subject) {
+    if (managesTenants(claims, settings)) {
       return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
     }
     const tenantId = claims.subject as TenantId;
@@ -51,17 +54,34 @@ export class AuthenticateClient {
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
     const view = tenantViews.of(head);
     const client = await view.client(claims.clientId);
+    return { tenantId, clientId: claims.clientId, view, ...rightsOf(claims, client) };
+  }
+}
+
+/** An account without a tenant names itself in place of one. */
+function managesTenants({ subject, clientId, roles, isExternal }: VerifiedAccess, settings: ServiceSettings) {
+  if (subject !== clientId) return false;
+  return isExternal ? roles.includes('tenants:manage') : clientId === settings.rootClient.clientId;
+}
+
+type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
+
+/**
+ * What is stored of a client counts at this moment. A client of an external provider may be unknown here; where it is
+ * known it has the rights that both sides give it.
+ */
+function rightsOf(claims: VerifiedAccess, client: Client | undefined): Rights {
+  if (!claims.isExternal) {
     // A client made anew under an old name does not inherit the old one's tokens.
     if (client === undefined || claims.clientSince !== client.createdAt.getTime()) {
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     }
-    return {
-      tenantId,
-      clientId: client.clientId,
-      roles: client.roles,
-      allowedPresentationConfigs: client.allowedPresentationConfigs,
-      allowedIssuanceConfigs: client.allowedIssuanceConfigs,
-      view,
-    };
+    const { roles, allowedPresentationConfigs, allowedIssuanceConfigs } = client;
+    return { roles, allowedPresentationConfigs, allowedIssuanceConfigs };
   }
+  const roles = claims.roles.filter((role) => role !== 'tenants:manage');
+  if (client === undefined) return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
+  const { allowedPresentationConfigs, allowedIssuanceConfigs } = client;
+  const shared = roles.filter((role) => client.roles.includes(role));
+  return { roles: shared, allowedPresentationConfigs, allowedIssuanceConfigs };
 }

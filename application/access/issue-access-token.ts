@@ -21,11 +21,15 @@ export class IssueAccessToken {
   }
 
   /**
-   * @throws Failure `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
+   * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
    *   `too_many_requests` when too many attempts on this client, or on unknown ones, are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { accessTokens, secrets, store, settings } = this.#ports;
+    const { issuedElsewhere } = accessTokens;
+    if (issuedElsewhere !== undefined) {
+      throw new Failure('unauthorized_client', `access tokens come from ${issuedElsewhere}, not from here`);
+    }
     const refused = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {
       if (!equal(secret, settings.rootClient.secret)) throw refused;

@@ -10,12 +10,22 @@ export type AccessTokenClaims = {
   readonly clientSince: number;
 };
 
+/** What the token of an external identity provider says; its clients need not be known here. */
+export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince'> & { readonly isExternal: true };
+
+export type VerifiedAccess = (AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess;
+
+export type IssuedAccessToken = { readonly token: string; readonly expiresInSeconds: number };
+
 /** Access tokens of the administrative interface (not those of wallets). */
 export abstract class AccessTokens {
-  abstract issue(claims: AccessTokenClaims): {
-    readonly token: string;
-    readonly expiresInSeconds: number;
-  };
-  /** @returns undefined for anything that is not a valid, unexpired token of ours for this service. */
-  abstract verify(token: string): AccessTokenClaims | undefined;
+  /** Who issues tokens instead; undefined where this service does. */
+  abstract readonly issuedElsewhere: string | undefined;
+  /** Not to be called where tokens come from somebody else. */
+  abstract issue(claims: AccessTokenClaims): IssuedAccessToken;
+  /**
+   * @returns undefined for anything that is not a valid, unexpired token for this service.
+   * @throws Failure `unavailable` when nobody can tell at present.
+   */
+  abstract verify(token: string): Promise<VerifiedAccess | undefined> | VerifiedAccess | undefined;
 }

@@ -111,6 +111,15 @@ export abstract class AuthorizationServers {
   abstract exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer>;
 
   /**
+   * Obtains a token for the client itself and throws it away (RFC 6749 section 4.4).
+   * @throws AuthorizationServerError when the server does not give one.
+   */
+  abstract logInAsClient(
+    issuer: string,
+    client: { readonly clientId: string; readonly clientSecret: string },
+  ): Promise<void>;
+
+  /**
    * OpenID Connect Core 1.0 section 3.1.3.7, with `nonce` and, when present, `at_hash`.
    * @returns every claim; `sub` is a string.
    * @throws ForeignTokenError when the token is bad, AuthorizationServerError when it cannot be judged.

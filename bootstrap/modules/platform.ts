@@ -1,13 +1,11 @@
-import { createSecretKey } from 'node:crypto';
 import { ContainerModule, type ServiceIdentifier } from 'inversify';
 import { Argon2Secrets } from '../../adapters/crypto/argon2-secrets.ts';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
-import { deriveKey, MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { NodeEncryption } from '../../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { X509Authority } from '../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../adapters/dispatch/in-process/event-bus.ts';
-import { LocalAccessTokens } from '../../adapters/identity/local-access-tokens.ts';
 import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
 import { DatabaseProbe } from '../../adapters/persistence/database-probe.ts';
@@ -43,6 +41,7 @@ import { Webhooks } from '../../application/ports/webhooks.ts';
 import type { Settings } from '../../config/settings.ts';
 import { serviceSettings } from '../service-settings.ts';
 import type { Token } from '../wire.ts';
+import { openIdentity } from './identity.ts';
 
 /** What must be let go at the end, in reverse order of opening. */
 export class Closers {
@@ -84,16 +83,8 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
     providers: [{ name: 'local', type: 'local', provider: local }],
     default: 'local',
   });
-  const accessTokens = new LocalAccessTokens(
-    { clock, random },
-    {
-      keys: settings.MASTER_SECRET.map((secret) =>
-        createSecretKey(deriveKey(secret, 'vidimus/access-token')),
-      ),
-      issuer: settings.JWT_ISSUER,
-      lifetimeSeconds: settings.JWT_EXPIRES_IN,
-    },
-  );
+  const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
+  closers.add(() => identity.close());
   return new ContainerModule(({ bind }) => {
     const provide = <T>(token: Token<T>, value: T) =>
       bind(token as ServiceIdentifier<T>).toConstantValue(value);
@@ -105,6 +96,7 @@ export async function openAdapters(settings: Settings, closers: Closers): Promis
     provide(Cipher, cipher);
     provide(Store, store);
     provide(Probe, new DatabaseProbe(store));
+    if (probe !== undefined) provide(Probe, probe);
     provide(Remote, remote);
     provide(Webhooks, new RemoteWebhooks({ remote }));
     provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));

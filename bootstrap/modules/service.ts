@@ -40,8 +40,11 @@ export const service = new ContainerModule((options) => {
   options
     .bind(CheckHealth)
     .toResolvedValue(
-      (log: Log, ...probes: Probe[]) => new CheckHealth({ log, probes }),
-      [Log as ServiceIdentifier<Log>, Probe as ServiceIdentifier<Probe>],
+      (log: Log, probes: Probe[]) => new CheckHealth({ log, probes }),
+      [
+        Log as ServiceIdentifier<Log>,
+        { isMultiple: true, serviceIdentifier: Probe as ServiceIdentifier<Probe> },
+      ],
     )
     .inSingletonScope();
   wire(options, ServiceRoutes, { checkHealth: CheckHealth, settings: ServiceSettings });

@@ -124,7 +124,9 @@ function configuration(
   });
   return {
     clients: [
-      client(CONFIDENTIAL.clientId, CONFIDENTIAL.clientSecret, 'client_secret_basic'),
+      client(CONFIDENTIAL.clientId, CONFIDENTIAL.clientSecret, 'client_secret_basic', {
+        grant_types: ['authorization_code', 'client_credentials'],
+      }),
       client(POSTING.clientId, POSTING.clientSecret, 'client_secret_post'),
       client(PUBLIC.clientId, undefined, 'none'),
       ...(options.clients ?? []),
@@ -143,6 +145,7 @@ function configuration(
     }),
     interactions: { url: (_: unknown, { uid }: Interaction) => `/interaction/${uid}` },
     features: {
+      clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
       dPoP: { enabled: true },
       pushedAuthorizationRequests: { enabled: true },
@@ -163,6 +166,7 @@ function configuration(
     },
     ttl: {
       AccessToken: 600,
+      ClientCredentials: 600,
       IdToken: 600,
       AuthorizationCode: 60,
       Grant: 600,

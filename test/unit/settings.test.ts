@@ -3,6 +3,11 @@ import { describeSettings } from '../../config/describe-settings.ts';
 import { readSettings, SettingsError, SettingsSchema } from '../../config/settings.ts';
 
 const SECRET = 'a master secret for the tests 0123456789';
+const PROVIDER = {
+  OIDC: 'https://login.example/realm',
+  OIDC_CLIENT_ID: 'vidimus',
+  OIDC_CLIENT_SECRET: 'secret',
+};
 const GOOD = {
   MASTER_SECRET: SECRET,
   AUTH_CLIENT_ID: 'root',
@@ -84,7 +89,13 @@ describe('settings', () => {
     ['no secret of the root client', { AUTH_CLIENT_SECRET: undefined }, /^AUTH_CLIENT_SECRET: is missing/],
     ['an address with a query', { PUBLIC_URL: 'https://x.example/?a=b' }, /^PUBLIC_URL/],
     ['an address with credentials', { PUBLIC_URL: 'https://a:b@x.example' }, /^PUBLIC_URL/],
-    ['OIDC', { OIDC: 'https://login.example' }, /^OIDC: .*not supported/],
+    [
+      'a provider without our secret',
+      { ...PROVIDER, OIDC_CLIENT_SECRET: '' },
+      /^OIDC_CLIENT_SECRET: is missing/,
+    ],
+    ['a provider with a query', { ...PROVIDER, OIDC: 'https://login.example/?a' }, /^OIDC: /],
+    ['a symmetric algorithm', { ...PROVIDER, OIDC_ALGORITHM: 'HS256' }, /^OIDC_ALGORITHM: /],
     ['a broker', { AMQP_URL: 'amqp://x' }, /^AMQP_URL: .*not supported/],
     ['a folder to import', { CONFIG_FOLDER: './config' }, /^CONFIG_FOLDER: .*not supported/],
     ['another key store', { KMS_CONFIG: './kms.json' }, /^KMS_CONFIG: .*not supported/],
@@ -99,12 +110,29 @@ describe('settings', () => {
 
   for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_SUB', 'OIDC_ALGORITHM']) {
     it(`refuse ${name}, which would be ignored`, () => {
-      expect(faultsOf({ ...GOOD, [name]: 'x' }).join()).to.match(new RegExp(`${name}: .*not supported`));
+      expect(faultsOf({ ...GOOD, [name]: 'ES256' })).to.deep.equal([`${name}: means nothing without OIDC`]);
     });
   }
 
+  it('want no client of our own beside an external provider', () => {
+    const { AUTH_CLIENT_ID: _, AUTH_CLIENT_SECRET: __, ...rest } = GOOD;
+    const read = readSettings({ ...rest, ...PROVIDER });
+    expect([read.OIDC, read.OIDC_SUB, read.OIDC_ALGORITHM]).to.deep.equal([
+      'https://login.example/realm',
+      'tenant_id',
+      'RS256',
+    ]);
+  });
+
   it('are stricter in production', () => {
     const production = { ...GOOD, NODE_ENV: 'production' };
+    const plain = {
+      ...production,
+      ...PROVIDER,
+      PUBLIC_URL: 'https://id.example',
+      OIDC: 'http://login.example',
+    };
+    expect(faultsOf(plain).join()).to.match(/^OIDC: .*https/);
     for (const PUBLIC_URL of [undefined, 'http://id.example', 'HTTP://id.example'])
       expect(faultsOf({ ...production, PUBLIC_URL }).join(), PUBLIC_URL).to.match(/PUBLIC_URL: .*https/);
     expect(faultsOf({ ...production, PUBLIC_URL: 'https://id.example' })).to.deep.equal([]);

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import {
+  AccessTokens,
+  type IssuedAccessToken,
+  type VerifiedAccess,
+} from '../../application/ports/access-tokens.ts';
+import {
+  AuthorizationServerError,
+  type AuthorizationServers,
+} from '../../application/ports/authorization-servers.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { Log } from '../../application/ports/log.ts';
+import { type ExternalIdentityRules, readExternalIdentity } from '../../domain/clients/external-identity.ts';
+import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
+import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { AUDIENCE } from './local-access-tokens.ts';
+
+type Ports = {
+  readonly authorizationServers: AuthorizationServers;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+type Settings = ExternalIdentityRules & {
+  readonly issuer: string;
+  /** The one signature algorithm that the provider uses. */
+  readonly algorithm: string;
+};
+
+const MAX_TOKENS = 10_000;
+/** A token is looked at anew after so long, so that a key that the provider withdrew does not count for long. */
+const REMEMBERED_MS = 60_000;
+
+type Remembered = { readonly access: VerifiedAccess; readonly until: number };
+
+/** Tokens of an external OpenID provider (RFC 9068): its keys sign, its claims say who calls. */
+export class OidcAccessTokens extends AccessTokens {
+  override readonly issuedElsewhere: string;
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+  readonly #verified = new LRUCache<string, Remembered>({ max: MAX_TOKENS });
+
+  constructor(ports: Ports, settings: Settings) {
+    super();
+    this.#ports = ports;
+    this.#settings = settings;
+    this.issuedElsewhere = settings.issuer;
+  }
+
+  override issue(): IssuedAccessToken {
+    throw new Error('access tokens come from the external provider');
+  }
+
+  override async verify(token: string): Promise<VerifiedAccess | undefined> {
+    const key = hash('sha256', token, 'base64url');
+    const known = this.#verified.get(key);
+    const now = this.#ports.clock.now();
+    if (known !== undefined && now.getTime() < known.until) return known.access;
+    const { issuer, algorithm } = this.#settings;
+    try {
+      const expected = { audience: AUDIENCE, types: EXTERNAL_TOKEN_TYPES, now };
+      const verified = await this.#ports.authorizationServers.verifyToken(issuer, token, expected);
+      // RFC 8725 section 3.1: the algorithm is the operator's choice.
+      if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');
+      const identity = readExternalIdentity(verified.claims, this.#settings);
+      if (identity === undefined) throw new ForeignTokenError('subject');
+      const access = { ...identity, isExternal: true } as const;
+      const ends = Number(verified.claims['exp']) * 1000;
+      this.#verified.set(key, { access, until: Math.min(now.getTime() + REMEMBERED_MS, ends) });
+      return access;
+    } catch (error) {
+      if (error instanceof ForeignTokenError) {
+        this.#ports.log.info('access token refused', { reason: error.reason });
+        return undefined;
+      }
+      if (!(error instanceof AuthorizationServerError)) throw error;
+      throw new Failure('unavailable', 'the identity provider cannot be asked at present', { cause: error });
+    }
+  }
+}
