@@ -2,6 +2,7 @@ import { webcrypto } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
+  ExtendedKeyUsageExtension,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
@@ -32,6 +33,10 @@ export type CertificateOptions = {
   readonly dns?: readonly string[];
   readonly from?: string;
   readonly until?: string;
+  /** False: the key usage of a leaf is another one than signatures. */
+  readonly signs?: boolean;
+  /** Extended key usages, dotted. */
+  readonly purposes?: readonly string[];
 };
 
 /** A certificate that is right in every respect that `options` does not change. */
@@ -53,10 +58,11 @@ async function certificateFor(
   options: CertificateOptions,
   self: HolderKey,
 ): Promise<string> {
-  const { name, by, ca = false, organizationIdentifier, dns = [] } = options;
+  const { name, by, ca = false, organizationIdentifier, dns = [], purposes = [] } = options;
   const publicKey = await importPublic(jwk);
   const signer = by ?? self;
-  const usage = ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : KeyUsageFlags.digitalSignature;
+  const leafUsage = options.signs === false ? KeyUsageFlags.keyAgreement : KeyUsageFlags.digitalSignature;
+  const usage = ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : leafUsage;
   const certificate = await X509CertificateGenerator.create({
     subject: `CN=${name}${organizationIdentifier === undefined ? '' : `, 2.5.4.97=${organizationIdentifier}`}`,
     issuer: `CN=${by?.name ?? name}`,
@@ -73,6 +79,7 @@ async function certificateFor(
       ...(dns.length > 0
         ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))]
         : []),
+      ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes])] : []),
     ],
   });
   return Buffer.from(certificate.rawData).toString('base64');

@@ -1,0 +1,300 @@
+import { createPublicKey, type JsonWebKey, verify, X509Certificate } from 'node:crypto';
+import { Pkcs10CertificateRequest, type SubjectAlternativeNameExtension } from '@peculiar/x509';
+import { expect } from 'chai';
+import { writePemCertificates } from '../../domain/formats/der/pem.ts';
+import { readSequence } from '../../domain/formats/der/reader.ts';
+import { ask, decode, QUERY, verifiedByLeaf } from '../support/present.ts';
+import { newKey } from '../support/raw-wallet.ts';
+import { type Certified, certify, certifyKey, pem } from '../support/test-certificates.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const VARIANTS = [
+  { name: 'certificates', path: '/certs', member: 'crt' },
+  { name: 'key chains', path: '/key-chain', member: 'certificates' },
+] as const;
+
+const HASHES: Readonly<Record<string, string | null>> = {
+  ES256: 'sha256',
+  ES384: 'sha384',
+  ES512: 'sha512',
+  EdDSA: null,
+};
+
+/** What a PKCS#10 request says, whose signature by the key in it is checked by other means than the product's. */
+function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
+  const request = new Pkcs10CertificateRequest(csr);
+  const publicKey = createPublicKey({ key, format: 'jwk' });
+  expect(Buffer.from(request.publicKey.rawData)).to.deep.equal(
+    publicKey.export({ format: 'der', type: 'spki' }),
+  );
+  const [info, , signature] = readSequence(Buffer.from(request.rawData));
+  const bits = signature?.content.subarray(1) ?? Buffer.alloc(0);
+  expect(verify(HASHES[key.alg], info?.whole ?? Buffer.alloc(0), publicKey, bits), 'signed').to.equal(true);
+  const names = request.getExtension('2.5.29.17') as SubjectAlternativeNameExtension | null;
+  return { subject: request.subject, hosts: names?.names.items.map(({ value }) => value) };
+}
+
+describe('The certificates of a key', () => {
+  let service: TestService;
+  let token: string;
+  let root: Certified;
+
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    root = await certify({ name: 'Root', ca: true });
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const created = async (path: string, json: unknown) => {
+    const answer = await call('POST', path, json);
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const chainOf = async (id: string) => (await call('GET', `/key-chain/${id}`)).body;
+  const expectInvalid = (answer: Answer, path: string, message: RegExp) => {
+    expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+    expect(answer.body.errors[0].path).to.equal(path);
+    expect(answer.body.errors[0].message).to.match(message);
+  };
+  const certificateFor = async (id: string, name = 'Outside', more: object = {}) => {
+    const { activeKey } = await chainOf(id);
+    return writePemCertificates([await certifyKey(activeKey, { name, by: root, ...more })]);
+  };
+
+  for (const { name, path, member } of VARIANTS) {
+    describe(`in the vocabulary of ${name}`, () => {
+      it('are asked for elsewhere with a request that the key signed', async () => {
+        await created('/key-chain', { id: `asks-${member}`, usageType: 'access', subjectName: 'Acme' });
+        const wish = {
+          subjectName: 'Acme, Inc.',
+          organization: 'Acme',
+          country: 'DE',
+          dnsNames: ['a.example', 'b.example'],
+        };
+        const answer = await call('POST', `${path}/asks-${member}/csr`, wish);
+        expect(answer.status, answer.text).to.equal(200);
+        const { csr } = answer.body;
+        expect(csr).to.match(/^-----BEGIN CERTIFICATE REQUEST-----\n/);
+        const { activeKey } = await chainOf(`asks-${member}`);
+        const asked = readRequest(csr, activeKey);
+        expect(asked.subject).to.equal('C=DE, O=Acme, CN=Acme\\, Inc.');
+        expect(asked.hosts).to.deep.equal(wish.dnsNames);
+        const plain = (await call('POST', `${path}/asks-${member}/csr`, {})).body.csr;
+        expect(readRequest(plain, activeKey)).to.deep.equal({ subject: 'CN=Acme', hosts: ['localhost'] });
+        expect((await call('POST', `${path}/nothing/csr`, {})).status).to.equal(404);
+        const bad = { dnsNames: ['a_b'] };
+        expectInvalid(await call('POST', `${path}/asks-${member}/csr`, bad), 'dnsNames.0', /host name/);
+      });
+
+      for (const algorithm of ['ES384', 'ES512', 'EdDSA']) {
+        it(`are asked for with ${algorithm}, too`, async () => {
+          const { id, activeKey } = await created('/key-chain', { usageType: 'access', algorithm });
+          const { csr } = (await call('POST', `${path}/${id}/csr`, {})).body;
+          expect(readRequest(csr, activeKey).subject).to.equal('CN=Tenant acme');
+        });
+      }
+
+      it('replace those of the internal authority, and requests are signed under them', async () => {
+        const id = `uploads-${member}`;
+        await created('/key-chain', { id, usageType: 'access' });
+        await created('/verifier/config', { id, dcql_query: QUERY, accessKeyChainId: id });
+        const before = await chainOf(id);
+        const asked = await ask(service, token, id);
+        const certificate = await certificateFor(id);
+        const answer = await call('PATCH', `${path}/${id}`, { [member]: certificate + pem(root) });
+        expect(answer.status, answer.text).to.equal(200);
+        const after = await chainOf(id);
+        expect(after).to.deep.include({
+          activeKey: before.activeKey,
+          activeCertificate: certificate,
+          rootCertificate: null,
+          previousCertificate: before.activeCertificate,
+          previousKey: before.activeKey,
+          lastRotatedAt: null,
+        });
+        expect(after.previousKeyExpiry).to.equal(before.activeCertificateExpiry);
+
+        const next = await ask(service, token, id);
+        expect(verifiedByLeaf(next.text).subject).to.equal('CN=Outside');
+        expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
+        // A wallet that was asked before gets the request that it was told of.
+        const again = await service.call('POST', asked.url, { form: { wallet_nonce: 'nonce' } });
+        expect(decode(again.text).payload['client_id']).to.equal(asked.payload['client_id']);
+        verifiedByLeaf(again.text);
+
+        const twice = await call('PATCH', `${path}/${id}`, { [member]: certificate });
+        expect(twice.status).to.equal(200);
+        expect((await chainOf(id)).previousKeys, 'the same again changes nothing').to.have.length(1);
+      });
+
+      it('are refused that do not fit, and nothing changes', async () => {
+        const id = `refuses-${member}`;
+        await created('/key-chain', { id, usageType: 'access' });
+        const before = (await call('GET', `/key-chain/${id}`)).text;
+        const longer = await created('/key-chain', { usageType: 'access', algorithm: 'ES384' });
+        const wrong: [unknown, RegExp][] = [
+          ['garbage', /as PEM, leaf first/],
+          [pem(root), /not for this key/],
+          [await certificateFor('signing'), /not for this key/],
+          [longer.activeCertificate, /not for this key/],
+          [await certificateFor(id, 'Old', { until: '2026-01-01T00:00:00Z' }), /expired/],
+          [await certificateFor(id, 'Authority', { ca: true }), /that of an authority/],
+          [pem(root) + (await certificateFor(id)), /not for this key/],
+        ];
+        for (const [value, message] of wrong) {
+          expectInvalid(await call('PATCH', `${path}/${id}`, { [member]: value }), member, message);
+        }
+        const large = await call('PATCH', `${path}/${id}`, { [member]: 'A'.repeat(70_000) });
+        expect(large.status).to.equal(413);
+        expectInvalid(await call('PATCH', `${path}/${id}`, { [member]: 'A'.repeat(50_001) }), member, /./);
+        expect((await call('PATCH', `${path}/nothing`, { [member]: pem(root) })).status).to.equal(404);
+        expect((await call('GET', `/key-chain/${id}`)).text).to.equal(before);
+      });
+
+      it('stay while a configuration trusts their authority', async () => {
+        const id = `trusted-${member}`;
+        await created('/key-chain', { id, usageType: 'access' });
+        await created('/verifier/config', { id, dcql_query: QUERY, trustAnchors: [{ keyChainId: id }] });
+        const answer = await call('PATCH', `${path}/${id}`, { [member]: await certificateFor(id) });
+        expect([answer.status, answer.body.detail]).to.deep.equal([
+          409,
+          `the presentation configuration ${id} trusts the CA of this key chain`,
+        ]);
+        expect((await chainOf(id)).rootCertificate).to.be.a('string');
+      });
+    });
+  }
+
+  it('stay in a trust list when others replace them', async () => {
+    await created('/key-chain', { id: 'listed', usageType: 'signing' });
+    const { rootCertificate } = await chainOf('listed');
+    const entities = [{ type: 'internal', issuerKeyChainId: 'listed', info: { name: 'Acme' } }];
+    await created('/trust-list', { id: 'list', entities });
+    await call('PATCH', '/key-chain/listed', { certificates: await certificateFor('listed') });
+    await call('PATCH', '/trust-list/list', { description: 'Again' });
+    const { jwt } = (await call('GET', '/trust-list/list')).body;
+    const { activeCertificate } = await chainOf('listed');
+    const der = (text: string) => new X509Certificate(text).raw.toString('base64');
+    const text = JSON.stringify(decode(jwt).payload);
+    expect(text).to.include(der(rootCertificate)).and.include(der(activeCertificate));
+  });
+
+  it('of a key for mdocs are made when it becomes one, and its usages are kept apart', async () => {
+    const { id } = await created('/key-chain', { usageType: 'access', country: 'DE' });
+    const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['access', 'signing'] });
+    expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal([
+      'access',
+      'signing',
+    ]);
+    const mdoc = {
+      id: 'mdl',
+      keyChainId: id,
+      config: {
+        format: 'mso_mdoc',
+        docType: 'org.iso.18013.5.1.mDL',
+        display: [{ name: 'Licence', locale: 'en' }],
+        claimsByNamespace: { 'org.iso.18013.5.1': { family_name: {} } },
+      },
+    };
+    const written = await call('POST', '/issuer/credentials', mdoc);
+    expect(written.status, written.text).to.be.oneOf([200, 201]);
+    const both = { certUsageTypes: ['access'], usages: ['signing'] };
+    expectInvalid(await call('PATCH', `/certs/${id}`, both), 'usages', /either/);
+    expect((await call('PATCH', `/certs/${id}`, { usages: ['access'] })).status, 'in use').to.equal(409);
+  });
+
+  describe('and the key itself', () => {
+    it('is made or brought, listed and read, without its private half', async () => {
+      const made = await created('/key', { id: 'made', description: 'Made here' });
+      expect(made).to.deep.include({
+        id: 'made',
+        description: 'Made here',
+        tenantId: 'acme',
+        usage: 'sign',
+        kmsProvider: 'local',
+        certificates: [{ id: 'made' }],
+      });
+      expect(made.key).to.have.all.keys('kty', 'crv', 'x', 'y', 'kid', 'alg', 'use');
+      const own = newKey();
+      const jwk = own.privateKey.export({ format: 'jwk' });
+      const brought = await created('/key', { id: 'brought', key: jwk, usage: 'sign' });
+      expect(brought.key).to.include(own.jwk);
+      const list: Answer = await call('GET', '/key');
+      expect(list.body.map(({ id }: { id: string }) => id)).to.include.members([
+        'made',
+        'brought',
+        'signing',
+      ]);
+      expect(list.text).to.not.include(String(jwk.d));
+      expect((await call('GET', '/key/made')).body).to.deep.equal(made);
+      expect((await call('GET', '/key/nothing')).status).to.equal(404);
+      expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /itself/);
+      expectInvalid(await call('POST', '/key', { key: own.jwk }), 'key', /without "d"/);
+      expectInvalid(await call('POST', '/key', { usage: 'encrypt' }), 'usage', /./);
+      expect((await call('POST', '/key', { id: 'made' })).status).to.equal(409);
+    });
+
+    it('signs nothing until it has certificates for it', async () => {
+      const chain = await chainOf('made');
+      expect(chain).to.deep.include({ usages: [], usageType: null });
+      const credential = {
+        id: 'card',
+        keyChainId: 'made',
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+        vct: 'urn:card:1',
+      };
+      expectInvalid(await call('POST', '/issuer/credentials', credential), 'keyChainId', /not for the usage/);
+      await created('/certs', { id: 'made-cert', keyId: 'made', certUsageTypes: ['signing'] });
+      await created('/issuer/credentials', { ...credential, keyChainId: undefined, certId: 'made-cert' });
+      const { body } = await call('GET', '/key/made');
+      expect(body.certificates).to.deep.equal([{ id: 'made' }, { id: 'made-cert' }]);
+      expect((await call('GET', '/key/made-cert')).status, 'it goes by one name').to.equal(404);
+    });
+
+    it('goes with all of its certificates, or stays while one is needed', async () => {
+      const refused = await call('DELETE', '/key/made');
+      expect([refused.status, refused.body.detail]).to.deep.equal([
+        409,
+        'the key chain made-cert is in use by: credential configuration card',
+      ]);
+      expect((await call('GET', '/key/made')).status).to.equal(200);
+      expect((await call('GET', '/key-chain/made')).status).to.equal(200);
+      expect((await call('DELETE', '/certs/made-cert')).status).to.equal(409);
+      expect((await call('DELETE', '/issuer/credentials/card')).status).to.equal(200);
+      expect((await call('DELETE', '/certs/made-cert')).body).to.deep.equal({ id: 'made-cert' });
+      await created('/certs', { id: 'made-again', keyId: 'made', certUsageTypes: ['signing'] });
+      expect((await call('DELETE', '/key/made-again')).status).to.equal(404);
+      expect((await call('DELETE', '/key/made')).body).to.deep.equal({ id: 'made' });
+      for (const path of ['/key/made', '/key-chain/made', '/certs/made-again']) {
+        expect((await call('GET', path)).status, path).to.equal(404);
+      }
+      expect((await call('DELETE', '/key/made')).status).to.equal(404);
+    });
+  });
+
+  describe('that sign themselves', () => {
+    it('are for trust lists alone', async () => {
+      const chain = await created('/key-chain', { id: 'own', usageType: 'trustList', selfSigned: true });
+      const certificate = new X509Certificate(chain.activeCertificate);
+      expect(certificate.verify(certificate.publicKey)).to.equal(true);
+      expect(chain.rootCertificate).to.equal(null);
+      await created('/trust-list', { id: 'own', keyChainId: 'own', entities: [] });
+      const { jwt } = (await call('GET', '/trust-list/own')).body;
+      expect(verifiedByLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
+      for (const usageType of ['signing', 'access', 'statusList']) {
+        const refused = await call('POST', '/key-chain', { usageType, selfSigned: true });
+        expectInvalid(refused, 'selfSigned', /"trustList" alone/);
+      }
+      const both = { usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' };
+      expectInvalid(await call('POST', '/key-chain', both), 'selfSigned', /either/);
+      expectInvalid(
+        await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }),
+        'usages',
+        /"trustList" alone/,
+      );
+    });
+  });
+});
