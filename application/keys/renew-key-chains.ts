@@ -18,6 +18,8 @@ export type KeyChainRun = {
   readonly last: TenantId | undefined;
 };
 
+type Tally = { rotation: number; renewal: number; forgotten: number; readonly stuck: string[] };
+
 /**
  * Rotates keys whose interval is over, renews certificates before they end, and forgets leaves on which nothing rests
  * any more. One key chain that cannot be renewed keeps no other from it.
@@ -35,43 +37,48 @@ export class RenewKeyChains {
       const ids = (await service.tenants.list()).map(({ id }) => id);
       return ids.filter((id) => after === undefined || id > after).slice(0, limit);
     });
-    const counts = { rotation: 0, renewal: 0, forgotten: 0 };
-    const stuck: string[] = [];
+    const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
     for (const tenantId of tenants) {
-      const chains = await this.#ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
-      for (const chain of chains) {
-        counts.forgotten += await this.#forget(tenantId, chain, now);
-        const due = dueChange(chain, now);
-        if (due === undefined) continue;
-        if (await this.#renew(tenantId, chain, due, now)) counts[due]++;
-        else stuck.push(`${tenantId}/${chain.id}`);
+      try {
+        await this.#look(tenantId, now, run);
+      } catch (error) {
+        this.#ports.log.error('the key chains of a tenant cannot be read', { tenantId }, error);
       }
     }
-    this.#warn(stuck);
-    const { rotation, renewal, forgotten } = counts;
-    const last = tenants.length < limit ? undefined : tenants.at(-1);
-    return { rotated: rotation, renewed: renewal, forgotten, stuck, last };
+    this.#warn(run.stuck);
+    const { rotation: rotated, renewal: renewed, forgotten, stuck } = run;
+    return { rotated, renewed, forgotten, stuck, last: tenants.length < limit ? undefined : tenants.at(-1) };
   }
 
-  /** @returns false when it cannot be done here. */
-  async #renew(
-    tenantId: TenantId,
-    { id }: KeyChain,
-    due: NonNullable<DueChange>,
-    now: Date,
-  ): Promise<boolean> {
+  async #look(tenantId: TenantId, now: Date, run: Tally): Promise<void> {
+    const chains = await this.#ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    for (const chain of chains) {
+      run.forgotten += await this.#forget(tenantId, chain, now);
+      if (dueChange(chain, now) === undefined) continue;
+      const outcome = await this.#renew(tenantId, chain.id, now);
+      if (outcome === 'stuck') run.stuck.push(`${tenantId}/${chain.id}`);
+      else if (outcome !== undefined) run[outcome]++;
+    }
+  }
+
+  /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */
+  async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueChange | 'stuck'> {
     const { store, log } = this.#ports;
+    const read = () => store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
+    const chain = await read();
+    const due = chain && dueChange(chain, now);
+    if (chain === undefined || due === undefined) return undefined;
+    const { root } = chain;
+    if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return 'stuck';
     try {
-      const chain = await store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
-      // Another process may have been here, or somebody removed it.
-      if (chain === undefined || dueChange(chain, now) !== due) return true;
-      const { root } = chain;
-      if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return false;
       await renewLeaf(this.#ports, chain, { kind: due });
-      return true;
+      return due;
     } catch (error) {
+      const present = await read();
+      // Another process was faster, or somebody removed it.
+      if (present === undefined || dueChange(present, now) === undefined) return undefined;
       log.error('a key chain could not be renewed', { tenantId, keyChainId: id, due }, error);
-      return false;
+      return 'stuck';
     }
   }
 
