@@ -119,8 +119,8 @@ export class RegistrationCertificates {
         return usable;
       })
       .catch((error: unknown) => {
-        this.#usable.delete(name);
-        if (error instanceof Failure) {
+        // A save that is refused changes nothing: neither what requests use nor when they ask again.
+        if (occasion === 'use' && error instanceof Failure) {
           const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
           this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
         }

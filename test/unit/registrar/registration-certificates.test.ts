@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { StaleView } from '../../../application/caller.ts';
 import { Registrar, RegistrarError } from '../../../application/ports/registrar.ts';
@@ -26,6 +27,8 @@ class FakeRegistrar extends Registrar {
   credentials: readonly object[] = [CREDENTIAL];
   fault: RegistrarError | undefined;
   asked = 0;
+  /** What a lookup waits for before it fails as it would have then. */
+  held: Promise<void> | undefined;
 
   constructor(world: World, signer: Certified) {
     super();
@@ -53,7 +56,11 @@ class FakeRegistrar extends Registrar {
     return this.#issue(`issued-${this.asked}`);
   }
   override async findRegistrationCertificate(_: unknown, id: string): Promise<IssuedRegistrationCertificate> {
-    return this.#issue(id);
+    const { held, fault } = this;
+    if (held === undefined) return this.#issue(id);
+    this.asked++;
+    await held;
+    throw fault;
   }
 }
 
@@ -121,6 +128,10 @@ describe('Registration certificates', () => {
     );
     if (thrown instanceof Failure) return thrown;
     throw new Error('no failure', { cause: thrown });
+  };
+  const save = async (request: RegistrationCertificateRequest) => {
+    const body = { ...configuration(request), lifeTime: 300 } as Parameters<typeof certificates.check>[1];
+    await certificates.check(await view(), body, world.clock.now());
   };
   const stored = () => world.store.forTenant(ACME, (own) => own.registrationCertificates.list());
 
@@ -212,11 +223,41 @@ describe('Registration certificates', () => {
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     await failure();
     registrar.fault = undefined;
-    const body = { ...configuration({ body: {} }), lifeTime: 300 } as Parameters<
-      typeof certificates.check
-    >[1];
-    await certificates.check(await view(), body, world.clock.now());
+    await save({ body: {} });
     await entry();
+    expect(registrar.asked).to.equal(2);
+  });
+
+  it('stay good when somebody fails to save the configuration again', async () => {
+    const good = await entry({ id: 'x' });
+    registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
+    expect((await save({ id: 'x' }).catch((error: unknown) => error)) as Failure).to.include({
+      code: 'unavailable',
+    });
+    expect(await entry({ id: 'x' })).to.deep.equal(good);
+    world.clock.time += HOUR;
+    expect(await entry({ id: 'x' }), 'and is judged again').to.deep.equal(good);
+  });
+
+  it('are looked for by requests although a save has just failed', async () => {
+    registrar.fault = new RegistrarError('refused', 'No.');
+    await save({ id: 'x' }).catch(() => undefined);
+    registrar.fault = undefined;
+    expect(await entry({ id: 'x' })).to.not.equal(undefined);
+  });
+
+  it('stay good when a save succeeds while a request fails', async () => {
+    registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    registrar.held = held;
+    const failing = failure({ id: 'x' });
+    while (registrar.asked === 0) await setImmediate();
+    registrar.fault = undefined;
+    registrar.held = undefined;
+    await save({ id: 'x' });
+    release();
+    expect((await failing).code).to.equal('unavailable');
+    expect(await entry({ id: 'x' })).to.not.equal(undefined);
     expect(registrar.asked).to.equal(2);
   });
 
