@@ -26,7 +26,9 @@ async function referencesTo(repositories: TenantRepositories, id: string): Promi
     found.push({ place: 'issuance configuration', usage: 'signing' });
   }
   for (const list of await statusLists.list()) {
-    if (list.keyChainId === id) found.push({ place: `status list ${list.id}`, usage: 'statusList' });
+    const place = `status list ${list.id}`;
+    // It is signed by a key chain for status lists, or by the one that signs its credentials.
+    if (list.keyChainId === id) found.push({ place, usage: 'statusList' }, { place, usage: 'signing' });
   }
   for (const list of await trustLists.list()) {
     const place = `trust list ${list.id}`;
@@ -124,6 +126,6 @@ function isUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): bool
 
 function refuse(id: string, references: readonly Reference[]): void {
   if (references.length === 0) return;
-  const places = references.slice(0, 5).map(({ place }) => place);
+  const places = [...new Set(references.map(({ place }) => place))].slice(0, 5);
   throw new Failure('conflict', `the key chain ${id} is in use by: ${places.join(', ')}`);
 }

@@ -190,8 +190,8 @@ async function placeOf(view: TenantView, signer: string | null): Promise<string>
 
 /**
  * Who signs the list of a credential: its signer must be known to whoever trusts the credential's issuer (Token Status
- * List section 11.3). The tenant's status list chain serves credentials under the same CA; a credential of another CA
- * has its list signed by its own key chain.
+ * List section 11.3). A status list chain serves credentials under the same CA; a credential of another CA has its list
+ * signed by its own key chain.
  * @returns the id of that chain, or null for the tenant's default.
  */
 async function listSigner(
@@ -202,11 +202,16 @@ async function listSigner(
   const chains = await view.keyChains();
   return view.derive(`list-signer/${id}`, () => {
     const issuer = pickKeyChain(chains, 'signing', now, keyChainId ?? undefined);
-    const lists = chains.filter((chain) => chain.usages.includes('statusList'));
-    const sameCa = lists.some(
-      (chain) => anchorOf(chain) !== undefined && anchorOf(chain) === anchorOf(issuer),
+    const anchor = anchorOf(issuer);
+    const signer = chains.find(
+      (chain) =>
+        chain.usages.includes('statusList') &&
+        chain.active.notAfter > now &&
+        anchor !== undefined &&
+        anchorOf(chain) === anchor,
     );
-    return sameCa ? null : issuer.id;
+    if (signer === undefined) return issuer.id;
+    return signer.id === pickKeyChain(chains, 'statusList', now).id ? null : signer.id;
   });
 }
 

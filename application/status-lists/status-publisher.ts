@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
@@ -181,11 +181,7 @@ export class StatusPublisher extends OwnStatusLists {
     const head = await beats.head();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantViews.of(head).keyChains();
-    const { keyChainId } = list;
-    const chain =
-      keyChainId === null
-        ? pickKeyChain(chains, 'statusList', now)
-        : pickKeyChain(chains, 'signing', now, keyChainId);
+    const chain = signerOf(chains, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
       uri: statusListUri(settings, tenantId, list.id),
@@ -205,6 +201,18 @@ export class StatusPublisher extends OwnStatusLists {
     if (!list.immediateUpdate) await beats.saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
     return published;
   }
+}
+
+/** A list names the key chain of its credentials, or a status list chain other than the tenant's default. */
+function signerOf(chains: readonly KeyChain[], { keyChainId }: StatusList, now: Date): KeyChain {
+  if (keyChainId === null) return pickKeyChain(chains, 'statusList', now);
+  const named = chains.find(({ id }) => id === keyChainId);
+  return pickKeyChain(
+    chains,
+    named?.usages.includes('statusList') ? 'statusList' : 'signing',
+    now,
+    keyChainId,
+  );
 }
 
 function publication(jwt: string, expiresAt: Date): PublishedStatusList {

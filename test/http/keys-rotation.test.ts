@@ -6,6 +6,7 @@ import { Kms } from '../../application/ports/kms.ts';
 import { Log, type LogFields } from '../../application/ports/log.ts';
 import { Store } from '../../application/ports/store.ts';
 import { MAX_FORMER_LEAVES } from '../../domain/keys/rotation.ts';
+import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { decode, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { certify, certifyKey, pem } from '../support/test-certificates.ts';
@@ -159,6 +160,44 @@ describe('The rotation of keys', () => {
     expect((await shop.present(await shop.ask(), revoked)).status).to.equal(400);
   });
 
+  it('keeps status lists under the authority of their credentials, in both forms', async () => {
+    const { rootCertificate } = await created('/key-chain', { id: 'pid', usageType: 'signing' });
+    const configure = (id: string, keyChainId: string) =>
+      created('/issuer/credentials', {
+        id,
+        keyChainId,
+        config: { format: 'dc+sd-jwt', display: [{ name: id, locale: 'en' }] },
+        vct: 'urn:card:1',
+        claims: { name: 'Ada' },
+        statusManagement: true,
+      });
+    const root = new X509Certificate(rootCertificate);
+    const signersOf = async (configurationId: string) => {
+      const { text } = await shop.issue(configurationId);
+      const { uri } = decode(text).payload['status'].status_list;
+      const jwt = leafOf((await shop.service.call('GET', uri)).text);
+      await rotate('pid');
+      await rotate('pid-status');
+      const response = await fetch(uri, { headers: { Accept: 'application/statuslist+cwt' } });
+      const { chain } = openStatusListCwt(Buffer.from(await response.arrayBuffer()));
+      const cwt = new X509Certificate(Buffer.from(chain?.[0] ?? '', 'base64'));
+      expect([jwt.verify(root.publicKey), cwt.verify(root.publicKey)]).to.deep.equal([true, true]);
+      expect(cwt.fingerprint256).to.not.equal(jwt.fingerprint256);
+      return jwt.publicKey.export({ format: 'jwk' });
+    };
+    await created('/key-chain', { id: 'pid-status', usageType: 'access', rootKeyChainId: 'pid' });
+    await configure('alone', 'pid');
+    const { x } = (await chainOf('pid')).activeKey;
+    expect(await signersOf('alone'), 'itself, without another').to.include({ x });
+    expect((await call('PATCH', '/key-chain/pid-status', { usages: ['statusList'] })).status).to.equal(200);
+    const { x: own } = (await chainOf('pid-status')).activeKey;
+    expect(await signersOf('alone'), 'the one that is for it').to.include({ x: own });
+    const refused = await call('PATCH', '/key-chain/pid-status', { usages: ['access'] });
+    expect([refused.status, refused.body.detail]).to.satisfy(
+      ([code, detail]: [number, string]) => code === 409 && /status list/.test(detail),
+    );
+  });
+
   it('leaves trust lists good, and their next release is signed by the new key', async () => {
     const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
     const { jwt: old } = await created('/trust-list', { id: 'issuers', entities });
@@ -246,6 +285,27 @@ describe('The rotation of keys', () => {
     const [message, fields] = warn.firstCall.args as [string, LogFields];
     expect(message).to.match(/upload another certificate/);
     expect(fields).to.deep.equal({ count: 1, keyChains: `acme/${id}` });
+  });
+
+  it('is not in the way when others certify the key: what was issued before is judged as before', async () => {
+    const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
+    const root = await certify({ name: 'Root', ca: true });
+    const { activeKey } = await chainOf();
+    const leaf = await certifyKey(activeKey, { name: 'Outside', by: root });
+    const certificates = pem({ ...root, certificate: leaf });
+    expect((await call('PATCH', '/key-chain/signing', { certificates })).status).to.equal(200);
+    await call('POST', '/session/revoke', { sessionId: revoked.session, status: 1 });
+    await accepted(kept);
+    const answer = await shop.present(await shop.ask(), revoked);
+    expect(answer.status, 'revoked').to.equal(400);
+    const young = await shop.issue('card-status');
+    expect((await shop.present(await shop.ask(), young)).status, 'of another authority').to.equal(400);
+    await shop.configure({
+      id: 'both',
+      trustAnchors: [{ certificate: shop.anchor }, { certificate: pem(root) }],
+    });
+    await accepted(young, 'both');
+    await accepted(kept, 'both');
   });
 
   it('is refused for what is not there, and with a provider that is not', async () => {
