@@ -60,6 +60,8 @@ export class RemoteRegistrar extends Registrar {
     account: RegistrarAccount,
     id: string,
   ): Promise<Issued | undefined> {
+    // As the last part of an address these would name another one (URL standard, double-dot segments).
+    if (id === '.' || id === '..') return undefined;
     const path = `/registration-certificates/${encodeURIComponent(id)}`;
     const answer = await this.#call(account, path, { method: 'GET' }, [404]);
     if (answer.status === 404) return undefined;

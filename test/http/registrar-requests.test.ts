@@ -300,7 +300,12 @@ describe('The registration certificate of a request', () => {
     });
 
     it('is refused when it is unknown, revoked, or another one', async () => {
-      await refused({ id: 'nothing' }, 'registrationCert.id', 'no registration certificate of this id');
+      // `.` and `..` would name the folder itself and the one above.
+      for (const id of ['nothing', '.', '..']) {
+        await refused({ id }, 'registrationCert.id', 'no registration certificate of this id');
+      }
+      const addresses = registrar.calls.map(({ path }) => path);
+      expect(addresses).to.deep.equal(['/registration-certificates/nothing']);
       for (const revoked of [true, '2026-01-01T00:00:00Z', { at: 1 }]) {
         const { id } = registrar.register(REGISTERED);
         registrar.issued.set(id, { ...registrar.issued.get(id), revoked });
