@@ -317,7 +317,10 @@ function fail(response: Response, error: unknown, surface: Surface, log: Log): v
   let rendered: Rendered;
   if (error instanceof Failure) {
     rendered = renderFailure(error, surface, requestId);
-    if (error.cause !== undefined) log.warn(error.message, { requestId, code: error.code });
+    const { cause, code, message } = error;
+    // Only of failures is it known that their messages hold no secrets and no claims.
+    const reason = cause instanceof Failure ? { reason: cause.message } : {};
+    if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
   } else {
     rendered = renderUnexpected(surface, requestId);
     log.error('unexpected failure', { requestId, route: String(response.locals['route'] ?? '') }, error);

@@ -65,7 +65,9 @@ export class InteractionPresentation {
     asking: Asking,
   ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
     const configuration = await view.presentationConfiguration(configurationId);
-    if (configuration === undefined) throw unavailable(`no presentation configuration ${configurationId}`);
+    if (configuration === undefined) {
+      throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
+    }
     const pending = this.#pend(configuration, asking.now);
     const verifierInfo = await this.#verifierInfo(view, configuration, asking.now);
     const parameters = presentationParameters(asking.wire, pending, verifierInfo);
@@ -88,7 +90,7 @@ export class InteractionPresentation {
       return entry === undefined ? attached : [entry, ...attached];
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
-      throw error instanceof Failure || error instanceof StaleView ? unavailable(error.message) : error;
+      throw error instanceof Failure || error instanceof StaleView ? unavailable(error) : error;
     }
   }
 
@@ -180,12 +182,10 @@ function signerOf(chains: readonly KeyChain[], now: Date, chainId: string): Acce
   try {
     return accessIdentity(chains, now, chainId);
   } catch (error) {
-    throw error instanceof Failure ? unavailable(error.message) : error;
+    throw error instanceof Failure ? unavailable(error) : error;
   }
 }
 
-function unavailable(reason: string): Failure {
-  return new Failure('unavailable', 'the issuer cannot ask for the presentation at present', {
-    cause: new Error(reason),
-  });
+function unavailable(cause: Error): Failure {
+  return new Failure('unavailable', 'the issuer cannot ask for the presentation at present', { cause });
 }

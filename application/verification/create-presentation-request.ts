@@ -88,6 +88,8 @@ type Making = {
   readonly expiresAt: Date;
   /** `{PUBLIC_URL}/{tenant}` */
   readonly address: string;
+  /** Whether the caller may know where registration certificates come from. */
+  readonly isManager: boolean;
 };
 
 /** A request with the parameters that a wallet is to get. */
@@ -120,7 +122,8 @@ export class CreatePresentationRequest {
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
     const address = issuerIdentifier(settings, tenantId);
-    const making = { view, configuration, body, publicId, now, expiresAt, address };
+    const isManager = caller.roles.includes('presentation:manage');
+    const making = { view, configuration, body, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
     const session = this.#sessionOf(making, made.request);
     if (!(await store.beats(tenantId).openSession(session, undefined, view.head.revision))) {
@@ -237,12 +240,16 @@ export class CreatePresentationRequest {
 
   /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
-    { view, configuration, now }: Making,
+    { view, configuration, now, isManager }: Making,
     chain: KeyChain | undefined,
   ): Promise<readonly JsonObject[]> {
     const attached = (configuration.attached ?? []) as unknown as JsonObject[];
-    const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
-    return entry === undefined ? attached : [entry, ...attached];
+    try {
+      const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
+      return entry === undefined ? attached : [entry, ...attached];
+    } catch (error) {
+      throw error instanceof Failure && !isManager ? withoutReason(error) : error;
+    }
   }
 
   async #signerOf({ view, configuration, now }: Making): Promise<Signer> {
@@ -282,6 +289,19 @@ function originsOf({ expectedOrigins }: PresentationConfiguration, wanted: strin
   if (wanted === undefined) return known;
   if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
   return [wanted];
+}
+
+/** Addresses, ids and the state of the registrar are for those who manage configurations, and for the log. */
+function withoutReason(cause: Failure): Failure {
+  const { code, details } = cause;
+  const { retryAfterSeconds } = details;
+  const message =
+    'the registration certificate of this request cannot be used at present; the log says why under this request id';
+  return new Failure(
+    code,
+    { message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+    { cause },
+  );
 }
 
 function offerOf(

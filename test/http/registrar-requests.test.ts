@@ -1,8 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { Log } from '../../application/ports/log.ts';
 import { packEntries } from '../../domain/status-lists/bits.ts';
 import { compressList } from '../../domain/status-lists/codec.ts';
 import { databases } from '../support/databases.ts';
+import { addClient } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
 import { makeJwt, now } from '../support/raw-wallet.ts';
 import type { TestRegistrar } from '../support/registrar.ts';
@@ -152,6 +155,34 @@ describe('The registration certificate of a request', () => {
       const saved = await world.present(id, { body: { intermediary: 'shorter' } }, { lifeTime, dcql_query });
       expect(saved.status, 'unless somebody saves it again').to.equal(201);
       expect((await world.ask(id)).status).to.equal(201);
+    });
+
+    it('says why it cannot be had to whoever manages configurations, and to the log', async () => {
+      registrar.payload = { exp: now() + 2 };
+      const { id: short } = await sent({ body: { intermediary: 'secretive' } });
+      registrar.payload = { exp: now() - 57 };
+      const { id: ended } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      await wait(3_100);
+      registrar.answers.set('/api', (response) => response.writeHead(500).end());
+      const token = await addClient(world, 'asker', { roles: ['presentation:request'] });
+      const log = sinon.spy(world.service.service.container.get(Log), 'warn');
+      for (const [id, status, code, why] of [
+        [short, 503, 'unavailable', `${registrar.url}/api/relying-parties answered with status 500`],
+        [ended, 400, 'invalid_input', 'it expired'],
+      ] as const) {
+        log.resetHistory();
+        const { body: manager } = await world.ask(id);
+        expect(manager.detail).to.include(why);
+        const { text, headers, body: problem } = await world.ask(id, token);
+        expect([problem.status, problem.code], text).to.deep.equal([status, code]);
+        expect(problem.detail).to.match(/^the registration certificate of this request cannot be used/);
+        expect(problem).to.not.have.property('errors');
+        expect(headers.get('retry-after')).to.equal(status === 503 ? '15' : null);
+        const { requestId } = problem;
+        const lines = log.args.map(([, fields]) => fields);
+        expect(lines).to.deep.include({ requestId, code, reason: manager.detail });
+      }
+      log.restore();
     });
 
     it('is not asked for again and again when the registrar issues what is of no use', async () => {
