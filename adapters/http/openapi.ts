@@ -108,6 +108,9 @@ function operation(route: Route): ZodOpenApiOperationObject {
     ...(roles.length === 0
       ? []
       : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
+    ...(typeof route.access === 'object' && 'unrestricted' in route.access
+      ? ['Not for clients that are restricted to some configurations.']
+      : []),
   ];
   return {
     operationId: operationIdOf(route),

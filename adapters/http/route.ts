@@ -11,10 +11,11 @@ export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document' | 'page';
  * Who may call. Roles need an access token of a tenant's client; `service` one of an account without tenant;
  * `either` takes both. `stream` is like roles, with the token also in the query. `wallet` routes carry a wallet's
  * token, which the use case checks together with its proof; `public` ones carry none. `unconfirmed` spares a look at
- * the database; the type of the caller then makes the use case confirm it.
+ * the database; the type of the caller then makes the use case confirm it. `unrestricted` refuses clients that are restricted to some configurations: for
+ * writes that touch what all of them rest on, such as keys and trust lists.
  */
 export type Access =
-  | { readonly anyOf: readonly Role[]; readonly unconfirmed?: never }
+  | { readonly anyOf: readonly Role[]; readonly unrestricted?: true; readonly unconfirmed?: never }
   | { readonly anyOf: readonly Role[]; readonly unconfirmed: true }
   | { readonly service: readonly Role[] }
   | { readonly either: readonly Role[] }

@@ -8,6 +8,7 @@ import {
   unconfirmed as unconfirmedCaller,
 } from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
+import { isRestricted } from '../../domain/clients/client.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
@@ -229,6 +230,12 @@ async function authenticate(
   }
   if (caller.tenantId !== null && 'service' in access) {
     throw new Failure('forbidden', 'this is for accounts that manage tenants');
+  }
+  if (caller.tenantId !== null && 'unrestricted' in access && isRestricted(caller)) {
+    throw new Failure(
+      'forbidden',
+      'all configurations rest on this; clients that are restricted to some may not write it',
+    );
   }
   return caller.tenantId !== null && 'unconfirmed' in access ? unconfirmedCaller(caller) : caller;
 }

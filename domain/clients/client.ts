@@ -40,7 +40,10 @@ const allowList = (what: string) =>
     .max(1000)
     .nullable()
     .optional()
-    .describe(`ids of ${what} configurations that the client may use; empty or null for all`);
+    .describe(
+      `ids of ${what} configurations that the client may use; empty or null for all. A client with such a list ` +
+        'writes nothing that all configurations rest on, such as keys and trust lists',
+    );
 
 export const ClientCreation = z
   .object({
@@ -82,6 +85,14 @@ export function assertMayGrant(granted: readonly Role[], granter: readonly Role[
   if (missing.length > 0) {
     throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missing.join(', ')}`);
   }
+}
+
+/** Whether there are configurations that the client may not use. */
+export function isRestricted(
+  client: Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>,
+): boolean {
+  const lists = [client.allowedPresentationConfigs, client.allowedIssuanceConfigs];
+  return lists.some((allowed) => allowed !== null && allowed.length > 0);
 }
 
 /** Empty or null means all. @throws Failure `forbidden` when a configuration is outside the client's list. */

@@ -11,7 +11,7 @@ import {
   populate,
   presentationBody,
 } from '../support/populated.ts';
-import { addressOf, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 describe('A client that is restricted to some configurations', () => {
@@ -118,6 +118,58 @@ describe('A client that is restricted to some configurations', () => {
     }
     const silent = await call('POST', '/client', { clientId: 'freer', roles });
     expectRefusal(silent, 403, 'forbidden', 'create without saying anything');
+  });
+});
+
+/** Writes about clients, configurations, sessions and tenants, which look at the restriction themselves. */
+const SINGLE =
+  /^\w+ \/(client|tenant|issuer\/(credentials|offer|deferred)|verifier|session|registrar\/registration-certificate)(\/|$)/;
+
+describe('What all configurations rest on', () => {
+  let service: TestService;
+  let world: Populated;
+  let routes: readonly Route[];
+
+  before(async () => {
+    service = await startTestService();
+    routes = collectRoutes(service.service.container).filter((route) => rolesOf(route) !== undefined);
+    world = await populate(service, 'acme');
+  });
+  after(() => service.close());
+
+  const call = (route: Route, token: string) => {
+    const { params, json } = recipeOf(route).request(world.ids, freshId(), 'issuance:manage');
+    const sent = json === undefined ? {} : { json };
+    return service.call(route.method.toUpperCase(), addressOf(route, params), { token, ...sent });
+  };
+
+  for (const [kind, restriction] of [
+    ['issuance', { allowedIssuanceConfigs: ['mine'] }],
+    ['presentation', { allowedPresentationConfigs: ['my-question'] }],
+  ] as const) {
+    it(`is read, but not written, by clients that are restricted to some ${kind} configurations`, async () => {
+      const token = await addClient(world, `only-some-${kind}`, { roles: TENANT_ROLES, ...restriction });
+      const common = routes.filter((route) => !SINGLE.test(nameOf(route)));
+      const writes = common.filter(({ method }) => method !== 'get');
+      expect(writes).to.have.length.greaterThan(25);
+      for (const route of writes) {
+        const { status, text, body } = await call(route, token);
+        expect([status, body?.code], `${nameOf(route)}: ${text}`).to.deep.equal([403, 'forbidden']);
+        expect(body.detail, nameOf(route)).to.include('restricted');
+      }
+      const paths = new Set(writes.map(({ path }) => path));
+      const reads = common.filter(({ method, path }) => method === 'get' && paths.has(path));
+      expect(reads).to.have.length.greaterThan(8);
+      for (const route of reads) {
+        expect((await call(route, token)).status, nameOf(route)).to.not.equal(403);
+      }
+    });
+  }
+
+  it('is written by clients whose lists are empty, which means all', async () => {
+    const all = { allowedIssuanceConfigs: [], allowedPresentationConfigs: [] };
+    const token = await addClient(world, 'all', { roles: TENANT_ROLES, ...all });
+    expect((await service.call('DELETE', '/cache', { token })).status).to.equal(204);
   });
 });
 

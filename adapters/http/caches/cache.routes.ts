@@ -54,6 +54,7 @@ export class CacheRoutes extends Routes {
       ...CLEARS.map(({ path, summary, lists }) =>
         route({
           ...common,
+          access: { ...common.access, unrestricted: true },
           method: 'delete',
           path,
           summary,

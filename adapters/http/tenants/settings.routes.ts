@@ -53,6 +53,7 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
     }),
     route({
       ...sessions,
+      access: { ...sessions.access, unrestricted: true },
       method: 'put',
       summary: 'Set how long sessions are kept',
       description: 'A field that is left out stays; `ttlSeconds: null` brings the global default back.',
@@ -65,6 +66,7 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
     }),
     route({
       ...sessions,
+      access: { ...sessions.access, unrestricted: true },
       method: 'delete',
       summary: 'Go back to the global defaults',
       async handle({ caller }) {
@@ -88,6 +90,7 @@ function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCa
     }),
     route({
       ...statusLists,
+      access: { ...statusLists.access, unrestricted: true },
       method: 'put',
       summary: 'Set the shape of new status lists',
       description:

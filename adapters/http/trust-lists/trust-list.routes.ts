@@ -33,6 +33,12 @@ const common = {
 } as const;
 /** Certificates of others weigh most. */
 const BODY_LIMIT = 512 * 1024;
+/** All configurations rest on them. */
+const written = {
+  ...common,
+  bodyLimit: BODY_LIMIT,
+  access: { ...common.access, unrestricted: true },
+} as const;
 const params = z.object({ id: z.string().max(128) });
 
 type UseCases = {
@@ -150,7 +156,6 @@ function versionRoutes({ listTrustListVersions, getTrustListVersion }: UseCases)
 
 function writeRoutes(useCases: UseCases): readonly Route[] {
   const { createTrustList, replaceTrustList, updateTrustList, deleteTrustList } = useCases;
-  const written = { ...common, bodyLimit: BODY_LIMIT };
   return [
     route({
       ...written,
@@ -198,7 +203,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       },
     }),
     route({
-      ...common,
+      ...written,
       method: 'delete',
       path: '/trust-list/:id',
       summary: 'Take a trust list out of publication',
