@@ -14,6 +14,7 @@ export type TenantCaller = {
   readonly allowedPresentationConfigs: Client['allowedPresentationConfigs'];
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
   readonly view: TenantView;
+  readonly requestId?: string;
 };
 
 /**
@@ -43,4 +44,5 @@ export type ServiceCaller = {
   readonly tenantId: null;
   readonly clientId: string;
   readonly roles: readonly Role[];
+  readonly requestId?: string;
 };

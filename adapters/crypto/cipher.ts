@@ -8,6 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { Cipher } from '../../application/ports/cipher.ts';
+import { hmacs, type MacKey, type Macs } from '../../domain/audit/macs.ts';
 import { decodeBase64url } from '../../domain/shared/base64url.ts';
 
 const VERSION = 'v1';
@@ -34,15 +35,17 @@ export function deriveKey(masterSecret: string, label: string): Buffer {
  */
 export class MasterCipher extends Cipher {
   readonly #sealing: SealingKeys;
+  /** The sealing one first. */
+  readonly #all: readonly [SealingKeys, ...SealingKeys[]];
   readonly #opening: ReadonlyMap<string, SealingKeys>;
 
   constructor(settings: { readonly masterSecrets: readonly string[] }) {
     super();
-    const keys = settings.masterSecrets.map((secret) => new SealingKeys(secret));
-    const [first] = keys;
+    const [first, ...others] = settings.masterSecrets.map((secret) => new SealingKeys(secret));
     if (first === undefined) throw new Error('At least one master secret is needed to seal.');
     this.#sealing = first;
-    this.#opening = new Map(keys.map((key) => [key.id, key]));
+    this.#all = [first, ...others];
+    this.#opening = new Map(this.#all.map((key) => [key.id, key]));
   }
 
   override seal(plaintext: string | Uint8Array, context: string): string {
@@ -71,18 +74,25 @@ export class MasterCipher extends Cipher {
       .setAuthTag(bytes.subarray(end));
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]);
   }
+
+  override macs(purpose: string): Macs {
+    const [first, ...others] = this.#all;
+    return hmacs([first.macKey(purpose), ...others.map((keys) => keys.macKey(purpose))]);
+  }
 }
 
 /** The keys of one master secret. Each is derived when it is first needed and kept, ready for use. */
 class SealingKeys {
-  /** Tells which secret sealed a text, and nothing about the secret. */
+  /** Tells which secret made a text, and nothing about the secret. */
   readonly id: string;
   readonly #root: Buffer;
+  readonly #macRoot: Buffer;
   readonly #keys: (KeyObject | undefined)[] = new Array(KEYS);
 
   constructor(masterSecret: string) {
     this.id = deriveKey(masterSecret, 'vidimus/seal-id').subarray(0, 6).toString('base64url');
     this.#root = deriveKey(masterSecret, 'vidimus/seal');
+    this.#macRoot = deriveKey(masterSecret, 'vidimus/mac');
   }
 
   keyOf(place: Buffer): KeyObject {
@@ -92,5 +102,12 @@ class SealingKeys {
     const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#root, '', `place ${index}`, 32)));
     this.#keys[index] = key;
     return key;
+  }
+
+  macKey(purpose: string): MacKey {
+    return {
+      id: this.id,
+      key: createSecretKey(Buffer.from(hkdfSync('sha256', this.#macRoot, '', purpose, 32))),
+    };
   }
 }

@@ -161,7 +161,8 @@ async function answerOnce(
   ports: Server,
   unconfirmed: boolean,
 ): Promise<Reply> {
-  const caller = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
+  const known = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
+  const caller = known && { ...known, requestId: requestIdOf(response) };
   assertUnconditional(route, request);
   const input = {
     caller: caller as never,
@@ -288,7 +289,7 @@ function rawRequest(request: Request, response: Response): RawRequest {
   return {
     headers,
     rawHeaders,
-    requestId: String(response.getHeader('X-Request-Id')),
+    requestId: requestIdOf(response),
     bytes: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
     get closed() {
       const controller = new AbortController();
@@ -296,6 +297,10 @@ function rawRequest(request: Request, response: Response): RawRequest {
       return controller.signal;
     },
   };
+}
+
+function requestIdOf(response: Response): string {
+  return String(response.getHeader('X-Request-Id'));
 }
 
 function send(response: Response, answer: Reply, surface: Surface): void {
@@ -316,7 +321,7 @@ function send(response: Response, answer: Reply, surface: Surface): void {
 }
 
 function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
-  const requestId = String(response.getHeader('X-Request-Id'));
+  const requestId = requestIdOf(response);
   if (response.headersSent) {
     response.destroy();
     return;

@@ -1,5 +1,6 @@
 import type { TenantCaller } from '../caller.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
+import type { Store } from '../ports/store.ts';
 import type { FetchedListStats } from '../steps/fetched-lists.ts';
 import type { TrustLists } from '../steps/trust-lists.ts';
 import type { RemoteStatusLists } from '../verification/remote-status-lists.ts';
@@ -22,14 +23,18 @@ export class ReadCacheStats {
 
 /** Drops copies of lists, so that the next check fetches them anew: for when somebody was taken off one just now. */
 export class ClearCaches {
-  readonly #ports: { readonly eventBus: EventBus };
+  readonly #ports: { readonly store: Store; readonly eventBus: EventBus };
 
-  constructor(ports: { readonly eventBus: EventBus }) {
+  constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
     this.#ports = ports;
   }
 
   /** Whoever keeps copies listens, in every process that the event bus reaches. */
-  execute({ tenantId }: TenantCaller, lists: readonly CachedLists[]): void {
-    for (const list of lists) this.#ports.eventBus.publish({ type: 'cache', tenantId, lists: list });
+  async execute(caller: TenantCaller, lists: readonly CachedLists[]): Promise<void> {
+    const { store, eventBus } = this.#ports;
+    const { tenantId } = caller;
+    const change = { action: 'cleared', kind: 'cache', target: lists.join(' '), changes: [] } as const;
+    await store.forTenant(tenantId, async ({ audit }) => audit.note(change), { by: caller });
+    for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
   }
 }

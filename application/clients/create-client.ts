@@ -58,7 +58,7 @@ export class CreateClient {
       createdAt: now,
       updatedAt: now,
     };
-    await store.forTenant(caller.tenantId, ({ clients }) => clients.add(client));
+    await store.forTenant(caller.tenantId, ({ clients }) => clients.add(client), { by: caller });
     return client;
   }
 }

@@ -11,6 +11,6 @@ export class DeleteClient {
 
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, clientId: string): Promise<void> {
-    await this.#store.forTenant(caller.tenantId, ({ clients }) => clients.remove(clientId));
+    await this.#store.forTenant(caller.tenantId, ({ clients }) => clients.remove(clientId), { by: caller });
   }
 }

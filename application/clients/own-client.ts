@@ -18,6 +18,6 @@ export async function readClientFor(store: Store, caller: Caller, clientId: stri
 /** @throws Failure `conflict` when somebody changed the client since it was read. */
 export async function saveClientFor(store: Store, caller: Caller, client: Client): Promise<Client> {
   return caller.tenantId === null
-    ? store.forService(({ clients }) => clients.save(client))
-    : store.forTenant(caller.tenantId, ({ clients }) => clients.save(client));
+    ? store.forService(({ clients }) => clients.save(client), { by: caller })
+    : store.forTenant(caller.tenantId, ({ clients }) => clients.save(client), { by: caller });
 }

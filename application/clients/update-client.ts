@@ -25,24 +25,28 @@ export class UpdateClient {
         allowedIssuanceConfigs: wanted.allowedIssuanceConfigs,
       }),
     });
-    return store.forTenant(caller.tenantId, async ({ clients }) => {
-      const client = await clients.get(clientId);
-      const changed: Client = {
-        ...client,
-        roles: [...new Set(wanted.roles)],
-        description: wanted.description === undefined ? client.description : wanted.description,
-        allowedPresentationConfigs:
-          wanted.allowedPresentationConfigs === undefined
-            ? client.allowedPresentationConfigs
-            : wanted.allowedPresentationConfigs,
-        allowedIssuanceConfigs:
-          wanted.allowedIssuanceConfigs === undefined
-            ? client.allowedIssuanceConfigs
-            : wanted.allowedIssuanceConfigs,
-        updatedAt: clock.now(),
-      };
-      assertMayChange(caller, client, changed);
-      return clients.save(changed);
-    });
+    return store.forTenant(
+      caller.tenantId,
+      async ({ clients }) => {
+        const client = await clients.get(clientId);
+        const changed: Client = {
+          ...client,
+          roles: [...new Set(wanted.roles)],
+          description: wanted.description === undefined ? client.description : wanted.description,
+          allowedPresentationConfigs:
+            wanted.allowedPresentationConfigs === undefined
+              ? client.allowedPresentationConfigs
+              : wanted.allowedPresentationConfigs,
+          allowedIssuanceConfigs:
+            wanted.allowedIssuanceConfigs === undefined
+              ? client.allowedIssuanceConfigs
+              : wanted.allowedIssuanceConfigs,
+          updatedAt: clock.now(),
+        };
+        assertMayChange(caller, client, changed);
+        return clients.save(changed);
+      },
+      { by: caller },
+    );
   }
 }

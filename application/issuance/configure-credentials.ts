@@ -95,21 +95,23 @@ export class RemoveCredentialConfiguration {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     await new ReadCredentialConfiguration().execute(caller, id);
-    await this.#ports.store.forTenant(caller.tenantId, ({ credentialConfigurations }) =>
-      credentialConfigurations.remove(id),
+    await this.#ports.store.forTenant(
+      caller.tenantId,
+      ({ credentialConfigurations }) => credentialConfigurations.remove(id),
+      { by: caller },
     );
   }
 }
 
 async function store(
   { store, clock, schemaValidator }: Ports,
-  { tenantId }: TenantCaller,
+  caller: TenantCaller,
   id: string,
   next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
 ): Promise<CredentialConfiguration> {
   const now = clock.now();
   return store.forTenant(
-    tenantId,
+    caller.tenantId,
     async (repositories) => {
       const { credentialConfigurations, keyChains } = repositories;
       const before = await credentialConfigurations.find(id);
@@ -134,7 +136,7 @@ async function store(
       await credentialConfigurations.put(configuration);
       return configuration;
     },
-    { alone: true },
+    { by: caller, alone: true },
   );
 }
 

@@ -23,23 +23,27 @@ export class ReadIssuanceConfiguration {
     this.#ports = ports;
   }
 
-  async execute({ tenantId, view }: TenantCaller): Promise<IssuanceConfiguration> {
-    const known = await view.issuanceConfiguration();
+  async execute(caller: TenantCaller): Promise<IssuanceConfiguration> {
+    const known = await caller.view.issuanceConfiguration();
     if (known !== undefined) return withDefaults(known);
     const now = this.#ports.clock.now();
-    return this.#ports.store.forTenant(tenantId, async ({ tenant, issuanceConfiguration }) => {
-      const existing = await issuanceConfiguration.find('default');
-      if (existing !== undefined) return existing;
-      const { name } = await tenant.get();
-      const configuration: IssuanceConfiguration = {
-        ...defaultIssuance(name),
-        id: 'default',
-        createdAt: now,
-        updatedAt: now,
-      };
-      await issuanceConfiguration.put(configuration);
-      return configuration;
-    });
+    return this.#ports.store.forTenant(
+      caller.tenantId,
+      async ({ tenant, issuanceConfiguration }) => {
+        const existing = await issuanceConfiguration.find('default');
+        if (existing !== undefined) return existing;
+        const { name } = await tenant.get();
+        const configuration: IssuanceConfiguration = {
+          ...defaultIssuance(name),
+          id: 'default',
+          createdAt: now,
+          updatedAt: now,
+        };
+        await issuanceConfiguration.put(configuration);
+        return configuration;
+      },
+      { by: caller },
+    );
   }
 }
 
@@ -55,7 +59,8 @@ export class WriteIssuanceConfiguration {
    * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
    *   tenant's, or the placeholder of a secret that nobody stored.
    */
-  async execute({ tenantId }: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
+  async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
+    const { tenantId } = caller;
     const { store, clock, settings } = this.#ports;
     const now = clock.now();
     if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
@@ -81,7 +86,7 @@ export class WriteIssuanceConfiguration {
         await issuanceConfiguration.put(configuration);
         return configuration;
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

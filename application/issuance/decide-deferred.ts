@@ -98,7 +98,9 @@ export class DecideDeferred {
     const { credentials, batch } = made;
     const bit = 2 ** (session?.configurationIds.indexOf(configuration.id) ?? 0);
     const now = clock.now();
-    const completed = await store.beats(caller.tenantId).completeDeferred(id, credentials, batch, bit, now);
+    const completed = await store
+      .beats(caller.tenantId)
+      .completeDeferred(id, credentials, batch, bit, now, caller);
     if (!completed) {
       batchMaker.discard(caller.view, made);
       assertPending(await this.get(caller, id), now);
@@ -112,7 +114,7 @@ export class DecideDeferred {
     const { store, clock, sessionNotes } = this.#ports;
     const beats = store.beats(caller.tenantId);
     const transaction = await this.get(caller, id);
-    if (!(await beats.failDeferred(id, errorMessage, clock.now()))) {
+    if (!(await beats.failDeferred(id, errorMessage, clock.now(), caller))) {
       assertPending(await this.get(caller, id), clock.now());
       throw new Failure('conflict', 'the transaction was decided meanwhile');
     }

@@ -76,7 +76,7 @@ export class RetrieveDeferred {
     const transaction = await this.#find(asked, claimed?.session);
     // A session that failed issues nothing more, so nobody can complete what it still waits for.
     const isOver = claimed?.session?.status === 'failed';
-    if (isOver && (await beats.failDeferred(transaction.id, OVER, now))) throw denied();
+    if (isOver && (await beats.failDeferred(transaction.id, OVER, now, null))) throw denied();
     switch (deferredStatusAt(transaction, now)) {
       case 'pending':
         return this.#pending(asked, transaction, form);

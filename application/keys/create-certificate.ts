@@ -71,7 +71,7 @@ export class CreateCertificate {
       createdAt: now,
       updatedAt: now,
     };
-    await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain));
+    await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), { by: caller });
     return { chain, all: [...all, chain] };
   }
 

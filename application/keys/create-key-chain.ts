@@ -32,7 +32,9 @@ export class CreateKeyChain {
   /** @throws Failure `conflict` when the id is taken, `invalid_input` for what does not go together. */
   async execute(caller: TenantCaller, wanted: KeyChainCreation): Promise<KeyChain> {
     const chain = await createKeyChain(this.#ports, await this.#read(caller, wanted));
-    await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain));
+    await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), {
+      by: caller,
+    });
     return chain;
   }
 

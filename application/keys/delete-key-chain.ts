@@ -24,7 +24,7 @@ export class DeleteKeyChain {
         await assertNotLast(repositories, chain, chain.usages, clock.now());
         await repositories.keyChains.remove(id);
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

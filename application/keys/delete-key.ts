@@ -30,7 +30,7 @@ export class DeleteKey {
           await repositories.keyChains.remove(chain.id);
         }
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

@@ -40,7 +40,9 @@ export class ImportKeyChain {
     try {
       const common = await newKeyChain(this.#ports, caller, wanted);
       const chain = await this.#make(this.#certified(common, wanted, imported));
-      await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain));
+      await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), {
+        by: caller,
+      });
       return chain;
     } finally {
       imported.pkcs8.fill(0);

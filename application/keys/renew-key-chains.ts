@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type DueChange, dueChange, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -71,7 +72,7 @@ export class RenewKeyChains {
     const { root } = chain;
     if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return 'stuck';
     try {
-      await renewLeaf(this.#ports, chain, { kind: due });
+      await renewLeaf(this.#ports, chain, { kind: due, by: SYSTEM });
       return due;
     } catch (error) {
       const present = await read();
@@ -93,7 +94,7 @@ export class RenewKeyChains {
         await keyChains.put(rest);
         return (chain.former?.length ?? 0) - (rest.former?.length ?? 0);
       },
-      { alone: true },
+      { by: SYSTEM, alone: true },
     );
   }
 

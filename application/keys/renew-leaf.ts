@@ -1,3 +1,4 @@
+import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
@@ -23,6 +24,7 @@ export type RenewalPorts = {
 type Renewal = {
   /** Whether the key is another one, too. */
   readonly kind: 'rotation' | 'renewal';
+  readonly by: TenantActor;
   /** KMS provider of this and all later keys; the one of the key chain unless stated. */
   readonly provider?: string | undefined;
 };
@@ -36,7 +38,7 @@ type Renewal = {
 export async function renewLeaf(
   ports: RenewalPorts,
   chain: KeyChain,
-  { kind, provider }: Renewal,
+  { kind, provider, by }: Renewal,
 ): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
@@ -56,7 +58,7 @@ export async function renewLeaf(
       await keyChains.put(renewed);
       return renewed;
     },
-    { alone: true },
+    { by, alone: true },
   );
 }
 

@@ -20,6 +20,6 @@ export class RotateKeyChain {
     const { store, kms } = this.#ports;
     assertProvider(kms, kmsProvider);
     const chain = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
-    return renewLeaf(this.#ports, chain, { kind: 'rotation', provider: kmsProvider });
+    return renewLeaf(this.#ports, chain, { kind: 'rotation', provider: kmsProvider, by: caller });
   }
 }

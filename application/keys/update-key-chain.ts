@@ -58,7 +58,7 @@ export class UpdateKeyChain {
         await repositories.keyChains.put(certified);
         return certified;
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 

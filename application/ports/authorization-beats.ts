@@ -1,3 +1,4 @@
+import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant, Redeemer } from '../../domain/oauth/grant.ts';
@@ -92,9 +93,14 @@ export type DeferredBeats = {
     batch: IssuedBatch,
     bit: number,
     now: Date,
+    by: TenantActor,
   ): Promise<boolean>;
-  /** `pending` becomes `failed`. @returns false when it is not pending any more. */
-  failDeferred(id: string, errorMessage: string, now: Date): Promise<boolean>;
+  /**
+   * `pending` becomes `failed`.
+   * @param by null when it is a wallet that finds it so, which is nobody's decision and not in the audit log.
+   * @returns false when it is not pending any more.
+   */
+  failDeferred(id: string, errorMessage: string, now: Date, by: TenantActor | null): Promise<boolean>;
   /**
    * Hands the credentials out: `ready` becomes `retrieved`, once, and the session's bit is set, which may complete it.
    * @param bit of the configuration. When the session is over or was revoked for it, `ready` becomes `failed` instead,

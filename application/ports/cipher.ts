@@ -1,3 +1,5 @@
+import type { Macs } from '../../domain/audit/macs.ts';
+
 /**
  * Seals what must not be read from the database: personal data, secrets, local private keys.
  * AES-256-GCM under a key derived from `MASTER_SECRET`; `context` names the place
@@ -7,4 +9,6 @@ export abstract class Cipher {
   abstract seal(plaintext: string | Uint8Array, context: string): string;
   /** @throws Error when the text was not sealed by us for exactly this place. There is no plaintext fallback. */
   abstract open(sealed: string, context: string): Buffer;
+  /** Codes over texts that must not be changed, under keys of their own for each `purpose`. */
+  abstract macs(purpose: string): Macs;
 }

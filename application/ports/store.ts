@@ -1,3 +1,12 @@
+import type {
+  Actor,
+  AuditAction,
+  AuditChange,
+  AuditEntry,
+  AuditKind,
+  TenantActor,
+} from '../../domain/audit/audit-entry.ts';
+import type { AuditHead } from '../../domain/audit/chain.ts';
 import type { Client } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import type { IssuanceConfiguration } from '../../domain/issuance/issuance-configuration.ts';
@@ -20,23 +29,38 @@ import type { ListVersion, PublishedList } from '../../domain/trust-lists/publis
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
+/** Who writes, for the audit log: without it a transaction only reads. */
+export type Writing = {
+  readonly by: Actor;
+};
+
+export type TenantWriting = Writing & {
+  /**
+   * After all others of the tenant that ask for it, for what reads one thing and writes another, such as a key chain
+   * that goes only while nothing names it.
+   */
+  readonly alone?: boolean;
+};
+
 /**
  * The only door to stored data. `forTenant` and `forService` run one transaction; `beats` are the atomic steps
  * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong.
+ *
+ * Every write through the repositories leaves an entry in the audit log in the same transaction: in the chain of the
+ * tenant, and in that of the service for what belongs to no tenant. What an account without tenant does to a tenant
+ * stands in both, so that it is known after the tenant is gone.
  */
 export abstract class Store {
-  /**
-   * Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back.
-   * @param options `alone`: after all others of the tenant that ask for it, for what reads one thing and writes
-   *   another, such as a key chain that goes only while nothing names it.
-   */
+  /** Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back. */
+  abstract forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
   abstract forTenant<T>(
     tenantId: TenantId,
-    work: (repositories: TenantRepositories) => Promise<T>,
-    options?: { readonly alone?: boolean },
+    work: (own: TenantRepositories) => Promise<T>,
+    writing: TenantWriting,
   ): Promise<T>;
   /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
-  abstract forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T>;
+  abstract forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
+  abstract forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   /** The steps of the hot paths, each atomic by itself. */
   abstract beats(tenantId: TenantId): Beats;
   /** Chores over all tenants, each in bounded portions. */
@@ -88,7 +112,50 @@ export type TenantRepositories = {
     add(list: StatusList): Promise<void>;
   };
   readonly trustLists: TrustListRepository;
+  readonly audit: AuditLog & {
+    /** Notes what is no write of these repositories, in the same transaction. */
+    note(change: AuditChange): void;
+  };
 };
+
+/** One chain of the audit log. */
+export type AuditLog = {
+  list(query: AuditQuery): Promise<AuditEntry[]>;
+  head(): Promise<AuditHead | undefined>;
+};
+
+export type AuditQuery = {
+  readonly actor?: string;
+  readonly kind?: AuditKind;
+  readonly target?: string;
+  readonly action?: AuditAction;
+  readonly since?: Date;
+  /** Only entries before this time. */
+  readonly until?: Date;
+  /** By sequence; the newest first otherwise. */
+  readonly ascending?: boolean;
+  /** The sequence of the last entry of the page before. */
+  readonly after?: number;
+  readonly limit: number;
+};
+
+type Reading =
+  | 'get'
+  | 'find'
+  | 'list'
+  | 'listOf'
+  | 'lastNumber'
+  | 'versions'
+  | 'version'
+  | 'head'
+  | 'nextScope';
+type ReaderOf<Repositories> = {
+  readonly [Name in keyof Repositories]: Pick<Repositories[Name], Extract<keyof Repositories[Name], Reading>>;
+};
+
+/** The repositories without what writes. */
+export type TenantReader = ReaderOf<TenantRepositories>;
+export type ServiceReader = ReaderOf<ServiceRepositories>;
 
 /** Trust lists that the tenant publishes. Who writes one does so `alone`. */
 export type TrustListRepository = {
@@ -142,6 +209,11 @@ export type ServiceRepositories = {
     add(client: Client): Promise<void>;
     save(client: Client): Promise<Client>;
   };
+  /** The chain of the service. */
+  readonly audit: AuditLog & {
+    /** The first tenant after `after`, in an order of the store's own, that is there or has a chain. */
+    nextScope(after: string): Promise<TenantId | undefined>;
+  };
 };
 
 /** What a wallet path must know about a tenant before anything else. */
@@ -179,7 +251,10 @@ export type SessionQuery = {
 export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt' | 'holder' | 'generation' | 'revokedAt'>;
 
 export type Revocation = {
+  readonly by: TenantActor;
   readonly sessionId: SessionId;
+  /** Named when only credentials of this one are concerned. */
+  readonly credentialConfigurationId?: string | undefined;
   /** Bits of the configurations concerned. */
   readonly mask: number;
   readonly barred: boolean;
@@ -213,7 +288,8 @@ export type Beats = AuthorizationBeats &
     listSessions(query: SessionQuery): Promise<Session[]>;
     /** Versions and statuses of many sessions at once, for event streams. */
     sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
-    removeSession(id: SessionId): Promise<boolean>;
+    /** Removes a session with all it holds. @returns false when there is none. */
+    removeSession(id: SessionId, by: TenantActor): Promise<boolean>;
     /** @returns head and session in one read; the session is undefined for an unknown `publicId`. */
     findByPublicId(
       publicId: PublicId,
@@ -355,7 +431,8 @@ export type Beats = AuthorizationBeats &
 
     /**
      * Applies status changes and raises the versions of their lists in one transaction; with `revocation` it also bars
-     * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again.
+     * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again, and
+     * stands in the audit log.
      * @returns false, with nothing changed, when the session issued something meanwhile.
      */
     changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;

@@ -94,10 +94,10 @@ export class ObtainAccessCertificate {
     }
   }
 
-  #adopt({ tenantId }: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
+  #adopt(caller: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
     const { store, clock } = this.#ports;
     return store.forTenant(
-      tenantId,
+      caller.tenantId,
       async (repositories) => {
         const known = requireAccessChain(await repositories.keyChains.list(), id);
         if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
@@ -108,7 +108,7 @@ export class ObtainAccessCertificate {
         await repositories.keyChains.put(chain);
         return chain;
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

@@ -36,7 +36,7 @@ export class SaveRegistrarConfiguration {
         await documents.put(configuration);
         return configuration;
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }
@@ -69,7 +69,7 @@ export class UpdateRegistrarConfiguration {
         await documents.put(configuration);
         return configuration;
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }
@@ -83,9 +83,9 @@ export class DeleteRegistrarConfiguration {
   }
 
   /** @throws Failure `not_found`, or `conflict` while a presentation configuration needs the registrar. */
-  async execute({ tenantId }: TenantCaller): Promise<void> {
+  async execute(caller: TenantCaller): Promise<void> {
     await this.#store.forTenant(
-      tenantId,
+      caller.tenantId,
       async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
         const configurations = await presentationConfigurations.list();
         const user = configurations.find(
@@ -97,7 +97,7 @@ export class DeleteRegistrarConfiguration {
         await registrarConfiguration.remove('default');
         for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

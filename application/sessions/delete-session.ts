@@ -19,7 +19,7 @@ export class DeleteSession {
   async execute(caller: TenantCaller, id: SessionId): Promise<void> {
     const { store, eventBus } = this.#ports;
     await readVisibleSession(store, caller, id);
-    const removed = await store.beats(caller.tenantId).removeSession(id);
+    const removed = await store.beats(caller.tenantId).removeSession(id, caller);
     if (!removed) throw new Failure('not_found', 'there is no such session');
     eventBus.publish({ type: 'session', tenantId: caller.tenantId, sessionId: id });
   }

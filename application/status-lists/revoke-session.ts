@@ -73,7 +73,9 @@ export class RevokeSession {
     }
     // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
     const bar = {
+      by: caller,
       sessionId,
+      credentialConfigurationId: wanted,
       mask: maskOf(issued?.configurationIds ?? [], wanted),
       barred: revocation.status !== VALID,
       issuedCount: all.length,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -176,7 +177,7 @@ export class StatusAllocator {
       createdAt: clock.now(),
       token: null,
     };
-    await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list));
+    await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
     this.#created.set(await placeOf(view, signer), list);
     return list;
   }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { covers } from '../../domain/registrar/coverage.ts';
 import {
@@ -216,7 +217,7 @@ export class RegistrationCertificates {
         );
         for (const { id } of oldestFirst.slice(0, -MAX_PER_TENANT)) await documents.remove(id);
       },
-      { alone: true },
+      { by: SYSTEM, alone: true },
     );
   }
 }

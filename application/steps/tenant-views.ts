@@ -18,7 +18,7 @@ import {
   withLaterDefaults,
 } from '../../domain/verification/configuration.ts';
 import type { EventBus } from '../ports/event-bus.ts';
-import type { Store, TenantHead, TenantRepositories } from '../ports/store.ts';
+import type { Store, TenantHead, TenantReader } from '../ports/store.ts';
 
 /** Tenants whose configuration is held in memory; the least recently used goes first. */
 const MAX_TENANTS = 500;
@@ -125,7 +125,7 @@ export class TenantView {
     );
   }
 
-  #once<T>(key: string, read: (repositories: TenantRepositories) => Promise<T>): Promise<T> {
+  #once<T>(key: string, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
     const known = this.#read.get(key);
     if (known !== undefined) return known as Promise<T>;
     const value = this.#store.forTenant(this.tenantId, read);

@@ -23,14 +23,18 @@ export class ChangeOwnSettings {
   /** @throws Failure `conflict` when somebody else changed the tenant at the same time. */
   async execute(caller: TenantCaller, wanted: SettingsChange): Promise<Tenant> {
     const { store, clock } = this.#ports;
-    return store.forTenant(caller.tenantId, async ({ tenant }) => {
-      const before = await tenant.get();
-      return tenant.save({
-        ...before,
-        sessionConfig: mergeSettings(before.sessionConfig, wanted.sessionConfig),
-        statusListConfig: mergeSettings(before.statusListConfig, wanted.statusListConfig),
-        updatedAt: clock.now(),
-      });
-    });
+    return store.forTenant(
+      caller.tenantId,
+      async ({ tenant }) => {
+        const before = await tenant.get();
+        return tenant.save({
+          ...before,
+          sessionConfig: mergeSettings(before.sessionConfig, wanted.sessionConfig),
+          statusListConfig: mergeSettings(before.statusListConfig, wanted.statusListConfig),
+          updatedAt: clock.now(),
+        });
+      },
+      { by: caller },
+    );
   }
 }

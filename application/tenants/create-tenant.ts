@@ -2,6 +2,7 @@ import type { Client } from '../../domain/clients/client.ts';
 import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
+import type { Caller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -55,7 +56,7 @@ export class CreateTenant {
    * @returns the tenant and its clients; `secret` of the new administrator is told here once.
    * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
    */
-  async execute(wanted: TenantCreation): Promise<TenantWithClients> {
+  async execute(caller: Caller, wanted: TenantCreation): Promise<TenantWithClients> {
     const { store, clock } = this.#ports;
     // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
     const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
@@ -69,7 +70,7 @@ export class CreateTenant {
       roles.length === 0 ? undefined : await makeAdministrator(this.#ports, tenant.id, roles);
     const keyChains = await this.#makeKeyChains(tenant);
     const clients: Client[] = administrator === undefined ? [] : [administrator.client];
-    await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }));
+    await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }), { by: caller });
     return {
       tenant,
       clients,

@@ -1,4 +1,5 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Caller } from '../caller.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
 
@@ -13,9 +14,9 @@ export class DeleteTenant {
   }
 
   /** @throws Failure `not_found`. */
-  async execute(id: TenantId): Promise<void> {
+  async execute(caller: Caller, id: TenantId): Promise<void> {
     const { store, eventBus } = this.#ports;
-    await store.forService(({ tenants }) => tenants.remove(id));
+    await store.forService(({ tenants }) => tenants.remove(id), { by: caller });
     eventBus.publish({ type: 'tenant', tenantId: id });
   }
 }

@@ -2,6 +2,7 @@ import type { Client } from '../../domain/clients/client.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant, type TenantUpdate } from '../../domain/tenants/tenant.ts';
+import type { Caller } from '../caller.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
@@ -33,18 +34,22 @@ export class UpdateTenant {
   }
 
   /** @throws Failure `not_found`, or `conflict` when somebody else changed the tenant at the same time. */
-  async execute(id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
+  async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
     const { store, clock, eventBus } = this.#ports;
     const made = wanted.roles && (await this.#administratorIfMissing(id, wanted.roles));
-    const updated = await store.forTenant(id, async (repositories) => {
-      const before = await repositories.tenant.get();
-      const tenant = await repositories.tenant.save(changed(before, wanted, clock.now()));
-      if (made !== undefined) await repositories.clients.add(made.client);
-      else if (wanted.roles !== undefined) await setRoles(repositories, id, wanted.roles, clock.now());
-      const clients = await repositories.clients.list();
-      if (made === undefined) return { tenant, clients };
-      return { tenant, clients, newSecret: { clientId: made.client.clientId, secret: made.secret } };
-    });
+    const updated = await store.forTenant(
+      id,
+      async (repositories) => {
+        const before = await repositories.tenant.get();
+        const tenant = await repositories.tenant.save(changed(before, wanted, clock.now()));
+        if (made !== undefined) await repositories.clients.add(made.client);
+        else if (wanted.roles !== undefined) await setRoles(repositories, id, wanted.roles, clock.now());
+        const clients = await repositories.clients.list();
+        if (made === undefined) return { tenant, clients };
+        return { tenant, clients, newSecret: { clientId: made.client.clientId, secret: made.secret } };
+      },
+      { by: caller },
+    );
     eventBus.publish({ type: 'tenant', tenantId: id });
     return updated;
   }

@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { configurationOf } from '../../domain/trust-lists/list-configuration.ts';
 import { chooseSigner, RENEW_BEFORE_MS } from '../../domain/trust-lists/published-list.ts';
 import type { Log } from '../ports/log.ts';
@@ -37,7 +38,7 @@ export class RenewTrustLists {
     const advice = 'give it a key chain for the usage trustList that lasts longer, or make one';
     try {
       let ends = false;
-      const list = await trustListPublisher.publish(tenantId, id, (ground) => {
+      const list = await trustListPublisher.publish(tenantId, id, SYSTEM, (ground) => {
         const { known } = ground;
         if (known === undefined || !isDue(ground)) return undefined;
         ends = !isExtended(ground);

@@ -1,3 +1,4 @@
+import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -63,7 +64,12 @@ export class TrustListPublisher {
    * @throws Failure of `change`; `invalid_input` when there is no key to sign with or an entity's key chain is gone,
    *   `conflict` when the tenant has no room for another list.
    */
-  async publish(tenantId: TenantId, id: string, change: Change): Promise<PublishedList | undefined> {
+  async publish(
+    tenantId: TenantId,
+    id: string,
+    by: TenantActor,
+    change: Change,
+  ): Promise<PublishedList | undefined> {
     return this.#inTurn(`${tenantId} ${id}`, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const ground = await this.#ground(tenantId, id);
@@ -71,14 +77,14 @@ export class TrustListPublisher {
         if (wanted === undefined) return undefined;
         // Nobody waits for the signature with a transaction open; whether it still fits is asked afterwards.
         const list = await this.#sign(ground, wanted);
-        if (await this.#keep(tenantId, ground, list)) return list;
+        if (await this.#keep(tenantId, ground, list, by)) return list;
       }
       throw new Failure('conflict', 'the trust list is being changed by others at this moment; try again');
     });
   }
 
   /** @throws Failure `not_found`. */
-  async remove(tenantId: TenantId, id: string): Promise<void> {
+  async remove(tenantId: TenantId, id: string, by: TenantActor): Promise<void> {
     const { store, random } = this.#ports;
     await store.forTenant(
       tenantId,
@@ -87,7 +93,7 @@ export class TrustListPublisher {
         const removed = await trustLists.remove({ id: random.token(), list });
         if (!removed) throw new Failure('conflict', 'the trust list was changed meanwhile; try again');
       },
-      { alone: true },
+      { by, alone: true },
     );
   }
 
@@ -127,7 +133,12 @@ export class TrustListPublisher {
   }
 
   /** @returns false, with nothing changed, when what the release was made of has changed. */
-  #keep(tenantId: TenantId, { known, lastNumber }: Ground, list: PublishedList): Promise<boolean> {
+  #keep(
+    tenantId: TenantId,
+    { known, lastNumber }: Ground,
+    list: PublishedList,
+    by: TenantActor,
+  ): Promise<boolean> {
     const { store, random } = this.#ports;
     return store.forTenant(
       tenantId,
@@ -142,7 +153,7 @@ export class TrustListPublisher {
         await trustLists.add(list);
         return true;
       },
-      { alone: true },
+      { by, alone: true },
     );
   }
 

@@ -26,7 +26,7 @@ export class CreateTrustList {
     const { trustListPublisher, random } = this.#ports;
     const id = wanted.id ?? random.token();
     return released(
-      await trustListPublisher.publish(caller.tenantId, id, (ground) => {
+      await trustListPublisher.publish(caller.tenantId, id, caller, (ground) => {
         if (ground.known !== undefined) {
           throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
         }
@@ -48,7 +48,7 @@ export class ReplaceTrustList {
   async execute(caller: TenantCaller, id: string, wanted: TrustListReplacement): Promise<PublishedList> {
     assertSameId(id, wanted.id);
     return released(
-      await this.#ports.trustListPublisher.publish(caller.tenantId, id, (ground) => {
+      await this.#ports.trustListPublisher.publish(caller.tenantId, id, caller, (ground) => {
         knownIn(ground);
         return listable(ground, configurationOf(id, wanted));
       }),
@@ -68,7 +68,7 @@ export class UpdateTrustList {
   async execute(caller: TenantCaller, id: string, changes: TrustListUpdate): Promise<PublishedList> {
     assertSameId(id, changes.id);
     return released(
-      await this.#ports.trustListPublisher.publish(caller.tenantId, id, (ground) =>
+      await this.#ports.trustListPublisher.publish(caller.tenantId, id, caller, (ground) =>
         listable(ground, merge(knownIn(ground), changes)),
       ),
     );
@@ -85,7 +85,7 @@ export class DeleteTrustList {
 
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
-    await this.#ports.trustListPublisher.remove(caller.tenantId, id);
+    await this.#ports.trustListPublisher.remove(caller.tenantId, id, caller);
   }
 }
 

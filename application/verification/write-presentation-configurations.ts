@@ -50,7 +50,7 @@ export class SavePresentationConfiguration {
         const known = await repositories.presentationConfigurations.find(body.id);
         return put(this.#ports, repositories, known, body);
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }
@@ -82,7 +82,7 @@ export class UpdatePresentationConfiguration {
         const known = await repositories.presentationConfigurations.get(id);
         return put(this.#ports, repositories, known, merge(known, changes));
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }
@@ -104,7 +104,7 @@ export class RemovePresentationConfiguration {
         assertNotAskedFor(id, await credentialConfigurations.list());
         await presentationConfigurations.remove(id);
       },
-      { alone: true },
+      { by: caller, alone: true },
     );
   }
 }

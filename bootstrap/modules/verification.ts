@@ -56,7 +56,7 @@ export const verification = new ContainerModule((options) => {
     log: Log,
   });
   wire(options, ReadCacheStats, { trustLists: TrustLists, remoteStatusLists: RemoteStatusLists });
-  wire(options, ClearCaches, { eventBus: EventBus });
+  wire(options, ClearCaches, { store: Store, eventBus: EventBus });
   wire(options, CacheRoutes, { readCacheStats: ReadCacheStats, clearCaches: ClearCaches });
   wire(options, StatusChecker, {
     ...wallet,

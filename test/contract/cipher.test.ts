@@ -72,4 +72,22 @@ describe('MasterCipher', () => {
     expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(FIRST, 'two'));
     expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(SECOND, 'one'));
   });
+
+  it('makes codes that nobody without its secret makes for another text or purpose', () => {
+    const macs = cipher.macs('one');
+    const code = macs.make('text');
+    expect(macs.make('text')).to.equal(code);
+    expect(macs.check('text', code)).to.equal('genuine');
+    expect(macs.check('other', code)).to.equal('forged');
+    expect(macs.check('text', `${code}A`)).to.equal('forged');
+    expect(macs.check('text', code.slice(0, -1))).to.equal('forged');
+    expect(cipher.macs('two').check('text', code)).to.equal('forged');
+    expect(new MasterCipher({ masterSecrets: [SECOND] }).macs('one').check('text', code)).to.equal(
+      'unknown_key',
+    );
+    expect(new MasterCipher({ masterSecrets: [SECOND, FIRST] }).macs('one').check('text', code)).to.equal(
+      'genuine',
+    );
+    expect(macs.check('text', '')).to.equal('unknown_key');
+  });
 });

@@ -18,7 +18,9 @@ for (const kind of databases()) {
       if (database === undefined) return this.skip();
       const store = await open(FORMER);
       const tenantId = await addTenant(store);
-      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')));
+      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')), {
+        by: 'system',
+      });
       await store.close();
     });
     after(() => database?.drop());

@@ -1,9 +1,12 @@
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { MemoryStore } from '../../adapters/persistence/memory/memory-store.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { AUDIT_LOG, OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
+import type { Macs } from '../../domain/audit/macs.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { describeAdministration } from './store/administration.suite.ts';
+import { describeAudit } from './store/audit.suite.ts';
+import { describeTampering } from './store/audit-tampering.suite.ts';
 import { describeAuthorizations } from './store/authorizations.suite.ts';
 import { describeChores } from './store/chores.suite.ts';
 import { describeConcurrency } from './store/concurrency.suite.ts';
@@ -18,7 +21,7 @@ import { describeTrustLists } from './store/trust-lists.suite.ts';
 import { describeWalletSteps } from './store/wallet.suite.ts';
 
 /** What holds for every store. */
-function describeStore(open: () => Store): void {
+function describeStore(open: () => Store, macs: Macs): void {
   describeAdministration(open);
   describeTenants(open);
   describeSessions(open);
@@ -31,16 +34,19 @@ function describeStore(open: () => Store): void {
   describeChores(open);
   describeIsolation(open);
   describeConcurrency(open);
+  describeAudit(open, macs);
 }
 
+const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+
 describe('MemoryStore', () => {
-  const store = new MemoryStore();
-  describeStore(() => store);
+  const macs = cipher.macs(AUDIT_LOG);
+  const store = new MemoryStore(macs);
+  describeStore(() => store, macs);
 });
 
 for (const kind of databases()) {
   describe(`OrmStore on ${kind.name}`, () => {
-    const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
     let database: TestDatabase | undefined;
     let store: OrmStore | undefined;
     const known = <T>(value: T | undefined): T => {
@@ -57,7 +63,8 @@ for (const kind of databases()) {
       await store?.close();
       await database?.drop();
     });
-    describeStore(() => known(store));
+    describeStore(() => known(store), cipher.macs(AUDIT_LOG));
     describeDatabase(kind, () => ({ store: known(store), url: known(database).url, cipher }));
+    describeTampering(() => ({ store: known(store), url: known(database).url, cipher }));
   });
 }

@@ -18,7 +18,9 @@ describe('Sessions that their tenant keeps no longer', () => {
     world = await populate(service, 'acme');
     // Nobody comes back for a credential of this tenant any more.
     const beats = service.service.container.get(Store).beats('acme' as TenantId);
-    expect(await beats.failDeferred(world.ids.deferred, 'no such person', new Date())).to.equal(true);
+    expect(await beats.failDeferred(world.ids.deferred, 'no such person', new Date(), 'system')).to.equal(
+      true,
+    );
   });
   after(() => service.close());
 

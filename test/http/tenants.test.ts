@@ -106,7 +106,7 @@ describe('tenants through HTTP', () => {
     const rest = { allowedPresentationConfigs: null, allowedIssuanceConfigs: null, description: null };
     const times = { createdAt: new Date(), updatedAt: new Date() };
     const client: Client = { ...planted, ...rest, ...times, roles: ['issuance:offer'] };
-    await container.get(Store).forService(({ clients }) => clients.add(client));
+    await container.get(Store).forService(({ clients }) => clients.add(client), { by: 'system' });
     const later = await create({ id: 'later', name: 'Later', roles: ['clients:manage'] });
     expect(later.status).to.equal(409);
     expect((await call('GET', '/tenant/later')).status, 'nothing remains of it').to.equal(404);

@@ -62,8 +62,8 @@ export class CacheRoutes extends Routes {
             'The next check fetches them. The newest sequence number of a trust list stays known, so that an older ' +
             'list is refused all the same.',
           responses: { 204: 'Done' },
-          handle({ caller }) {
-            clearCaches.execute(caller, lists);
+          async handle({ caller }) {
+            await clearCaches.execute(caller, lists);
             return { status: 204, empty: true };
           },
         }),

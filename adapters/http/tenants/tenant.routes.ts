@@ -86,8 +86,8 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
         ],
       },
       responses: { 201: WrittenTenantView },
-      async handle({ body }) {
-        return reply(201, toTenantView(await createTenant.execute(body)));
+      async handle({ caller, body }) {
+        return reply(201, toTenantView(await createTenant.execute(caller, body)));
       },
     }),
     route({
@@ -103,8 +103,8 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       body: TenantUpdate,
       example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
       responses: { 200: WrittenTenantView },
-      async handle({ params: { id }, body }) {
-        return reply(200, toTenantView(await updateTenant.execute(id, body)));
+      async handle({ caller, params: { id }, body }) {
+        return reply(200, toTenantView(await updateTenant.execute(caller, id, body)));
       },
     }),
     route({
@@ -114,8 +114,8 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       summary: 'Delete a tenant and everything that is its own',
       params,
       responses: { 200: DeletedView },
-      async handle({ params: { id } }) {
-        await deleteTenant.execute(id);
+      async handle({ caller, params: { id } }) {
+        await deleteTenant.execute(caller, id);
         return reply(200, { id });
       },
     }),

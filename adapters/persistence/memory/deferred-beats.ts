@@ -1,11 +1,18 @@
 import type { DeferredBeats } from '../../../application/ports/authorization-beats.ts';
 import { MAX_ISSUANCES } from '../../../application/ports/store.ts';
+import { describeDeferred } from '../../../domain/audit/describe-change.ts';
 import { OPEN_STATUSES, type Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { AuditChains } from './audit-chains.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
 
-export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): DeferredBeats {
+export function deferredBeats(
+  state: State,
+  pass: Pass,
+  chains: AuditChains,
+  tenantId: TenantId,
+): DeferredBeats {
   const { batches, deferred, sessions } = state;
   const mayGoOn = ({ status }: Session) => status !== 'failed' && status !== 'expired';
   const mayHandOut = (session: Session, bit: number) =>
@@ -33,7 +40,7 @@ export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): Def
           .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? -1 : 1))
           .slice(0, limit),
       ),
-    completeDeferred: (id, credentials, batch, bit, now) =>
+    completeDeferred: (id, credentials, batch, bit, now, by) =>
       pass(() => {
         const row = deferred.find(tenantId, id);
         const session = sessions.find(tenantId, batch.sessionId);
@@ -48,13 +55,15 @@ export function deferredBeats(state: State, pass: Pass, tenantId: TenantId): Def
           updatedAt: now,
         });
         batches.put(tenantId, `${batch.sessionId} ${batch.id}`, batch);
+        chains.note(tenantId, by, describeDeferred(id, 'completed'));
         return true;
       }),
-    failDeferred: (id, errorMessage, now) =>
+    failDeferred: (id, errorMessage, now, by) =>
       pass(() => {
         const row = deferred.find(tenantId, id);
         if (row?.status !== 'pending' || row.expiresAt <= now) return false;
         deferred.put(tenantId, id, { ...row, status: 'failed', errorMessage, updatedAt: now });
+        if (by !== null) chains.note(tenantId, by, describeDeferred(id, 'failed'));
         return true;
       }),
     retrieveDeferred: (id, publicId, bit, completeMask, reason, now) =>

@@ -1,8 +1,9 @@
-import type { Documents, ServiceRepositories, TenantRepositories } from '../../../application/ports/store.ts';
+import type { Documents } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import type { PlainServiceRepositories, PlainTenantRepositories } from '../audited-repositories.ts';
 import type { State } from './state.ts';
 import { EVERYWHERE, type Table } from './table.ts';
 import { trustListRepository } from './trust-list-repository.ts';
@@ -18,7 +19,7 @@ export function tenantRepositories(
   state: State,
   tenantId: TenantId,
   touched: () => void,
-): TenantRepositories {
+): Omit<PlainTenantRepositories, 'audit'> {
   const { clients, statusLists, tenants } = state;
   const ownClient = (clientId: string) => {
     const client = clients.find(EVERYWHERE, clientId);
@@ -78,7 +79,7 @@ export function tenantRepositories(
   };
 }
 
-export function serviceRepositories(state: State): ServiceRepositories {
+export function serviceRepositories(state: State): Omit<PlainServiceRepositories, 'audit'> {
   const { clients, tenants } = state;
   return {
     tenants: {
@@ -93,7 +94,9 @@ export function serviceRepositories(state: State): ServiceRepositories {
       },
       async remove(id) {
         if (!tenants.remove(EVERYWHERE, id)) throw unknown('tenant');
+        const head = state.auditHeads.find(id, 'head');
         state.removeTenantRows(id);
+        return head;
       },
     },
     clients: {

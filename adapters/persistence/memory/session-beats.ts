@@ -1,7 +1,9 @@
 import type { Beats, NewGrant, SessionQuery } from '../../../application/ports/store.ts';
+import { describeSessionRemoval } from '../../../domain/audit/describe-change.ts';
 import type { Grant } from '../../../domain/oauth/grant.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
+import type { AuditChains } from './audit-chains.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
 
@@ -23,7 +25,12 @@ type SessionBeats = Pick<
   | 'sessionEvents'
 >;
 
-export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): SessionBeats {
+export function sessionBeats(
+  state: State,
+  pass: Pass,
+  chains: AuditChains,
+  tenantId: TenantId,
+): SessionBeats {
   const { sessions, grants, events } = state;
   const isOpen = (session: Session, now: Date) =>
     OPEN_STATUSES.includes(session.status) && session.expiresAt > now;
@@ -61,13 +68,15 @@ export function sessionBeats(state: State, pass: Pass, tenantId: TenantId): Sess
       pass(() =>
         sessions.list(tenantId, ({ id }) => ids.includes(id)).map(({ id, version }) => ({ id, version })),
       ),
-    removeSession: (id) =>
+    removeSession: (id, by) =>
       pass(() => {
         state.removeSessionData(tenantId, id);
         for (const { version } of events.list(tenantId, ({ sessionId }) => sessionId === id)) {
           events.remove(tenantId, `${id} ${version}`);
         }
-        return sessions.remove(tenantId, id);
+        const removed = sessions.remove(tenantId, id);
+        if (removed) chains.note(tenantId, by, describeSessionRemoval(id));
+        return removed;
       }),
     findByPublicId: (publicId) => pass(() => withHead(state, tenantId, publicId)),
     fetchSession: (publicId, now) =>

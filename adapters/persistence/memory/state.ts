@@ -1,4 +1,6 @@
 import type { SessionLogEntry, TenantHead, UsedValue } from '../../../application/ports/store.ts';
+import type { AuditEntry } from '../../../domain/audit/audit-entry.ts';
+import type { AuditHead } from '../../../domain/audit/chain.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
@@ -58,6 +60,10 @@ export class State {
   readonly trustLists = new Table<PublishedList>();
   /** By list and sequence number. */
   readonly trustListVersions = new Table<ListVersion>();
+  /** By sequence, in the scope of their chain. */
+  readonly auditEntries = new Table<AuditEntry>();
+  /** One per chain, under the id `head`. */
+  readonly auditHeads = new Table<AuditHead>();
   /** Everywhere, by name. */
   readonly leases = new Table<{ readonly holder: string; readonly expiresAt: Date }>();
 

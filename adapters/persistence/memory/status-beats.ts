@@ -1,6 +1,8 @@
 import type { Beats, Revocation } from '../../../application/ports/store.ts';
+import { describeRevocation } from '../../../domain/audit/describe-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { StatusToken } from '../../../domain/status-lists/status-list.ts';
+import type { AuditChains } from './audit-chains.ts';
 import type { Pass } from './memory-store.ts';
 import type { State } from './state.ts';
 
@@ -16,7 +18,7 @@ type StatusBeats = Pick<
   | 'noteRelease'
 >;
 
-export function statusBeats(state: State, pass: Pass, tenantId: TenantId): StatusBeats {
+export function statusBeats(state: State, pass: Pass, chains: AuditChains, tenantId: TenantId): StatusBeats {
   const { statusLists, statusEntries, seenReleases } = state;
   const raise = (listId: string) => {
     const list = statusLists.find(tenantId, listId);
@@ -52,6 +54,9 @@ export function statusBeats(state: State, pass: Pass, tenantId: TenantId): Statu
           const changedVersion = versions.get(listId);
           if (changedVersion === undefined) continue;
           statusEntries.put(tenantId, `${listId} ${index}`, { listId, index, status, changedVersion });
+        }
+        if (revocation !== undefined) {
+          chains.note(tenantId, revocation.by, describeRevocation(revocation, changes));
         }
         return true;
       }),

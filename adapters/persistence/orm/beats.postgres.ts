@@ -1,9 +1,11 @@
 import type { Redemption } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Beats, NewGrant, TenantHead } from '../../../application/ports/store.ts';
+import { describeRevocation, describeSessionRemoval } from '../../../domain/audit/describe-change.ts';
 import { OPEN_STATUSES, type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
+import { APPEND_ENTRY_IF, type PostgresChains } from './audit-chain.postgres.ts';
 import { postgresAuthorizationBeats } from './authorization-beats.postgres.ts';
 import { postgresDeferredBeats } from './deferred-beats.postgres.ts';
 import { postgresRun, USE_VALUES, USE_VALUES_IF, valuesOf } from './postgres-run.ts';
@@ -152,9 +154,7 @@ const RECORD_OUTCOME = named(
    select version from u`,
 );
 
-const CHANGE_STATUSES = named(
-  'change_statuses',
-  `with m as (
+const CHANGE_STATUSES_PARTS = `m as (
      update sessions set revoked_mask = case when $7 then revoked_mask | $6 else revoked_mask & ~$6::int end
      where tenant_id = $1 and id = $5 and issued_count = $8 returning 1),
    allowed as (
@@ -170,15 +170,20 @@ const CHANGE_STATUSES = named(
      select $1, v.list_id, v.idx, v.status, l.version
      from unnest($2::text[], $3::int[], $4::int[]) as v(list_id, idx, status) join l on l.id = v.list_id
      on conflict (tenant_id, list_id, idx)
-       do update set status = excluded.status, changed_version = excluded.changed_version)
-   select 1 from allowed`,
+       do update set status = excluded.status, changed_version = excluded.changed_version)`;
+
+const CHANGE_STATUSES = named('change_statuses', `with ${CHANGE_STATUSES_PARTS} select 1 from allowed`);
+const REVOKE = named(
+  'revoke',
+  `with ${CHANGE_STATUSES_PARTS}, ${APPEND_ENTRY_IF('allowed', 9)} select 1 from allowed`,
 );
 
 const REMOVE_SESSION = named(
   'remove_session_whole',
   `with g as (${shared.REMOVE_SESSION_GRANTS.text}), e as (${shared.REMOVE_SESSION_EVENTS.text}),
-   d as (${shared.REMOVE_SESSION_DEFERRED.text}), u as (${shared.REMOVE_SESSION_SUBJECTS.text})
-   ${shared.REMOVE_SESSION.text} returning id`,
+   d as (${shared.REMOVE_SESSION_DEFERRED.text}), u as (${shared.REMOVE_SESSION_SUBJECTS.text}),
+   s as (${shared.REMOVE_SESSION.text} returning id), ${APPEND_ENTRY_IF('s', 3)}
+   select id from s`,
 );
 
 const SESSION_VERSIONS = named(
@@ -194,6 +199,7 @@ export function postgresBeats(
   sql: PostgresSql,
   cipher: Cipher,
   recent: RecentSessions,
+  chains: PostgresChains,
   tenantId: TenantId,
 ): Beats {
   const run = postgresRun(sql, tenantId);
@@ -202,7 +208,7 @@ export function postgresBeats(
   const sessionOf = (row: Row) => (row['id'] === null ? undefined : readSession(cipher, row));
   return {
     ...postgresAuthorizationBeats(run, cipher, recent, tenantId),
-    ...postgresDeferredBeats(run, cipher, tenantId),
+    ...postgresDeferredBeats(run, cipher, chains, tenantId),
     head(): Promise<TenantHead | undefined> {
       // Everybody who asks in this turn of the event loop gets the answer to one question that is put after it.
       asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -244,8 +250,11 @@ export function postgresBeats(
       const rows = await all(SESSION_VERSIONS, ids);
       return rows.map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) }));
     },
-    async removeSession(id) {
-      return (await one(REMOVE_SESSION, id)) !== undefined;
+    async removeSession(id, by) {
+      const removed = await chains.record(tenantId, by, describeSessionRemoval(id), (entry) =>
+        one(REMOVE_SESSION, id, ...entry),
+      );
+      return removed !== undefined;
     },
     async findByPublicId(publicId) {
       const row = await one(shared.FIND_BY_PUBLIC_ID, publicId);
@@ -364,8 +373,7 @@ export function postgresBeats(
       const last = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
       const rows = [...last.values()];
       if (rows.length === 0) return true;
-      const allowed = await one(
-        CHANGE_STATUSES,
+      const parameters = [
         rows.map((change) => change.listId),
         rows.map((change) => change.index),
         rows.map((change) => change.status),
@@ -373,6 +381,11 @@ export function postgresBeats(
         revocation?.mask ?? 0,
         revocation?.barred ?? false,
         revocation?.issuedCount ?? 0,
+      ];
+      if (revocation === undefined) return (await one(CHANGE_STATUSES, ...parameters)) !== undefined;
+      const told = describeRevocation(revocation, rows);
+      const allowed = await chains.record(tenantId, revocation.by, told, (entry) =>
+        one(REVOKE, ...parameters, ...entry),
       );
       return allowed !== undefined;
     },

@@ -1,9 +1,11 @@
 import type { Redemption } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import { type Beats, MAX_ISSUANCES } from '../../../application/ports/store.ts';
+import { describeRevocation, describeSessionRemoval } from '../../../domain/audit/describe-change.ts';
 import { type Session, transition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
+import type { SqliteChain } from './audit-chain.sqlite.ts';
 import { sqliteAuthorizationBeats } from './authorization-beats.sqlite.ts';
 import { readEvent } from './beats.postgres.ts';
 import { sqliteDeferredBeats } from './deferred-beats.sqlite.ts';
@@ -110,6 +112,7 @@ export function sqliteBeats(
   sql: SqliteSql,
   cipher: Cipher,
   recent: RecentSessions,
+  chain: SqliteChain,
   tenantId: TenantId,
 ): Beats {
   const steps = sqliteSteps(tenantId);
@@ -138,7 +141,7 @@ export function sqliteBeats(
 
   return {
     ...sqliteAuthorizationBeats(sql, steps, cipher, recent, tenantId),
-    ...sqliteDeferredBeats(sql, steps, cipher, tenantId),
+    ...sqliteDeferredBeats(sql, steps, cipher, chain, tenantId),
     head: () =>
       sql.single((run) => {
         const row = first(run, shared.HEAD_OF_TENANT);
@@ -176,13 +179,15 @@ export function sqliteBeats(
           .all(SESSION_VERSIONS, tenantId, JSON.stringify(ids))
           .map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) })),
       ),
-    removeSession: (id) =>
+    removeSession: (id, by) =>
       sql.beat((run) => {
         run.change(shared.REMOVE_SESSION_GRANTS, tenantId, id);
         run.change(shared.REMOVE_SESSION_EVENTS, tenantId, id);
         run.change(shared.REMOVE_SESSION_DEFERRED, tenantId, id);
         run.change(shared.REMOVE_SESSION_SUBJECTS, tenantId, id);
-        return run.change(shared.REMOVE_SESSION, tenantId, id) > 0;
+        if (run.change(shared.REMOVE_SESSION, tenantId, id) === 0) return false;
+        chain.record(run, by, describeSessionRemoval(id));
+        return true;
       }),
     findByPublicId: (publicId) =>
       sql.single((run) => {
@@ -336,6 +341,8 @@ export function sqliteBeats(
           }
           run.change(SET_ENTRY, tenantId, listId, index, status, version);
         }
+        if (revocation !== undefined)
+          chain.record(run, revocation.by, describeRevocation(revocation, changes));
         return true;
       }),
     findStatusList: (id) =>

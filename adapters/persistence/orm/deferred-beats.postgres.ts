@@ -1,6 +1,8 @@
 import type { DeferredBeats } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
+import { describeDeferred } from '../../../domain/audit/describe-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { APPEND_ENTRY_IF, type PostgresChains } from './audit-chain.postgres.ts';
 import {
   DEFERRED_COLUMNS,
   deferredParameters,
@@ -46,8 +48,14 @@ const COMPLETE_DEFERRED = named(
      returning deferred_transactions.id),
    u as (update sessions set issued_count = issued_count + 1 from d where tenant_id = $1 and sessions.id = $6),
    b as (insert into issued_batches (${BATCH_COLUMNS})
-     select $1, $6, $5, $7::text, $8::int, $9::text, $10::int, $11::bigint from d)
+     select $1, $6, $5, $7::text, $8::int, $9::text, $10::int, $11::bigint from d),
+   ${APPEND_ENTRY_IF('d', 13)}
    select id from d`,
+);
+
+const DECIDE_FAILED = named(
+  'decide_failed',
+  `with d as (${FAIL_DEFERRED.text}), ${APPEND_ENTRY_IF('d', 5)} select id from d`,
 );
 
 /**
@@ -79,6 +87,7 @@ const RETRIEVE_DEFERRED = named(
 export function postgresDeferredBeats(
   { all, one }: PostgresRun,
   cipher: Cipher,
+  chains: PostgresChains,
   tenantId: TenantId,
 ): DeferredBeats {
   return {
@@ -92,9 +101,8 @@ export function postgresDeferredBeats(
     async listDeferred({ sessionId, limit }) {
       return (await all(LIST_DEFERRED, sessionId ?? null, limit)).map((row) => readDeferred(cipher, row));
     },
-    async completeDeferred(id, credentials, batch, bit, now) {
-      const row = await one(
-        COMPLETE_DEFERRED,
+    async completeDeferred(id, credentials, batch, bit, now, by) {
+      const parameters = [
         id,
         sealCredentials(cipher, tenantId, id, credentials),
         now.getTime(),
@@ -106,11 +114,20 @@ export function postgresDeferredBeats(
         batch.firstCounter,
         batch.issuedAt.getTime(),
         bit,
+      ];
+      const told = describeDeferred(id, 'completed');
+      const row = await chains.record(tenantId, by, told, (entry) =>
+        one(COMPLETE_DEFERRED, ...parameters, ...entry),
       );
       return row !== undefined;
     },
-    async failDeferred(id, errorMessage, now) {
-      return (await one(FAIL_DEFERRED, id, errorMessage, now.getTime())) !== undefined;
+    async failDeferred(id, errorMessage, now, by) {
+      const parameters = [id, errorMessage, now.getTime()];
+      if (by === null) return (await one(FAIL_DEFERRED, ...parameters)) !== undefined;
+      const row = await chains.record(tenantId, by, describeDeferred(id, 'failed'), (entry) =>
+        one(DECIDE_FAILED, ...parameters, ...entry),
+      );
+      return row !== undefined;
     },
     async retrieveDeferred(id, publicId, bit, completeMask, reason, now) {
       const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, reason, now.getTime());

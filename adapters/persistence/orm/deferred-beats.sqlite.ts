@@ -1,6 +1,8 @@
 import type { DeferredBeats } from '../../../application/ports/authorization-beats.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
+import { describeDeferred } from '../../../domain/audit/describe-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { SqliteChain } from './audit-chain.sqlite.ts';
 import {
   DEFERRED_COLUMNS,
   deferredParameters,
@@ -70,6 +72,7 @@ export function sqliteDeferredBeats(
   sql: SqliteSql,
   { first, log }: SqliteSteps,
   cipher: Cipher,
+  chain: SqliteChain,
   tenantId: TenantId,
 ): DeferredBeats {
   return {
@@ -89,7 +92,7 @@ export function sqliteDeferredBeats(
       sql.single((run) =>
         run.all(LIST_DEFERRED, tenantId, sessionId ?? null, limit).map((row) => readDeferred(cipher, row)),
       ),
-    completeDeferred: (id, credentials, batch, bit, now) =>
+    completeDeferred: (id, credentials, batch, bit, now, by) =>
       sql.beat((run) => {
         const sealed = sealCredentials(cipher, tenantId, id, credentials);
         if (first(run, MAY_ISSUE, batch.sessionId, bit) === undefined) return false;
@@ -97,10 +100,15 @@ export function sqliteDeferredBeats(
         if (run.change(READY, tenantId, ...parameters) === 0) return false;
         run.change(COUNT_ISSUANCE, tenantId, batch.sessionId);
         run.change(INSERT_BATCH, tenantId, batch.sessionId, ...batchParameters(batch));
+        chain.record(run, by, describeDeferred(id, 'completed'));
         return true;
       }),
-    failDeferred: (id, errorMessage, now) =>
-      sql.single((run) => first(run, FAIL_DEFERRED, id, errorMessage, now.getTime()) !== undefined),
+    failDeferred: (id, errorMessage, now, by) =>
+      sql.beat((run) => {
+        if (first(run, FAIL_DEFERRED, id, errorMessage, now.getTime()) === undefined) return false;
+        if (by !== null) chain.record(run, by, describeDeferred(id, 'failed'));
+        return true;
+      }),
     retrieveDeferred: (id, publicId, bit, completeMask, reason, now) =>
       sql.beat((run) => {
         const row = first(run, TAKE, id, publicId, now.getTime(), bit);

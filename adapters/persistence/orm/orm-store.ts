@@ -3,11 +3,21 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
   type Beats,
   type Chores,
+  type ServiceReader,
   type ServiceRepositories,
   Store,
+  type TenantReader,
   type TenantRepositories,
+  type TenantWriting,
+  type Writing,
 } from '../../../application/ports/store.ts';
+import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { auditedService, auditedTenant } from '../audited-repositories.ts';
+import { Journal } from '../journal.ts';
+import { PostgresChains } from './audit-chain.postgres.ts';
+import { sqliteChain } from './audit-chain.sqlite.ts';
+import { appendEntries, settleChain } from './audit-chain.ts';
 import { postgresBeats } from './beats.postgres.ts';
 import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
@@ -28,12 +38,18 @@ type Hot = {
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   /** Lets one transaction of the tenant on; the others that lock wait for its end. */
   readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
+  /** What is remembered of the end of these chains is out of date. */
+  readonly moved: (scopes: readonly string[]) => void;
 };
+
+/** Purpose of the key under which the audit log is chained. */
+export const AUDIT_LOG = 'vidimus/audit-log';
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
   readonly #orm: MikroORM;
   readonly #cipher: Cipher;
+  readonly #macs: Macs;
   readonly #hot: Hot;
   readonly #beats = new Map<TenantId, Beats>();
 
@@ -41,6 +57,7 @@ export class OrmStore extends Store {
     super();
     this.#orm = orm;
     this.#cipher = cipher;
+    this.#macs = cipher.macs(AUDIT_LOG);
     this.#hot = hot;
   }
 
@@ -56,24 +73,29 @@ export class OrmStore extends Store {
       await orm.close();
       throw error;
     }
+    const macs = cipher.macs(AUDIT_LOG);
+    const recent = new RecentSessions();
     if (dialectOf(settings.url) === 'sqlite') {
-      const recent = new RecentSessions();
       const sql = await sqliteSql(orm);
       return new OrmStore(orm, cipher, {
-        beats: (tenantId) => sqliteBeats(sql, cipher, recent, tenantId),
+        beats: (tenantId) => sqliteBeats(sql, cipher, recent, sqliteChain(macs, tenantId), tenantId),
         chores: sqliteChores(sql),
         exclusively: sql.exclusively,
         // There is one transaction at a time anyway.
         lock: async () => {},
+        moved: () => {},
       });
     }
-    const recent = new RecentSessions();
     const sql = await postgresSql(orm);
+    const chains = new PostgresChains(sql, macs, (tenantId) =>
+      orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)),
+    );
     return new OrmStore(orm, cipher, {
-      beats: (tenantId) => postgresBeats(sql, cipher, recent, tenantId),
+      beats: (tenantId) => postgresBeats(sql, cipher, recent, chains, tenantId),
       chores: postgresChores(sql),
       exclusively: (work) => work(),
       lock: lockTenant,
+      moved: (scopes) => chains.forget(scopes),
     });
   }
 
@@ -92,27 +114,36 @@ export class OrmStore extends Store {
     return beats;
   }
 
+  override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
   override forTenant<T>(
     tenantId: TenantId,
-    work: (repositories: TenantRepositories) => Promise<T>,
-    options: { readonly alone?: boolean } = {},
+    work: (own: TenantRepositories) => Promise<T>,
+    writing: TenantWriting,
+  ): Promise<T>;
+  override forTenant<T>(
+    tenantId: TenantId,
+    work: (own: TenantRepositories) => Promise<T>,
+    writing?: TenantWriting,
   ): Promise<T> {
-    return this.#transaction(async (em) => {
-      if (options.alone) await this.#hot.lock(em, tenantId);
+    return this.#transaction(writing, async (em, journal) => {
+      if (writing?.alone) await this.#hot.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
       let touched = false;
-      const result = await work(
-        tenantRepositories(em, this.#cipher, tenantId, () => {
-          touched = true;
-        }),
-      );
+      const plain = tenantRepositories(em, this.#cipher, tenantId, () => {
+        touched = true;
+      });
+      const result = await work(auditedTenant(plain, tenantId, journal, now));
       if (touched) await raiseRevision(em, tenantId);
       return result;
     });
   }
 
-  override forService<T>(work: (repositories: ServiceRepositories) => Promise<T>): Promise<T> {
-    return this.#transaction((em) => work(serviceRepositories(em, this.#cipher)));
+  override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
+  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
+  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
+    return this.#transaction(writing, (em, journal) =>
+      work(auditedService(serviceRepositories(em, this.#cipher), journal, now)),
+    );
   }
 
   override async ping(): Promise<void> {
@@ -123,7 +154,22 @@ export class OrmStore extends Store {
     await this.#orm.close();
   }
 
-  #transaction<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
-    return this.#hot.exclusively(() => this.#orm.em.fork({ clear: true }).transactional((em) => work(em)));
+  /** The audit log comes last, so that its entries lock nothing while the work goes on. */
+  async #transaction<T>(
+    writing: Writing | undefined,
+    work: (em: EntityManager, journal: Journal) => Promise<T>,
+  ): Promise<T> {
+    const journal = new Journal(writing?.by);
+    const result = await this.#hot.exclusively(() =>
+      this.#orm.em.fork({ clear: true }).transactional(async (em) => {
+        const done = await work(em, journal);
+        await journal.write(now(), (scope, additions) => appendEntries(em, this.#macs, scope, additions));
+        return done;
+      }),
+    );
+    this.#hot.moved(journal.scopes);
+    return result;
   }
 }
+
+const now = () => new Date();

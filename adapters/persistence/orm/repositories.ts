@@ -1,6 +1,7 @@
 import { type EntityManager, type EntityName, LockMode, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Documents, ServiceRepositories, TenantRepositories } from '../../../application/ports/store.ts';
+import type { Documents } from '../../../application/ports/store.ts';
+import type { AuditHead } from '../../../domain/audit/chain.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
@@ -12,6 +13,8 @@ import type {
   Tenant,
   TenantStatus,
 } from '../../../domain/tenants/tenant.ts';
+import type { PlainServiceRepositories, PlainTenantRepositories } from '../audited-repositories.ts';
+import { auditLog, lockHead, serviceAuditLog } from './audit-chain.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
 import { insertUnique } from './insert-unique.ts';
 import {
@@ -25,6 +28,7 @@ import {
   TenantRow,
 } from './rows/administration.row.ts';
 import { allRows } from './rows/all.ts';
+import { AuditEntryRow } from './rows/audit.row.ts';
 import { StatusListRow } from './rows/status.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
 import { trustListRepository } from './trust-list-repository.ts';
@@ -45,7 +49,7 @@ export function tenantRepositories(
   cipher: Cipher,
   tenantId: TenantId,
   touched: () => void,
-): TenantRepositories {
+): PlainTenantRepositories {
   const documents = <T extends { readonly id: string }>(
     row: EntityName<AnyRow>,
     table: string,
@@ -122,10 +126,11 @@ export function tenantRepositories(
       },
     },
     trustLists: trustListRepository(em, cipher, tenantId, touched),
+    audit: auditLog(em, tenantId),
   };
 }
 
-export function serviceRepositories(em: EntityManager, cipher: Cipher): ServiceRepositories {
+export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainServiceRepositories {
   const unscoped = { filters: { tenant: false }, ...FRESH } as const;
   return {
     tenants: {
@@ -161,10 +166,14 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): ServiceR
       async remove(id) {
         const removed = await em.nativeDelete(TenantRow, { id });
         if (removed === 0) throw new Failure('not_found', 'there is no such tenant');
+        // The head of its chain is locked last, as everywhere.
+        let head: AuditHead | undefined;
         for (const row of allRows) {
           if (!('tenantId' in row.meta.properties)) continue;
+          if (row === AuditEntryRow) head = await lockHead(em, id);
           await em.nativeDelete(anyRow(row), { tenantId: id }, unscoped);
         }
+        return head;
       },
     },
     clients: {
@@ -185,6 +194,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): ServiceR
         return saved;
       },
     },
+    audit: serviceAuditLog(em),
   };
 }
 

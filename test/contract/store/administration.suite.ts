@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Store } from '../../../application/ports/store.ts';
+import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   aClient,
@@ -31,10 +31,14 @@ export function describeAdministration(open: () => Store): void {
       it('come back as they were put, dates included', async () => {
         const chain = aKeyChain(tenantId, 'one');
         const configuration = aConfiguration('diploma', { claims: { '': [null, { a: 1 }], date: 'x' } });
-        await store.forTenant(tenantId, async ({ keyChains, credentialConfigurations }) => {
-          await keyChains.add(chain);
-          await credentialConfigurations.put(configuration);
-        });
+        await store.forTenant(
+          tenantId,
+          async ({ keyChains, credentialConfigurations }) => {
+            await keyChains.add(chain);
+            await credentialConfigurations.put(configuration);
+          },
+          { by: 'system' },
+        );
         await store.forTenant(tenantId, async ({ keyChains, credentialConfigurations }) => {
           expect(await keyChains.get('one')).to.deep.equal(chain);
           expect(await credentialConfigurations.find('diploma')).to.deep.equal(configuration);
@@ -42,29 +46,41 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('are listed in the order of their ids, by code unit', async () => {
-        await store.forTenant(tenantId, async ({ credentialConfigurations: documents }) => {
-          for (const id of ['b', 'a-1', 'C', 'a', 'aa', 'a_1']) await documents.add(aConfiguration(id));
-        });
+        await store.forTenant(
+          tenantId,
+          async ({ credentialConfigurations: documents }) => {
+            for (const id of ['b', 'a-1', 'C', 'a', 'aa', 'a_1']) await documents.add(aConfiguration(id));
+          },
+          { by: 'system' },
+        );
         const listed = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
         expect(listed.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
       });
 
       it('are read as they were written within the same transaction', async () => {
-        await store.forTenant(tenantId, async ({ credentialConfigurations: documents }) => {
-          await documents.add(aConfiguration('one'));
-          expect((await documents.get('one')).keyBinding).to.equal(true);
-          await documents.put(aConfiguration('one', { keyBinding: false }));
-          expect((await documents.get('one')).keyBinding).to.equal(false);
-          expect(await documents.list()).to.have.length(1);
-          await documents.remove('one');
-          expect(await documents.find('one')).to.equal(undefined);
-        });
+        await store.forTenant(
+          tenantId,
+          async ({ credentialConfigurations: documents }) => {
+            await documents.add(aConfiguration('one'));
+            expect((await documents.get('one')).keyBinding).to.equal(true);
+            await documents.put(aConfiguration('one', { keyBinding: false }));
+            expect((await documents.get('one')).keyBinding).to.equal(false);
+            expect(await documents.list()).to.have.length(1);
+            await documents.remove('one');
+            expect(await documents.find('one')).to.equal(undefined);
+          },
+          { by: 'system' },
+        );
       });
 
       it('conflict when the id is taken, and the first stays', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
-        const again = store.forTenant(tenantId, (own) =>
-          own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })),
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
+          by: 'system',
+        });
+        const again = store.forTenant(
+          tenantId,
+          (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })),
+          { by: 'system' },
         );
         expect(await failureOf(again)).to.equal('conflict');
         const kept = await store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
@@ -72,8 +88,8 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('that do not exist are not found', async () => {
-        const missing = (work: Parameters<typeof store.forTenant<unknown>>[1]) =>
-          failureOf(store.forTenant(tenantId, work));
+        const missing = (work: (own: TenantRepositories) => Promise<unknown>) =>
+          failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await missing((own) => own.keyChains.get('none'))).to.equal('not_found');
         expect(await missing((own) => own.presentationConfigurations.remove('none'))).to.equal('not_found');
         expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(
@@ -82,7 +98,9 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('keep the tables of their kinds apart', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
+          by: 'system',
+        });
         await store.forTenant(tenantId, async (own) => {
           expect(await own.presentationConfigurations.list()).to.deep.equal([]);
           expect(await own.keyChains.find('one')).to.equal(undefined);
@@ -93,28 +111,36 @@ export function describeAdministration(open: () => Store): void {
         const before = await revision();
         const configuration = aRegistrarConfiguration({ clientSecret: 'secret of the client' });
         const certificates = ['one', 'two'].map(aRegistrationCertificate);
-        await store.forTenant(tenantId, async (own) => {
-          await own.registrarConfiguration.put(configuration);
-          for (const certificate of certificates) await own.registrationCertificates.put(certificate);
-        });
+        await store.forTenant(
+          tenantId,
+          async (own) => {
+            await own.registrarConfiguration.put(configuration);
+            for (const certificate of certificates) await own.registrationCertificates.put(certificate);
+          },
+          { by: 'system' },
+        );
         expect(await revision()).to.equal(before + 1);
         const renewed = { ...aRegistrationCertificate('two'), jwt: 'e30.e30.BB', updatedAt: seconds(9) };
-        await store.forTenant(tenantId, async (own) => {
-          expect(await own.registrarConfiguration.get('default')).to.deep.equal(configuration);
-          expect(await own.registrationCertificates.list()).to.deep.equal(certificates);
-          await own.registrationCertificates.put(renewed);
-          await own.registrationCertificates.remove('one');
-          expect(await own.registrationCertificates.list()).to.deep.equal([renewed]);
-          await own.registrarConfiguration.remove('default');
-          expect(await own.registrarConfiguration.find('default')).to.equal(undefined);
-        });
+        await store.forTenant(
+          tenantId,
+          async (own) => {
+            expect(await own.registrarConfiguration.get('default')).to.deep.equal(configuration);
+            expect(await own.registrationCertificates.list()).to.deep.equal(certificates);
+            await own.registrationCertificates.put(renewed);
+            await own.registrationCertificates.remove('one');
+            expect(await own.registrationCertificates.list()).to.deep.equal([renewed]);
+            await own.registrarConfiguration.remove('default');
+            expect(await own.registrarConfiguration.find('default')).to.equal(undefined);
+          },
+          { by: 'system' },
+        );
         const missing = store.forTenant(tenantId, (own) => own.registrarConfiguration.get('default'));
         expect(await failureOf(missing)).to.equal('not_found');
       });
 
       it('do not change when the caller changes what it gave or got', async () => {
         const given = aConfiguration('one', { claims: { name: 'first' } });
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(given));
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(given), { by: 'system' });
         (given.claims as Record<string, string>)['name'] = 'second';
         const read = () => store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
         const got = await read();
@@ -127,18 +153,26 @@ export function describeAdministration(open: () => Store): void {
     describe('the revision', () => {
       it('grows once per transaction that wrote', async () => {
         const before = await revision();
-        await store.forTenant(tenantId, async (own) => {
-          await own.credentialConfigurations.add(aConfiguration('one'));
-          await own.credentialConfigurations.put(aConfiguration('two'));
-        });
+        await store.forTenant(
+          tenantId,
+          async (own) => {
+            await own.credentialConfigurations.add(aConfiguration('one'));
+            await own.credentialConfigurations.put(aConfiguration('two'));
+          },
+          { by: 'system' },
+        );
         expect(await revision()).to.equal(before + 1);
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'));
-        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()));
-        await store.forTenant(tenantId, (own) => own.statusLists.add(aList()));
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'), {
+          by: 'system',
+        });
+        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()), {
+          by: 'system',
+        });
+        await store.forTenant(tenantId, (own) => own.statusLists.add(aList()), { by: 'system' });
         const client = aClient(tenantId);
-        await store.forTenant(tenantId, (own) => own.clients.add(client));
-        await store.forTenant(tenantId, (own) => own.clients.save(client));
-        await store.forTenant(tenantId, (own) => own.clients.remove(client.clientId));
+        await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
+        await store.forTenant(tenantId, (own) => own.clients.save(client), { by: 'system' });
+        await store.forTenant(tenantId, (own) => own.clients.remove(client.clientId), { by: 'system' });
         expect(await revision()).to.equal(before + 7);
       });
 
@@ -148,21 +182,23 @@ export function describeAdministration(open: () => Store): void {
           await own.tenant.get();
           await own.credentialConfigurations.list();
         });
-        await failureOf(store.forTenant(tenantId, (own) => own.keyChains.remove('none')));
+        await failureOf(store.forTenant(tenantId, (own) => own.keyChains.remove('none'), { by: 'system' }));
         expect(await revision()).to.equal(before);
       });
 
       it('of another tenant stays', async () => {
         const before = (await store.beats(other).head())?.revision;
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')));
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
+          by: 'system',
+        });
         expect((await store.beats(other).head())?.revision).to.equal(before);
       });
 
       it('grows when the service changes a client of the tenant', async () => {
         const before = await revision();
         const client = aClient(tenantId);
-        await store.forService((service) => service.clients.add(client));
-        await store.forService((service) => service.clients.save(client));
+        await store.forService((service) => service.clients.add(client), { by: 'system' });
+        await store.forService((service) => service.clients.save(client), { by: 'system' });
         expect(await revision()).to.equal(before + 2);
       });
     });
@@ -171,13 +207,17 @@ export function describeAdministration(open: () => Store): void {
       it('leaves nothing behind when it throws', async () => {
         const client = aClient(tenantId);
         const before = await revision();
-        const broken = store.forTenant(tenantId, async (own) => {
-          await own.credentialConfigurations.add(aConfiguration('one'));
-          await own.clients.add(client);
-          await own.statusLists.add(aList());
-          await own.tenant.save({ ...(await own.tenant.get()), name: 'Changed' });
-          throw new Error('broken');
-        });
+        const broken = store.forTenant(
+          tenantId,
+          async (own) => {
+            await own.credentialConfigurations.add(aConfiguration('one'));
+            await own.clients.add(client);
+            await own.statusLists.add(aList());
+            await own.tenant.save({ ...(await own.tenant.get()), name: 'Changed' });
+            throw new Error('broken');
+          },
+          { by: 'system' },
+        );
         expect(String(await failureOf(broken))).to.contain('broken');
         await store.forTenant(tenantId, async (own) => {
           expect(await own.credentialConfigurations.list()).to.deep.equal([]);
@@ -190,12 +230,15 @@ export function describeAdministration(open: () => Store): void {
 
       it('over the service leaves nothing behind when it throws', async () => {
         const tenant = aTenant();
-        const broken = store.forService(async ({ tenants, clients }) => {
-          await tenants.add(tenant);
-          await clients.add(aClient(tenant.id));
-          await tenants.remove(other);
-          throw new Error('broken');
-        });
+        const broken = store.forService(
+          async ({ tenants, clients }) => {
+            await tenants.add(tenant);
+            await clients.add(aClient(tenant.id));
+            await tenants.remove(other);
+            throw new Error('broken');
+          },
+          { by: 'system' },
+        );
         await failureOf(broken);
         await store.forService(async ({ tenants, clients }) => {
           expect(await tenants.find(tenant.id)).to.equal(undefined);

@@ -263,7 +263,7 @@ export function describeAuthorizations(open: () => Store): void {
       expect((await beats.findBySubject('hash')).map(({ id }) => id)).to.deep.equal([newer.id, older.id]);
       expect(await beats.findBySubject('other')).to.deep.equal([]);
       expect(await store.beats(await addTenant(store)).findBySubject('hash')).to.deep.equal([]);
-      await beats.removeSession(newer.id);
+      await beats.removeSession(newer.id, 'system');
       expect((await beats.findBySubject('hash')).map(({ id }) => id)).to.deep.equal([older.id]);
     });
   });

@@ -40,7 +40,7 @@ export function aTenant(changes: Partial<Tenant> = {}): Tenant {
 
 export async function addTenant(store: Store, changes: Partial<Tenant> = {}): Promise<TenantId> {
   const tenant = aTenant(changes);
-  await store.forService(({ tenants: all }) => all.add(tenant));
+  await store.forService(({ tenants: all }) => all.add(tenant), { by: 'system' });
   return tenant.id;
 }
 
@@ -212,7 +212,7 @@ export async function addList(
   changes: Partial<StatusList> = {},
 ): Promise<StatusList> {
   const list = aList(changes);
-  await store.forTenant(tenantId, ({ statusLists }) => statusLists.add(list));
+  await store.forTenant(tenantId, ({ statusLists }) => statusLists.add(list), { by: 'system' });
   return list;
 }
 

@@ -137,10 +137,10 @@ export function describeChores(open: () => Store): void {
           await awaited(),
         ];
         for (const { transaction, batch } of [ready, fetched])
-          await beats.completeDeferred(transaction.id, ['one'], batch, 1, past(1));
+          await beats.completeDeferred(transaction.id, ['one'], batch, 1, past(1), 'system');
         const { id, publicId } = fetched.transaction;
         await beats.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
-        await beats.failDeferred(failed.transaction.id, 'no such person', past(2));
+        await beats.failDeferred(failed.transaction.id, 'no such person', past(2), 'system');
 
         const count = (number: number) =>
           tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number };
@@ -179,9 +179,13 @@ export function describeChores(open: () => Store): void {
           pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) },
         });
       const clients = [waiting(1), waiting(2), waiting(30)] as const;
-      await store.forTenant(one, async (own) => {
-        for (const client of clients) await own.clients.add(client);
-      });
+      await store.forTenant(
+        one,
+        async (own) => {
+          for (const client of clients) await own.clients.add(client);
+        },
+        { by: 'system' },
+      );
       expect(await store.chores.forgetPickUps(past(2), 1)).to.equal(1);
       expect(await store.chores.forgetPickUps(past(2), 100)).to.equal(1);
       expect(await store.chores.forgetPickUps(past(2), 100)).to.equal(0);

@@ -20,12 +20,16 @@ export function describeConcurrency(open: () => Store): void {
       const entered = new Promise<void>((resolve) => {
         inside = resolve;
       });
-      const broken = store.forTenant(tenantId, async (own) => {
-        await own.credentialConfigurations.add(aConfiguration('one'));
-        inside();
-        await sleep(50);
-        throw new Error('broken');
-      });
+      const broken = store.forTenant(
+        tenantId,
+        async (own) => {
+          await own.credentialConfigurations.add(aConfiguration('one'));
+          inside();
+          await sleep(50);
+          throw new Error('broken');
+        },
+        { by: 'system' },
+      );
       const failure = failureOf(broken);
       await entered;
       step = store.beats(tenantId).openSession(session);
@@ -41,11 +45,15 @@ export function describeConcurrency(open: () => Store): void {
       const work = Array.from({ length: 150 }, async (_, index) => {
         if (index % 3 === 0) {
           const failing = index % 2 === 0;
-          const transaction = store.forTenant(tenantId, async (own) => {
-            await own.credentialConfigurations.put(aConfiguration(`id-${index}`));
-            await sleep(1);
-            if (failing) throw new Error('broken');
-          });
+          const transaction = store.forTenant(
+            tenantId,
+            async (own) => {
+              await own.credentialConfigurations.put(aConfiguration(`id-${index}`));
+              await sleep(1);
+              if (failing) throw new Error('broken');
+            },
+            { by: 'system' },
+          );
           return failing ? failureOf(transaction) : transaction;
         }
         return store.beats(tenantId).takeStatusRun(id, 1);
@@ -59,15 +67,19 @@ export function describeConcurrency(open: () => Store): void {
     it('two transactions that read the same version do not both save', async () => {
       const save = (name: string) =>
         failureOf(
-          store.forTenant(tenantId, async (own) => {
-            const tenant = await own.tenant.get();
-            await sleep(5);
-            await own.tenant.save({ ...tenant, name });
-          }),
+          store.forTenant(
+            tenantId,
+            async (own) => {
+              const tenant = await own.tenant.get();
+              await sleep(5);
+              await own.tenant.save({ ...tenant, name });
+            },
+            { by: 'system' },
+          ),
         );
       const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
       const stale = (name: string) =>
-        failureOf(store.forTenant(tenantId, (own) => own.tenant.save({ ...tenant, name })));
+        failureOf(store.forTenant(tenantId, (own) => own.tenant.save({ ...tenant, name }), { by: 'system' }));
       const results = await Promise.all([stale('a'), stale('b'), stale('c')]);
       expect(results.filter((result) => result === 'conflict')).to.have.length(2);
       expect(await save('last')).to.equal('nothing failed');

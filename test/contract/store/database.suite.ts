@@ -55,10 +55,14 @@ export function describeDatabase(
       await store.beats(tenantId).openSession(answered);
       await store.beats(tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
       await addList(store, tenantId, { secret });
-      await store.forTenant(tenantId, async (own) => {
-        await own.credentialConfigurations.put(aConfiguration('one', { claims: { family_name: SECRET } }));
-        await own.keyChains.add({ ...aKeyChain(tenantId, 'one'), description: SECRET });
-      });
+      await store.forTenant(
+        tenantId,
+        async (own) => {
+          await own.credentialConfigurations.put(aConfiguration('one', { claims: { family_name: SECRET } }));
+          await own.keyChains.add({ ...aKeyChain(tenantId, 'one'), description: SECRET });
+        },
+        { by: 'system' },
+      );
       const needles = [
         SECRET,
         secret.toString('base64'),
@@ -89,11 +93,15 @@ export function describeDatabase(
     it('a document moved to another id, table or tenant does not open', async () => {
       const other = await addTenant(store);
       for (const owner of [tenantId, other]) {
-        await store.forTenant(owner, async (own) => {
-          await own.credentialConfigurations.put(aConfiguration('one'));
-          await own.credentialConfigurations.put(aConfiguration('two'));
-          await own.keyChains.add(aKeyChain(owner, 'one'));
-        });
+        await store.forTenant(
+          owner,
+          async (own) => {
+            await own.credentialConfigurations.put(aConfiguration('one'));
+            await own.credentialConfigurations.put(aConfiguration('two'));
+            await own.keyChains.add(aKeyChain(owner, 'one'));
+          },
+          { by: 'system' },
+        );
       }
       const body = (table: string, owner: string, id: string) =>
         `(select body from ${table} where tenant_id = '${owner}' and id = '${id}')`;
@@ -134,7 +142,7 @@ export function describeDatabase(
     it('a tenant leaves no row in any table', async () => {
       await store.beats(tenantId).openSession(aSession(tenantId));
       await addList(store, tenantId);
-      await store.forService(({ tenants }) => tenants.remove(tenantId));
+      await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
       await rawSql(url, async (run) => {
         for (const table of [...TABLES, 'session_events', 'grants', 'used_values', 'issued_batches']) {
           const rows = await run(`select 1 from ${table} where tenant_id = '${tenantId}'`);

@@ -19,7 +19,9 @@ export function describeDeferred(open: () => Store): void {
       expect(await store.beats(tenantId).openDeferred(transaction, 1)).to.equal(true);
     });
     const complete = (id = transaction.id, at = seconds(1)) =>
-      store.beats(tenantId).completeDeferred(id, ['one', 'two'], aBatch(session, { id: 'b' }), 1, at);
+      store
+        .beats(tenantId)
+        .completeDeferred(id, ['one', 'two'], aBatch(session, { id: 'b' }), 1, at, 'system');
     const retrieve = (at = seconds(2)) =>
       store.beats(tenantId).retrieveDeferred(transaction.id, session.publicId, 1, 1, 'over', at);
 
@@ -41,7 +43,7 @@ export function describeDeferred(open: () => Store): void {
 
     it('is opened a bounded number of times, and not for what was barred', async () => {
       const beats = store.beats(tenantId);
-      const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 0 };
+      const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 0 } as const;
       await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
       expect(await beats.openDeferred(aDeferred(session), 2), 'barred').to.equal(false);
       for (let count = 1; count < MAX_ISSUANCES; count++) {
@@ -71,6 +73,7 @@ export function describeDeferred(open: () => Store): void {
             aBatch(session, { id: `batch-${index}` }),
             1,
             seconds(1),
+            'system',
           ),
         ),
       );
@@ -92,6 +95,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await complete(transaction.id, transaction.expiresAt)).to.equal(false);
       expect(await complete('none')).to.equal(false);
       await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, {
+        by: 'system',
         sessionId: session.id,
         mask: 1,
         barred: true,
@@ -99,8 +103,8 @@ export function describeDeferred(open: () => Store): void {
       });
       expect(await complete()).to.equal(false);
       expect((await beats.findDeferred(transaction.id))?.status).to.equal('pending');
-      expect(await beats.failDeferred(transaction.id, 'no such person', seconds(3))).to.equal(true);
-      expect(await beats.failDeferred(transaction.id, 'again', seconds(4))).to.equal(false);
+      expect(await beats.failDeferred(transaction.id, 'no such person', seconds(3), 'system')).to.equal(true);
+      expect(await beats.failDeferred(transaction.id, 'again', seconds(4), 'system')).to.equal(false);
       expect(await beats.findDeferred(transaction.id)).to.deep.include({
         status: 'failed',
         errorMessage: 'no such person',
@@ -139,6 +143,7 @@ export function describeDeferred(open: () => Store): void {
       const beats = store.beats(tenantId);
       const revoke = (mask: number) =>
         beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, {
+          by: 'system',
           sessionId: session.id,
           mask,
           barred: true,
@@ -166,7 +171,7 @@ export function describeDeferred(open: () => Store): void {
     it('is handed out when another credential of its session was revoked, or all others are out', async () => {
       const beats = store.beats(tenantId);
       await complete();
-      const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 1 };
+      const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 1 } as const;
       await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
       await beats.recordOutcome(session, 'complete', {}, seconds(1));
       expect(await retrieve()).to.deep.include({ completed: false });
@@ -179,7 +184,7 @@ export function describeDeferred(open: () => Store): void {
         transaction = aDeferred(session);
         await beats.openDeferred(transaction, 1);
         await complete();
-        const bar = { sessionId: session.id, mask: 1, barred: true, issuedCount: 1 };
+        const bar = { by: 'system', sessionId: session.id, mask: 1, barred: true, issuedCount: 1 } as const;
         const [taken, barred] = await Promise.all([
           retrieve(),
           beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar),
@@ -208,7 +213,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await complete()).to.equal(false);
       const other = aDeferred(session);
       await beats.openDeferred(other, 1);
-      await beats.removeSession(session.id);
+      await beats.removeSession(session.id, 'system');
       expect(await beats.findDeferred(other.id)).to.equal(undefined);
     });
   });

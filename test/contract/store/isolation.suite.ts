@@ -34,33 +34,37 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
   const display = [{ name: mark }];
   const client = aClient(tenantId, { description: mark });
   const batch = aBatch(session, { id: 'same', credentialConfigurationId: mark });
-  await store.forTenant(tenantId, async (own) => {
-    await own.credentialConfigurations.add(configuration);
-    await own.keyChains.add(chain);
-    await own.issuanceConfiguration.add({
-      ...IssuanceConfigurationBody.parse({ display }),
-      id: 'default',
-      createdAt: NOW,
-      updatedAt: NOW,
-    });
-    await own.presentationConfigurations.add({
-      id: 'same',
-      dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['x'] } }] },
-      lifeTime: 300,
-      responseMode: 'direct_post',
-      clientIdPrefix: 'x509_hash',
-      requestUriMethod: 'get',
-      invocationUri: 'openid4vp://',
-      dcApiRequest: 'signed',
-      description: mark,
-      createdAt: NOW,
-      updatedAt: NOW,
-    });
-    await own.registrarConfiguration.add(aRegistrarConfiguration({ username: mark }));
-    await own.registrationCertificates.add({ ...aRegistrationCertificate('same'), certificateId: mark });
-    await own.statusLists.add(list);
-    await own.clients.add(client);
-  });
+  await store.forTenant(
+    tenantId,
+    async (own) => {
+      await own.credentialConfigurations.add(configuration);
+      await own.keyChains.add(chain);
+      await own.issuanceConfiguration.add({
+        ...IssuanceConfigurationBody.parse({ display }),
+        id: 'default',
+        createdAt: NOW,
+        updatedAt: NOW,
+      });
+      await own.presentationConfigurations.add({
+        id: 'same',
+        dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['x'] } }] },
+        lifeTime: 300,
+        responseMode: 'direct_post',
+        clientIdPrefix: 'x509_hash',
+        requestUriMethod: 'get',
+        invocationUri: 'openid4vp://',
+        dcApiRequest: 'signed',
+        description: mark,
+        createdAt: NOW,
+        updatedAt: NOW,
+      });
+      await own.registrarConfiguration.add(aRegistrarConfiguration({ username: mark }));
+      await own.registrationCertificates.add({ ...aRegistrationCertificate('same'), certificateId: mark });
+      await own.statusLists.add(list);
+      await own.clients.add(client);
+    },
+    { by: 'system' },
+  );
   const beats = store.beats(tenantId);
   await beats.openSession(session, grant);
   await beats.recordIssuance(session.id, batch, 1, 3, NOW);
@@ -155,12 +159,16 @@ export function describeIsolation(open: () => Store): void {
       await beats.takeStatusRun('same', 5);
       await beats.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
       await beats.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
-      await beats.removeSession(session.id);
-      await store.forTenant(one, async (own) => {
-        await own.credentialConfigurations.put(aConfiguration('same'));
-        await own.keyChains.remove('same');
-        await own.presentationConfigurations.remove('same');
-      });
+      await beats.removeSession(session.id, 'system');
+      await store.forTenant(
+        one,
+        async (own) => {
+          await own.credentialConfigurations.put(aConfiguration('same'));
+          await own.keyChains.remove('same');
+          await own.presentationConfigurations.remove('same');
+        },
+        { by: 'system' },
+      );
       expect(await picture(store, two)).to.deep.equal(before);
     });
 
@@ -168,7 +176,7 @@ export function describeIsolation(open: () => Store): void {
       const gone = await fill(store, one, 'mark-one');
       await fill(store, two, 'mark-two');
       const before = await picture(store, two);
-      await store.forService(({ tenants }) => tenants.remove(one));
+      await store.forService(({ tenants }) => tenants.remove(one), { by: 'system' });
       expect(await picture(store, two)).to.deep.equal(before);
       expect(await store.beats(two).remember([gone.value])).to.equal(false);
       expect(await store.beats(one).head()).to.equal(undefined);

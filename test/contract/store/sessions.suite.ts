@@ -124,8 +124,10 @@ export function describeSessions(open: () => Store): void {
 
       it('stay as they are while the tenant is suspended', async () => {
         const session = await start();
-        await store.forTenant(tenantId, async (own) =>
-          own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }),
+        await store.forTenant(
+          tenantId,
+          async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }),
+          { by: 'system' },
         );
         const fetched = await store.beats(tenantId).fetchSession(session.publicId, NOW);
         expect(fetched).to.deep.include({ session, changed: false });
@@ -201,8 +203,8 @@ export function describeSessions(open: () => Store): void {
       const beats = store.beats(tenantId);
       const batch = aBatch(session);
       await beats.recordIssuance(session.id, batch, 1, 3, NOW);
-      expect(await beats.removeSession(session.id)).to.equal(true);
-      expect(await beats.removeSession(session.id)).to.equal(false);
+      expect(await beats.removeSession(session.id, 'system')).to.equal(true);
+      expect(await beats.removeSession(session.id, 'system')).to.equal(false);
       expect(await beats.findSession(session.id)).to.equal(undefined);
       expect((await beats.findGrant(grant.codeHash))?.grant).to.equal(undefined);
       expect(await events(session.id)).to.deep.equal([]);

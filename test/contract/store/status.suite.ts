@@ -37,7 +37,9 @@ export function describeStatusLists(open: () => Store): void {
       await addList(store, tenantId, { id: 'a', createdAt: seconds(1) });
       const lists = await store.forTenant(tenantId, ({ statusLists }) => statusLists.list());
       expect(lists.map(({ id }) => id)).to.deep.equal(['c', 'a', 'b']);
-      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })));
+      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })), {
+        by: 'system',
+      });
       expect(await failureOf(again)).to.equal('conflict');
     });
 

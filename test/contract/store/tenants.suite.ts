@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Store } from '../../../application/ports/store.ts';
+import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { aClient, addTenant, aKeyChain, aTenant, failureOf, seconds } from './builders.ts';
 
@@ -23,7 +23,7 @@ export function describeTenants(open: () => Store): void {
           statusListConfig: { capacity: 1000, bits: 2, ttl: null },
           createdAt: seconds(-10),
         });
-        await store.forService(({ tenants }) => tenants.add(full));
+        await store.forService(({ tenants }) => tenants.add(full), { by: 'system' });
         expect(await store.forService(({ tenants }) => tenants.get(full.id))).to.deep.equal(full);
         const bare = await store.forTenant(tenantId, (own) => own.tenant.get());
         expect(bare).to.deep.equal(aTenant({ id: tenantId }));
@@ -36,9 +36,13 @@ export function describeTenants(open: () => Store): void {
 
       it('is saved only over the version that was read', async () => {
         const read = await store.forTenant(tenantId, (own) => own.tenant.get());
-        const saved = await store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'New' }));
+        const saved = await store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'New' }), {
+          by: 'system',
+        });
         expect(saved).to.include({ name: 'New', version: read.version + 1 });
-        const stale = store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'Stale' }));
+        const stale = store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'Stale' }), {
+          by: 'system',
+        });
         expect(await failureOf(stale)).to.equal('conflict');
         const stored = await store.forTenant(tenantId, (own) => own.tenant.get());
         expect(stored).to.include({ name: 'New', version: read.version + 1 });
@@ -46,14 +50,18 @@ export function describeTenants(open: () => Store): void {
 
       it('and its clients are read as they were saved within the same transaction', async () => {
         const client = aClient(tenantId);
-        await store.forTenant(tenantId, async (own) => {
-          await own.clients.add(client);
-          expect((await own.clients.list())[0]?.description).to.equal(null);
-          await own.clients.save({ ...(await own.clients.get(client.clientId)), description: 'new' });
-          expect((await own.clients.get(client.clientId)).description).to.equal('new');
-          await own.tenant.save({ ...(await own.tenant.get()), name: 'New' });
-          expect((await own.tenant.get()).name).to.equal('New');
-        });
+        await store.forTenant(
+          tenantId,
+          async (own) => {
+            await own.clients.add(client);
+            expect((await own.clients.list())[0]?.description).to.equal(null);
+            await own.clients.save({ ...(await own.clients.get(client.clientId)), description: 'new' });
+            expect((await own.clients.get(client.clientId)).description).to.equal('new');
+            await own.tenant.save({ ...(await own.tenant.get()), name: 'New' });
+            expect((await own.tenant.get()).name).to.equal('New');
+          },
+          { by: 'system' },
+        );
       });
 
       it('begins with what belongs to it, or not at all', async () => {
@@ -62,7 +70,7 @@ export function describeTenants(open: () => Store): void {
           keyChains: [aKeyChain(tenant.id, 'one'), aKeyChain(tenant.id, 'two')],
           clients: [aClient(tenant.id)],
         };
-        await store.forService(({ tenants }) => tenants.add(tenant, belongings));
+        await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: 'system' });
         await store.forTenant(tenant.id, async (own) => {
           expect(await own.keyChains.list()).to.deep.equal(belongings.keyChains);
           expect(await own.clients.list()).to.deep.equal(belongings.clients);
@@ -70,7 +78,9 @@ export function describeTenants(open: () => Store): void {
 
         const second = aTenant();
         const clash = { ...belongings, keyChains: [aKeyChain(second.id, 'one')] };
-        const failure = failureOf(store.forService(({ tenants }) => tenants.add(second, clash)));
+        const failure = failureOf(
+          store.forService(({ tenants }) => tenants.add(second, clash), { by: 'system' }),
+        );
         expect(await failure).to.equal('conflict');
         expect(await store.beats(second.id).head()).to.equal(undefined);
         const chains = await store.forTenant(second.id, (own) => own.keyChains.list());
@@ -79,19 +89,23 @@ export function describeTenants(open: () => Store): void {
 
       it('loses its optional settings when they are saved as null', async () => {
         const tenant = aTenant({ sessionConfig: { ttlSeconds: 60 } });
-        await store.forService(({ tenants }) => tenants.add(tenant));
-        await store.forTenant(tenant.id, (own) => own.tenant.save({ ...tenant, sessionConfig: null }));
+        await store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
+        await store.forTenant(tenant.id, (own) => own.tenant.save({ ...tenant, sessionConfig: null }), {
+          by: 'system',
+        });
         expect((await store.forTenant(tenant.id, (own) => own.tenant.get())).sessionConfig).to.equal(null);
       });
 
       it('conflicts when its id is taken, and is not found when there is none', async () => {
-        const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })));
+        const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })), {
+          by: 'system',
+        });
         expect(await failureOf(twice)).to.equal('conflict');
         const none = 'nobody' as TenantId;
         expect(await failureOf(store.forService(({ tenants }) => tenants.get(none)))).to.equal('not_found');
-        expect(await failureOf(store.forService(({ tenants }) => tenants.remove(none)))).to.equal(
-          'not_found',
-        );
+        expect(
+          await failureOf(store.forService(({ tenants }) => tenants.remove(none), { by: 'system' })),
+        ).to.equal('not_found');
         expect(await failureOf(store.forTenant(none, (own) => own.tenant.get()))).to.equal('not_found');
         expect(await store.forService(({ tenants }) => tenants.find(none))).to.equal(undefined);
         expect(await store.beats(none).head()).to.equal(undefined);
@@ -113,11 +127,13 @@ export function describeTenants(open: () => Store): void {
           allowedPresentationConfigs: [],
           pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: seconds(600) },
         });
-        await store.forTenant(tenantId, (own) => own.clients.add(full));
+        await store.forTenant(tenantId, (own) => own.clients.add(full), { by: 'system' });
         expect(await store.forTenant(tenantId, (own) => own.clients.get(full.clientId))).to.deep.equal(full);
         expect(await store.forService(({ clients }) => clients.find(full.clientId))).to.deep.equal(full);
-        await store.forTenant(tenantId, (own) =>
-          own.clients.save({ ...full, pickUp: null, allowedIssuanceConfigs: null }),
+        await store.forTenant(
+          tenantId,
+          (own) => own.clients.save({ ...full, pickUp: null, allowedIssuanceConfigs: null }),
+          { by: 'system' },
         );
         const saved = await store.forTenant(tenantId, (own) => own.clients.get(full.clientId));
         expect(saved).to.deep.equal({ ...full, pickUp: null, allowedIssuanceConfigs: null, version: 2 });
@@ -125,36 +141,45 @@ export function describeTenants(open: () => Store): void {
 
       it('are unique over all tenants', async () => {
         const client = aClient(tenantId);
-        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         const taken = { ...client, tenantId: other };
-        expect(await failureOf(store.forTenant(other, (own) => own.clients.add(taken)))).to.equal('conflict');
-        const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }));
+        expect(
+          await failureOf(store.forTenant(other, (own) => own.clients.add(taken), { by: 'system' })),
+        ).to.equal('conflict');
+        const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }), {
+          by: 'system',
+        });
         expect(await failureOf(byService)).to.equal('conflict');
       });
 
       it('are saved only over the version that was read', async () => {
         const client = aClient(tenantId);
-        await store.forTenant(tenantId, (own) => own.clients.add(client));
-        const saved = await store.forTenant(tenantId, (own) =>
-          own.clients.save({ ...client, description: 'new' }),
+        await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
+        const saved = await store.forTenant(
+          tenantId,
+          (own) => own.clients.save({ ...client, description: 'new' }),
+          { by: 'system' },
         );
         expect(saved).to.include({ description: 'new', version: 2 });
         const stale = { ...client, description: 'stale' };
-        expect(await failureOf(store.forTenant(tenantId, (own) => own.clients.save(stale)))).to.equal(
-          'conflict',
-        );
-        expect(await failureOf(store.forService(({ clients }) => clients.save(stale)))).to.equal('conflict');
-        const byService = await store.forService(({ clients }) =>
-          clients.save({ ...saved, description: 'x' }),
+        expect(
+          await failureOf(store.forTenant(tenantId, (own) => own.clients.save(stale), { by: 'system' })),
+        ).to.equal('conflict');
+        expect(
+          await failureOf(store.forService(({ clients }) => clients.save(stale), { by: 'system' })),
+        ).to.equal('conflict');
+        const byService = await store.forService(
+          ({ clients }) => clients.save({ ...saved, description: 'x' }),
+          { by: 'system' },
         );
         expect(byService.version).to.equal(3);
       });
 
       it('of another tenant can be neither read nor saved nor removed', async () => {
         const client = aClient(other);
-        await store.forTenant(other, (own) => own.clients.add(client));
-        const from = (work: Parameters<typeof store.forTenant<unknown>>[1]) =>
-          failureOf(store.forTenant(tenantId, work));
+        await store.forTenant(other, (own) => own.clients.add(client), { by: 'system' });
+        const from = (work: (own: TenantRepositories) => Promise<unknown>) =>
+          failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await from((own) => own.clients.get(client.clientId))).to.equal('not_found');
         expect(await from((own) => own.clients.save({ ...client, description: 'stolen' }))).to.equal(
           'conflict',
@@ -167,20 +192,20 @@ export function describeTenants(open: () => Store): void {
 
       it('belong to the tenant that adds them, whatever they say', async () => {
         const client = aClient(other);
-        await store.forTenant(tenantId, (own) => own.clients.add(client));
+        await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         expect(await store.forTenant(other, (own) => own.clients.list())).to.deep.equal([]);
         expect(await store.forService(({ clients }) => clients.listOf(tenantId))).to.have.length(1);
       });
 
       it('of the service itself belong to no tenant', async () => {
         const root = aClient(null, { roles: ['tenants:manage'] });
-        await store.forService(({ clients }) => clients.add(root));
+        await store.forService(({ clients }) => clients.add(root), { by: 'system' });
         expect(await store.forService(({ clients }) => clients.find(root.clientId))).to.deep.equal(root);
         const seen = store.forTenant(tenantId, (own) => own.clients.get(root.clientId));
         expect(await failureOf(seen)).to.equal('not_found');
-        const saved = await store.forService(({ clients }) => clients.save(root));
+        const saved = await store.forService(({ clients }) => clients.save(root), { by: 'system' });
         expect(saved.version).to.equal(2);
-        const theft = store.forTenant(tenantId, (own) => own.clients.save(saved));
+        const theft = store.forTenant(tenantId, (own) => own.clients.save(saved), { by: 'system' });
         expect(await failureOf(theft)).to.equal('conflict');
       });
     });

@@ -42,7 +42,7 @@ export function describeTrustLists(open: () => Store): void {
       other = await addTenant(store);
     });
     const alone = <T>(work: (lists: TrustListRepository) => Promise<T>, of = tenantId) =>
-      store.forTenant(of, ({ trustLists }) => work(trustLists), { alone: true });
+      store.forTenant(of, ({ trustLists }) => work(trustLists), { by: 'system', alone: true });
     const add = (list: PublishedList, of = tenantId) => alone((lists) => lists.add(list), of);
 
     it('come back as they were written, in the order of their ids', async () => {
@@ -163,7 +163,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await alone((lists) => lists.versions('list'), other)).to.deep.equal([]);
       expect(await alone((lists) => lists.get('list'), other)).to.deep.equal(theirs);
       await alone((lists) => lists.remove(versionOf(theirs)), other);
-      await store.forService(({ tenants }) => tenants.remove(tenantId));
+      await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
       await addTenant(store, { id: tenantId });
       await alone(async (lists) => {
         expect(await lists.list()).to.deep.equal([]);
@@ -204,7 +204,8 @@ export function describeTrustLists(open: () => Store): void {
       const rest = await chores.endingTrustLists(past(3), 2, first[1]);
       expect(rest).to.deep.equal([{ tenantId, id: 'late', nextUpdate: past(3) }]);
       expect(await chores.endingTrustLists(past(3), 2, rest[0])).to.deep.equal([]);
-      for (const id of [tenantId, other]) await store.forService(({ tenants }) => tenants.remove(id));
+      for (const id of [tenantId, other])
+        await store.forService(({ tenants }) => tenants.remove(id), { by: 'system' });
       expect(await chores.endingTrustLists(past(9), 2)).to.deep.equal([]);
     });
   });

@@ -208,7 +208,7 @@ export function describeWalletSteps(open: () => Store): void {
         const beats = store.beats(tenantId);
         for (let i = 0; i < 3; i++) await beats.recordIssuance(session.id, aBatch(session), 1, 3, NOW);
         for (let i = 0; i < 2; i++) await beats.openDeferred(aDeferred(session), 1);
-        const bar = { sessionId: session.id, mask: 2, barred: true, issuedCount: 3 };
+        const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 3 } as const;
         await beats.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
         const { use } = (await beats.claimCredentialRequest(session.publicId, [aUse()])) ?? {};
         expect(use).to.deep.equal({ issued: 3, deferred: 2, barred: 2 });
@@ -363,6 +363,7 @@ export function describeWalletSteps(open: () => Store): void {
         const { id: listId } = await addList(store, tenantId);
         const revoke = (issuedCount: number, mask: number, barred: boolean) =>
           beats.changeStatuses([{ listId, index: 7, status: barred ? 1 : 0 }], NOW, {
+            by: 'system',
             sessionId: session.id,
             issuedCount,
             mask,

@@ -40,7 +40,7 @@ describe('jobs', () => {
     const { session } = await openOffer(store, tenantId, { session: { createdAt: START, expiresAt: START } });
     const pickUp = { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: START } as const;
     const client = aClient(tenantId, { pickUp });
-    await store.forTenant(tenantId, ({ clients }) => clients.add(client));
+    await store.forTenant(tenantId, ({ clients }) => clients.add(client), { by: 'system' });
 
     const stop = startJobs(containerOf(store, info));
     await timers.tickAsync(61_000);

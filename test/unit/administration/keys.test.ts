@@ -44,14 +44,17 @@ describe('The key chains of a tenant', () => {
 
   it('stay while a configuration names them', async () => {
     const now = world.clock.now();
-    await world.store.forTenant(ACME, ({ presentationConfigurations }) =>
-      presentationConfigurations.put({
-        id: 'age',
-        accessKeyChainId: 'access',
-        trustAnchors: [{ keyChainId: 'signing' }],
-        createdAt: now,
-        updatedAt: now,
-      } as unknown as Parameters<typeof presentationConfigurations.put>[0]),
+    await world.store.forTenant(
+      ACME,
+      ({ presentationConfigurations }) =>
+        presentationConfigurations.put({
+          id: 'age',
+          accessKeyChainId: 'access',
+          trustAnchors: [{ keyChainId: 'signing' }],
+          createdAt: now,
+          updatedAt: now,
+        } as unknown as Parameters<typeof presentationConfigurations.put>[0]),
+      { by: 'system' },
     );
     const remove = new DeleteKeyChain(world);
     expect(await codeOf(remove.execute(caller, 'access'))).to.equal('conflict');

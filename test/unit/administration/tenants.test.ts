@@ -5,7 +5,7 @@ import { ChangeOwnSettings } from '../../../application/tenants/change-own-setti
 import { GetTenant } from '../../../application/tenants/get-tenant.ts';
 import { mergeSettings } from '../../../application/tenants/merge-settings.ts';
 import { UpdateTenant } from '../../../application/tenants/update-tenant.ts';
-import { ACME, aWorld, codeOf, MANAGER, type World } from './world.ts';
+import { ACME, aWorld, codeOf, MANAGER, ROOT, type World } from './world.ts';
 
 describe('Tenants', () => {
   let world: World;
@@ -44,7 +44,9 @@ describe('Tenants', () => {
     expect(await codeOf(world.createTenant())).to.equal('conflict');
     // The administrator of the second has a name that is taken.
     if (admin === undefined) throw new Error('no administrator');
-    await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }));
+    await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }), {
+      by: 'system',
+    });
     const beta = { id: 'beta' as typeof ACME };
     expect(await codeOf(world.createTenant({ ...beta, roles }))).to.equal('conflict');
     expect(await codeOf(new GetTenant(world).execute(beta.id))).to.equal('not_found');
@@ -58,25 +60,25 @@ describe('Tenants', () => {
   it('change only in what is said; null brings defaults back', async () => {
     await world.createTenant({ sessionConfig: { ttlSeconds: 100, cleanupMode: 'anonymize' } });
     const update = new UpdateTenant(world);
-    const { tenant } = await update.execute(ACME, { sessionConfig: { ttlSeconds: null } });
+    const { tenant } = await update.execute(ROOT, ACME, { sessionConfig: { ttlSeconds: null } });
     expect(tenant).to.deep.include({ name: 'Acme', sessionConfig: { cleanupMode: 'anonymize' } });
-    const reset = await update.execute(ACME, { sessionConfig: null, status: 'suspended' });
+    const reset = await update.execute(ROOT, ACME, { sessionConfig: null, status: 'suspended' });
     expect(reset.tenant).to.include({ sessionConfig: null, status: 'suspended' });
   });
 
   it('get an administrator by a change of roles, and then change its roles', async () => {
     await world.createTenant();
     const update = new UpdateTenant(world);
-    const made = await update.execute(ACME, { roles: ['issuance:offer'] });
+    const made = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
     expect(made.newSecret?.clientId).to.equal('acme-admin');
-    const changed = await update.execute(ACME, { roles: ['issuance:manage'] });
+    const changed = await update.execute(ROOT, ACME, { roles: ['issuance:manage'] });
     expect(changed.newSecret).to.equal(undefined);
     expect(changed.clients[0]?.roles).to.deep.equal(['issuance:manage']);
     expect(changed.clients[0]?.secretHash).to.equal(made.clients[0]?.secretHash);
-    expect(await codeOf(update.execute(ACME, { roles: [] }))).to.equal('invalid_input');
-    expect(await codeOf(update.execute('nobody' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal(
-      'not_found',
-    );
+    expect(await codeOf(update.execute(ROOT, ACME, { roles: [] }))).to.equal('invalid_input');
+    expect(
+      await codeOf(update.execute(ROOT, 'nobody' as typeof ACME, { roles: ['issuance:offer'] })),
+    ).to.equal('not_found');
   });
 
   it('set their own defaults for status lists field by field', async () => {

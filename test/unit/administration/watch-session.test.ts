@@ -46,28 +46,35 @@ describe('A stream of session statuses', () => {
   }
 
   const addClient = (createdAt: Date) =>
-    world.store.forTenant(ACME, ({ clients }) =>
-      clients.add({
-        clientId: 'listener',
-        tenantId: ACME,
-        roles: ['presentation:request'],
-        description: null,
-        allowedPresentationConfigs: null,
-        allowedIssuanceConfigs: null,
-        secretHash: '',
-        pickUp: null,
-        version: 1,
-        createdAt,
-        updatedAt: createdAt,
-      }),
+    world.store.forTenant(
+      ACME,
+      ({ clients }) =>
+        clients.add({
+          clientId: 'listener',
+          tenantId: ACME,
+          roles: ['presentation:request'],
+          description: null,
+          allowedPresentationConfigs: null,
+          allowedIssuanceConfigs: null,
+          secretHash: '',
+          pickUp: null,
+          version: 1,
+          createdAt,
+          updatedAt: createdAt,
+        }),
+      { by: 'system' },
     );
 
   const changeClient = (change: (client: Client) => Client | undefined) =>
-    world.store.forTenant(ACME, async ({ clients }) => {
-      const client = await clients.get('listener');
-      const changed = change(client);
-      await (changed === undefined ? clients.remove('listener') : clients.save(changed));
-    });
+    world.store.forTenant(
+      ACME,
+      async ({ clients }) => {
+        const client = await clients.get('listener');
+        const changed = change(client);
+        await (changed === undefined ? clients.remove('listener') : clients.save(changed));
+      },
+      { by: 'system' },
+    );
 
   async function listen(lastSequence?: number): Promise<{ leave: () => void; ended: Promise<void> }> {
     const leaving = new AbortController();
@@ -155,7 +162,7 @@ describe('A stream of session statuses', () => {
     other.leave();
     await other.ended;
     expect(watcher.count).to.equal(1);
-    await beats().removeSession(id);
+    await beats().removeSession(id, 'system');
     await pass(2_000);
     await one.ended;
     expect(watcher.count).to.equal(0);
@@ -212,8 +219,10 @@ describe('A stream of session statuses', () => {
       await addClient(new Date(world.clock.now().getTime() + 1));
     },
     'the tenant, which is suspended': () =>
-      world.store.forTenant(ACME, async ({ tenant }) =>
-        tenant.save({ ...(await tenant.get()), status: 'suspended' }),
+      world.store.forTenant(
+        ACME,
+        async ({ tenant }) => tenant.save({ ...(await tenant.get()), status: 'suspended' }),
+        { by: 'system' },
       ),
   };
   for (const [what, lose] of Object.entries(losses)) {

@@ -50,6 +50,9 @@ export const ACME = 'acme' as TenantId;
 export const MANAGER: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
 
 /** Every port of the administrative use cases, on memory. */
+/** The account that manages tenants. */
+export const ROOT: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
+
 export function aWorld() {
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
   const random = new NodeRandom();
@@ -84,7 +87,7 @@ export function aWorld() {
     ...restrictions,
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>
-    new CreateTenant(world).execute(TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
+    new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
   return { ...world, caller, createTenant };
 }
 

@@ -80,22 +80,25 @@ describe('Registration certificates', () => {
     certificates = make();
     checks = 0;
     const now = world.clock.now();
-    await world.store.forTenant(ACME, (own) =>
-      own.registrarConfiguration.put({
-        id: 'default',
-        registrarUrl: 'https://registrar.example',
-        oidcUrl: 'https://login.example',
-        clientId: 'vidimus',
-        username: 'acme',
-        password: 'password',
-        registrationCertificateDefaults: {
-          privacy_policy: 'https://acme.example/privacy',
-          support_uri: 'https://acme.example/help',
-          purpose: [{ lang: 'en', content: 'Why' }],
-        },
-        createdAt: now,
-        updatedAt: now,
-      }),
+    await world.store.forTenant(
+      ACME,
+      (own) =>
+        own.registrarConfiguration.put({
+          id: 'default',
+          registrarUrl: 'https://registrar.example',
+          oidcUrl: 'https://login.example',
+          clientId: 'vidimus',
+          username: 'acme',
+          password: 'password',
+          registrationCertificateDefaults: {
+            privacy_policy: 'https://acme.example/privacy',
+            support_uri: 'https://acme.example/help',
+            purpose: [{ lang: 'en', content: 'Why' }],
+          },
+          createdAt: now,
+          updatedAt: now,
+        }),
+      { by: 'system' },
     );
   });
 
@@ -263,17 +266,25 @@ describe('Registration certificates', () => {
 
   it('are others for another account', async () => {
     await entry();
-    await world.store.forTenant(ACME, async ({ registrarConfiguration: own }) =>
-      own.put({ ...(await own.get('default')), password: 'another' }),
+    await world.store.forTenant(
+      ACME,
+      async ({ registrarConfiguration: own }) =>
+        own.put({ ...(await own.get('default')), password: 'another' }),
+      { by: 'system' },
     );
     await entry();
     expect(registrar.asked, 'the same account').to.equal(1);
-    await world.store.forTenant(ACME, async ({ registrarConfiguration: own }) =>
-      own.put({ ...(await own.get('default')), username: 'another' }),
+    await world.store.forTenant(
+      ACME,
+      async ({ registrarConfiguration: own }) =>
+        own.put({ ...(await own.get('default')), username: 'another' }),
+      { by: 'system' },
     );
     await entry();
     expect(registrar.asked).to.equal(2);
-    await world.store.forTenant(ACME, ({ registrarConfiguration: own }) => own.remove('default'));
+    await world.store.forTenant(ACME, ({ registrarConfiguration: own }) => own.remove('default'), {
+      by: 'system',
+    });
     expect((await failure()).message).to.include('No registrar is configured');
   });
 

@@ -20,8 +20,10 @@ describe('A release of a trust list', () => {
   });
 
   const publish = (publisher: TrustListPublisher, description: string) =>
-    publisher.publish(ACME, 'list', () => configurationOf('list', { description, entities: ENTITIES }));
-  const remove = () => elsewhere.remove(ACME, 'list');
+    publisher.publish(ACME, 'list', 'system', () =>
+      configurationOf('list', { description, entities: ENTITIES }),
+    );
+  const remove = () => elsewhere.remove(ACME, 'list', 'system');
   const stored = () =>
     world.store.forTenant(ACME, async ({ trustLists }) => ({
       list: await trustLists.find('list'),
@@ -62,7 +64,7 @@ describe('A release of a trust list', () => {
   it('brings back no list that was removed meanwhile, unless it is new', async () => {
     await publish(here, 'first');
     during(1, remove);
-    const changed = here.publish(ACME, 'list', ({ known }) =>
+    const changed = here.publish(ACME, 'list', 'system', ({ known }) =>
       known === undefined ? undefined : configurationOf('list', { entities: [] }),
     );
     expect(await changed).to.equal(undefined);
@@ -70,7 +72,8 @@ describe('A release of a trust list', () => {
   });
 
   it('names no key chain that went meanwhile', async () => {
-    const lose = (id: string) => () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id));
+    const lose = (id: string) => () =>
+      world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
     const signer = during(1, lose('trust-list'));
     expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
     signer.restore();
@@ -96,7 +99,7 @@ describe('A release of a trust list', () => {
     const releases = await Promise.all(['a', 'b', 'c', 'd'].map((name) => publish(here, name)));
     expect(releases.map((release) => release?.sequenceNumber)).to.deep.equal([1, 2, 3, 4]);
     expect(sign.callCount).to.equal(4);
-    const failing = here.publish(ACME, 'list', () => {
+    const failing = here.publish(ACME, 'list', 'system', () => {
       throw new Error('broken');
     });
     const after = publish(here, 'e');

@@ -50,7 +50,8 @@ describe('The renewal of trust lists', () => {
   const addKeyChain = (id: string, certValidityDays: number) =>
     new CreateKeyChain(world).execute(caller, { id, usageType: 'trustList', certValidityDays });
   /** Behind the back of whoever refuses it while something names the key chain. */
-  const loseKeyChain = (id: string) => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id));
+  const loseKeyChain = (id: string) =>
+    world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
   const get = (id: string) => new GetTrustList(world).execute(caller, id);
   const numbers = async (...ids: string[]) =>
     Promise.all(ids.map(async (id) => (await get(id)).sequenceNumber));

@@ -99,7 +99,7 @@ describe('A presentation configuration', () => {
   it('is refused with a self-signed access certificate', async () => {
     const { root, ...chain } = await world.keyChain(ACME, 'own', ['access']);
     const selfSigned = { ...chain, active: { ...chain.active, certificates: [root?.certificate ?? ''] } };
-    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.add(selfSigned));
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.add(selfSigned), { by: 'system' });
     const failure = await failureOf(world.configure({ accessKeyChainId: 'own' }));
     expect(failure.details.message).to.include('self-signed');
   });
@@ -111,7 +111,7 @@ describe('A presentation configuration', () => {
     const expired = await failureOf(
       world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
     );
-    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'));
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'), { by: 'system' });
     const gone = await failureOf(
       world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
     );

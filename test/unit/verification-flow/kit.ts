@@ -107,8 +107,13 @@ export class FakeWebhooks extends Webhooks {
 }
 export class FakeOwnLists extends OwnStatusLists {
   readonly entries = new Map<string, number>();
+  /** Certificate chains. */
+  readonly signers = new Map<string, readonly string[]>();
   override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     return this.entries.get(`${tenantId}/${listId}/${index}`);
+  }
+  override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
+    return this.signers.get(`${tenantId}/${listId}`);
   }
 }
 
@@ -195,14 +200,18 @@ export class World {
       statusListConfig: null,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
-    await this.store.forService(({ tenants }) => tenants.add(tenant));
+    await this.store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
     const chains = [
       await this.keyChain(id, 'access', ['access']),
       await this.keyChain(id, 'signing', ['signing']),
     ];
-    await this.store.forTenant(id, async ({ keyChains }) => {
-      for (const chain of chains) await keyChains.add(chain);
-    });
+    await this.store.forTenant(
+      id,
+      async ({ keyChains }) => {
+        for (const chain of chains) await keyChains.add(chain);
+      },
+      { by: 'system' },
+    );
   }
 
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {

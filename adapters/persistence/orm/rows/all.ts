@@ -8,6 +8,7 @@ import {
   RegistrationCertificateRow,
   TenantRow,
 } from './administration.row.ts';
+import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
 import { LeaseRow, StatusEntryRow, StatusListRow } from './status.row.ts';
@@ -37,4 +38,6 @@ export const allRows = [
   TrustListRow,
   TrustListVersionRow,
   SeenReleaseRow,
+  AuditEntryRow,
+  AuditHeadRow,
 ];

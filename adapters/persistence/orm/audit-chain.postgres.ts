@@ -1,0 +1,155 @@
+import type { AuditChange, AuditEntry, TenantActor } from '../../../domain/audit/audit-entry.ts';
+import { type AuditHead, append, headFault } from '../../../domain/audit/chain.ts';
+import type { Macs } from '../../../domain/audit/macs.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
+
+/** SQLSTATE and names by which PostgreSQL says that the chain has moved on. */
+const NOT_NULL_VIOLATION = '23502';
+const UNIQUE_VIOLATION = '23505';
+const ENTRIES = 'audit_entries';
+
+/**
+ * Adds the entry at `$first` to `$first + 10` to the tenant's chain if the part of the statement that is called `source`
+ * yields a row. An entry whose head was not where its writer thought has no hash, which its column does not bear: that
+ * takes the whole statement back, so nothing else of it has happened either.
+ */
+export const APPEND_ENTRY_IF = (source: string, first: number) => {
+  const $ = (offset: number, type: string) => `$${first + offset}::${type}`;
+  return `ah as (
+     update audit_heads set sequence = ${$(2, 'bigint')}, hash = ${$(3, 'varchar')}, seal = ${$(4, 'varchar')}
+     where tenant_id = $1 and sequence = ${$(0, 'bigint')} and hash = ${$(1, 'varchar')}
+       and exists (select 1 from ${source})
+     returning hash),
+   ae as (
+     insert into audit_entries (tenant_id, sequence, hash, at, actor, action, kind, target, detail)
+     select $1, ${$(2, 'bigint')}, (select hash from ah), ${$(5, 'bigint')}, ${$(6, 'text')}, ${$(7, 'varchar')},
+       ${$(8, 'varchar')}, ${$(9, 'text')}, ${$(10, 'text')}
+     from ${source})`;
+};
+
+function parametersOf(before: AuditHead, after: AuditHead, entry: AuditEntry): Parameter[] {
+  const { at, actor, action, kind, target, detail } = entry;
+  const { sequence, hash, seal } = after;
+  return [
+    before.sequence,
+    before.hash,
+    sequence,
+    hash,
+    seal,
+    at.getTime(),
+    actor,
+    action,
+    kind,
+    target,
+    detail,
+  ];
+}
+
+const READ_CHAIN: Statement = {
+  name: 'read_chain',
+  text: `select h.sequence, h.hash, h.seal,
+     coalesce((select max(sequence) from audit_entries e where e.tenant_id = t.id), 0) as last
+   from tenants t left join audit_heads h on h.tenant_id = t.id where t.id = $1`,
+};
+
+/** Tenants whose head a process remembers. */
+const MAX_KNOWN = 10_000;
+/** Others who write to the chain at the same moment, in other processes. */
+const ATTEMPTS = 50;
+
+/**
+ * Adds entries to chains within the one statement that they tell of. A writer must know the hash before its own, so
+ * each process remembers where the chains ended, and its writers to one chain come one after the other; whoever was
+ * overtaken by another process reads the head and tries again.
+ */
+export class PostgresChains {
+  readonly #sql: PostgresSql;
+  readonly #macs: Macs;
+  readonly #settle: (tenantId: TenantId) => Promise<void>;
+  readonly #heads = new Map<string, AuditHead>();
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  /** @param settle makes the chain of a tenant one that has a sound head. */
+  constructor(sql: PostgresSql, macs: Macs, settle: (tenantId: TenantId) => Promise<void>) {
+    this.#sql = sql;
+    this.#macs = macs;
+    this.#settle = settle;
+  }
+
+  /**
+   * @param write runs the statement with the parameters of `APPEND_ENTRY_IF`; undefined when it changed nothing.
+   * @returns what `write` returned; undefined as well when the tenant is gone.
+   */
+  record(
+    tenantId: TenantId,
+    by: TenantActor,
+    change: AuditChange,
+    write: (entry: readonly Parameter[]) => Promise<Row | undefined>,
+  ): Promise<Row | undefined> {
+    return this.#inTurn(tenantId, async () => {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const before = this.#heads.get(tenantId) ?? (await this.#read(tenantId));
+        if (before === undefined) return undefined;
+        const { entries, head } = append(this.#macs, tenantId, before, [{ by, at: new Date(), change }]);
+        // Whatever happens to the statement, its outcome is not known before it has answered.
+        this.#heads.delete(tenantId);
+        try {
+          const row = await write(parametersOf(before, head, entries[0] as AuditEntry));
+          this.#remember(tenantId, row === undefined ? before : head);
+          return row;
+        } catch (error) {
+          if (!hasMoved(error)) throw error;
+        }
+      }
+      throw new Failure('unavailable', { message: 'too many others are changing the tenant; try again' });
+    });
+  }
+
+  /** Others have written to these chains. */
+  forget(scopes: readonly string[]): void {
+    for (const scope of scopes) this.#heads.delete(scope);
+  }
+
+  /** @returns undefined when there is no such tenant. */
+  async #read(tenantId: TenantId): Promise<AuditHead | undefined> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const [row] = await this.#sql.query(READ_CHAIN, [tenantId]);
+      if (row === undefined) return undefined;
+      const head = readHead(row);
+      const isSound =
+        headFault(this.#macs, tenantId, { head, lastSequence: Number(row['last']) }) === undefined;
+      if (head !== undefined && isSound) return head;
+      await this.#settle(tenantId);
+    }
+    throw new Error('The head of the audit log does not stay as it is written.');
+  }
+
+  #remember(tenantId: TenantId, head: AuditHead): void {
+    if (this.#heads.size >= MAX_KNOWN) this.#heads.clear();
+    this.#heads.set(tenantId, head);
+  }
+
+  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(key) ?? Promise.resolve();
+    const turn = before.then(work, work);
+    this.#turns.set(key, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(key) === turn) this.#turns.delete(key);
+    }
+  }
+}
+
+function readHead(row: Row): AuditHead | undefined {
+  const { sequence, hash, seal } = row as { sequence: unknown; hash: string | null; seal: string | null };
+  if (seal === null || seal === '' || hash === null) return undefined;
+  return { sequence: Number(sequence), hash, seal };
+}
+
+function hasMoved(error: unknown): boolean {
+  const { code, table } = error as { code?: unknown; table?: unknown };
+  return table === ENTRIES && (code === NOT_NULL_VIOLATION || code === UNIQUE_VIOLATION);
+}

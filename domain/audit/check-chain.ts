@@ -1,0 +1,130 @@
+import { type AuditEntry, detailOf } from './audit-entry.ts';
+import { type AuditHead, checkEntry, checkHead } from './chain.ts';
+import type { Macs } from './macs.ts';
+
+/** What somebody did to a chain, as far as it can be told from what is left. */
+export type ChainFault = {
+  /** The first entry that is not as it was, or not there. */
+  readonly sequence: number;
+  readonly kind:
+    | 'altered'
+    | 'reordered'
+    | 'removed'
+    | 'truncated'
+    | 'head_altered'
+    | 'head_outdated'
+    | 'unknown_key'
+    | 'noted'
+    | 'unexpected';
+  readonly message: string;
+};
+
+/** How far a chain is known to be whole. */
+export type Progress = { readonly sequence: number; readonly hash: string };
+
+export const START: Progress = { sequence: 0, hash: '' };
+
+const OTHER_SECRET =
+  'was made under a MASTER_SECRET that is not configured; list the former one behind the present';
+
+/** @param entries in their order, those that follow `after`. */
+export function checkEntries(
+  macs: Macs,
+  scope: string,
+  after: Progress,
+  entries: readonly AuditEntry[],
+): { readonly progress: Progress; readonly fault?: ChainFault } {
+  let progress = after;
+  for (const entry of entries) {
+    const fault = faultOf(macs, scope, progress, entry, entries);
+    if (fault !== undefined) return { progress, fault };
+    progress = { sequence: entry.sequence, hash: entry.hash };
+  }
+  return { progress };
+}
+
+function faultOf(
+  macs: Macs,
+  scope: string,
+  { sequence: last, hash }: Progress,
+  entry: AuditEntry,
+  neighbours: readonly AuditEntry[],
+): ChainFault | undefined {
+  const sequence = last + 1;
+  if (entry.sequence !== sequence) {
+    const until = entry.sequence - 1;
+    const which = until === sequence ? 'is missing' : `and all up to ${until} are missing`;
+    return { sequence, kind: 'removed', message: `entry ${sequence} ${which}` };
+  }
+  // What a writer found broken it went on with from whatever it found.
+  const verdicts = [hash, '']
+    .slice(0, entry.action === 'broken' ? 2 : 1)
+    .map((previous) => checkEntry(macs, scope, entry, previous));
+  if (verdicts.includes('genuine')) return entry.action === 'broken' ? noted(entry) : undefined;
+  if (verdicts.includes('unknown_key'))
+    return { sequence, kind: 'unknown_key', message: `entry ${sequence} ${OTHER_SECRET}` };
+  if (isMoved(macs, scope, entry, neighbours)) {
+    return { sequence, kind: 'reordered', message: `entry ${sequence} stood in another place` };
+  }
+  return {
+    sequence,
+    kind: 'altered',
+    message: `entry ${sequence} was altered or put there by somebody else, or one before it was taken away`,
+  };
+}
+
+function noted(entry: AuditEntry): ChainFault {
+  const found = detailOf(entry).changes[0]?.before;
+  const { sequence } = entry;
+  return {
+    sequence,
+    kind: 'noted',
+    message: `before entry ${sequence} the service found that ${String(found)}`,
+  };
+}
+
+/** Whether an entry is genuine in the place of one of those around it, also of the one that it changed places with. */
+function isMoved(macs: Macs, scope: string, entry: AuditEntry, neighbours: readonly AuditEntry[]): boolean {
+  return neighbours.some((other, index) =>
+    [neighbours[index - 1]?.hash ?? '', other.hash].some(
+      (previous) => checkEntry(macs, scope, { ...entry, sequence: other.sequence }, previous) === 'genuine',
+    ),
+  );
+}
+
+/** @param end how far the entries go that the head is about. */
+export function checkEnd(
+  macs: Macs,
+  scope: string,
+  end: Progress,
+  head: AuditHead | undefined,
+): ChainFault | undefined {
+  const sequence = end.sequence + 1;
+  if (head === undefined) {
+    if (end.sequence === 0) return undefined;
+    return { sequence: end.sequence, kind: 'head_altered', message: 'the head of the chain is missing' };
+  }
+  const verdict = checkHead(macs, scope, head);
+  if (verdict === 'unknown_key')
+    return { sequence, kind: 'unknown_key', message: `the head ${OTHER_SECRET}` };
+  if (verdict === 'forged') {
+    return {
+      sequence,
+      kind: 'head_altered',
+      message: `the head was altered; entries after ${end.sequence} may be missing`,
+    };
+  }
+  if (head.sequence > end.sequence) {
+    return {
+      sequence,
+      kind: 'truncated',
+      message: `the entries ${sequence} to ${head.sequence} are missing at the end`,
+    };
+  }
+  if (head.hash === end.hash) return undefined;
+  return {
+    sequence: end.sequence,
+    kind: 'head_altered',
+    message: `the head is about another entry ${end.sequence}`,
+  };
+}

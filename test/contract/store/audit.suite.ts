@@ -1,0 +1,322 @@
+import { expect } from 'chai';
+import { VerifyAuditLog } from '../../../application/audit/verify-audit-log.ts';
+import type { Store, TenantReader, TenantRepositories } from '../../../application/ports/store.ts';
+import { type Actor, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
+import type { Macs } from '../../../domain/audit/macs.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import {
+  aBatch,
+  aClient,
+  aConfiguration,
+  aDeferred,
+  addList,
+  addTenant,
+  aKeyChain,
+  aRegistrarConfiguration,
+  aTenant,
+  failureOf,
+  NOW,
+  openOffer,
+  seconds,
+} from './builders.ts';
+
+const ALL = { limit: 1000 } as const;
+const brief = ({ actor, action, kind, target }: AuditEntry) => `${actor} ${action} ${kind} ${target}`;
+const membersOf = (entry: AuditEntry | undefined) =>
+  entry === undefined ? [] : detailOf(entry).changes.map(({ member }) => member);
+
+export function describeAudit(open: () => Store, macs: Macs): void {
+  describe('the audit log', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let admin: Actor & object;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      admin = { clientId: 'admin', tenantId, requestId: 'request-1' };
+    });
+    const logOf = (id: TenantId) =>
+      store.forTenant(id, ({ audit }) => audit.list({ ...ALL, ascending: true }));
+    /** Without the creation of the tenant. */
+    const log = async () => (await logOf(tenantId)).slice(1);
+    const write = <T>(work: (own: TenantRepositories) => Promise<T>, by: Actor = admin) =>
+      store.forTenant(tenantId, work, { by });
+    const faults = async () => {
+      const found: string[] = [];
+      for await (const { scope, fault } of new VerifyAuditLog({ store, macs }).execute()) {
+        if (fault !== undefined) found.push(`${scope}: ${fault.message}`);
+      }
+      return found;
+    };
+
+    it('has an entry for every write, with who, when and what', async () => {
+      const before = Date.now();
+      const key = 'key of the webhook';
+      const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: key } } as const;
+      await write(async (own) => {
+        await own.keyChains.add(aKeyChain(tenantId, 'keys'));
+        await own.keyChains.put({ ...aKeyChain(tenantId, 'keys'), description: 'secret plans' });
+        const { active } = aKeyChain(tenantId, 'keys');
+        const handle = { ...active.key.handle, keyId: 'two' };
+        const rotated = {
+          ...aKeyChain(tenantId, 'keys'),
+          active: { ...active, key: { ...active.key, handle } },
+        };
+        await own.keyChains.put({ ...rotated, description: 'secret plans' });
+        await own.credentialConfigurations.put(aConfiguration('pid'));
+        const claimsWebhook = { url: 'https://backend.example/hook?token=abc', auth };
+        await own.credentialConfigurations.put(aConfiguration('pid', { claimsWebhook, keyBinding: false }));
+        await own.credentialConfigurations.remove('pid');
+        await own.registrarConfiguration.put(aRegistrarConfiguration());
+        await own.tenant.save({
+          ...(await own.tenant.get()),
+          status: 'suspended',
+          description: 'for nobody',
+        });
+        own.audit.note({ action: 'cleared', kind: 'cache', target: 'trust-lists', changes: [] });
+      });
+      const entries = await log();
+      expect(entries.map(brief)).to.deep.equal([
+        'admin created key-chain keys',
+        'admin changed key-chain keys',
+        'admin rotated key-chain keys',
+        'admin created credential-configuration pid',
+        'admin changed credential-configuration pid',
+        'admin removed credential-configuration pid',
+        'admin created registrar-configuration default',
+        `admin changed tenant ${tenantId}`,
+        'admin cleared cache trust-lists',
+      ]);
+      expect(entries.map(({ sequence }) => sequence)).to.deep.equal([2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      for (const { at } of entries) expect(at.getTime()).to.be.within(before, Date.now());
+      expect(membersOf(entries[1])).to.deep.equal(['description']);
+      expect(membersOf(entries[2])).to.deep.equal(['active']);
+      expect(detailOf(entries[4] as AuditEntry)).to.deep.equal({
+        changes: [{ member: 'claimsWebhook' }, { member: 'keyBinding', before: true, after: false }],
+        requestId: 'request-1',
+      });
+      expect(membersOf(entries[6])).to.include.members(['password', 'registrarUrl']);
+      expect(detailOf(entries[7] as AuditEntry).changes).to.deep.equal([
+        { member: 'description' },
+        { member: 'status', before: 'active', after: 'suspended' },
+      ]);
+      for (const secret of ['plans', key, 'token=abc', 'Mustermann', 'password at', 'sealed', 'for nobody']) {
+        expect(JSON.stringify(entries)).to.not.include(secret);
+      }
+      expect(await faults()).to.deep.equal([]);
+    });
+
+    it('tells what became of a client and of its secret', async () => {
+      const pickUp = {
+        sealedSecret: 'sealed secret',
+        role: 'clients:manage',
+        expiresAt: new Date(Date.now() + 60_000),
+      } as const;
+      const client = aClient(tenantId, { clientId: `${tenantId}-shop`, pickUp });
+      await write(async ({ clients }) => {
+        await clients.add(client);
+        let saved = await clients.save({ ...client, pickUp: null });
+        saved = await clients.save({ ...saved, roles: ['issuance:manage'], description: 'changed' });
+        saved = await clients.save({ ...saved, secretHash: 'another hash', pickUp });
+        saved = await clients.save({ ...saved, pickUp: { ...pickUp, expiresAt: NOW } });
+        await clients.remove(client.clientId);
+      });
+      const late = aClient(tenantId, { pickUp: { ...pickUp, expiresAt: new Date(0) } });
+      await write(async ({ clients }) => {
+        await clients.add(late);
+        await clients.save({ ...late, pickUp: null });
+      });
+      const entries = await log();
+      expect(entries.map(({ action }) => action)).to.deep.equal([
+        ...['created', 'fetched', 'changed', 'rotated', 'changed', 'removed'],
+        ...['created', 'expired'],
+      ]);
+      expect(detailOf(entries[2] as AuditEntry).changes).to.deep.equal([
+        { member: 'description' },
+        { member: 'roles', before: ['issuance:offer'], after: ['issuance:manage'] },
+      ]);
+      expect(membersOf(entries[3])).to.deep.equal(['secret']);
+      expect(JSON.stringify(entries)).to.not.match(/sealed secret|hash of|another hash/);
+    });
+
+    it('has revocations, decisions on deferred credentials and removed sessions', async () => {
+      const { id: listId } = await addList(store, tenantId);
+      const { session } = await openOffer(store, tenantId);
+      const beats = store.beats(tenantId);
+      const revoke = (status: number, credentialConfigurationId?: string, issuedCount = 0) =>
+        beats.changeStatuses(
+          [3, 4].map((index) => ({ listId, index, status })),
+          NOW,
+          {
+            by: { clientId: 'desk', tenantId },
+            sessionId: session.id,
+            credentialConfigurationId,
+            mask: 3,
+            barred: status !== 0,
+            issuedCount,
+          },
+        );
+      expect(await revoke(1)).to.equal(true);
+      expect(await revoke(2, 'diploma')).to.equal(true);
+      expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.equal(false);
+      expect(await revoke(0)).to.equal(true);
+      const [first, second, third] = [aDeferred(session), aDeferred(session), aDeferred(session)];
+      for (const transaction of [first, second, third]) await beats.openDeferred(transaction, 1);
+      const desk = { clientId: 'desk', tenantId };
+      const complete = () => beats.completeDeferred(first.id, ['one'], aBatch(session), 1, seconds(1), desk);
+      expect(await complete()).to.equal(true);
+      expect(await complete(), 'again').to.equal(false);
+      expect(await beats.failDeferred(second.id, 'no such person', seconds(1), desk)).to.equal(true);
+      expect(await beats.failDeferred(third.id, 'its session failed', seconds(1), null)).to.equal(true);
+      expect(await beats.removeSession(session.id, desk)).to.equal(true);
+      expect(await beats.removeSession(session.id, desk)).to.equal(false);
+      const entries = (await log()).slice(1);
+      expect(entries.map(brief)).to.deep.equal([
+        `desk revoked session ${session.id}`,
+        `desk suspended session ${session.id}`,
+        `desk restored session ${session.id}`,
+        `desk completed deferred-transaction ${first.id}`,
+        `desk failed deferred-transaction ${second.id}`,
+        `desk removed session ${session.id}`,
+      ]);
+      expect(detailOf(entries[1] as AuditEntry).changes).to.deep.equal([
+        { member: 'status', after: 2 },
+        { member: 'credentials', after: 2 },
+        { member: 'credentialConfigurationId', after: 'diploma' },
+      ]);
+      expect(JSON.stringify(entries)).to.not.include('no such person');
+      expect(await faults()).to.deep.equal([]);
+    });
+
+    it('forgets what was rolled back, and takes no write without an actor', async () => {
+      const broken = write(async (own) => {
+        await own.credentialConfigurations.put(aConfiguration('pid'));
+        throw new Error('broken');
+      });
+      expect(String(await failureOf(broken))).to.include('broken');
+      const reader = (own: TenantReader) =>
+        (own as TenantRepositories).credentialConfigurations.put(aConfiguration('pid'));
+      expect(String(await failureOf(store.forTenant(tenantId, reader)))).to.include('only reads');
+      expect(await log()).to.deep.equal([]);
+      expect(await store.forTenant(tenantId, (own) => own.credentialConfigurations.list())).to.deep.equal([]);
+    });
+
+    it('of the service keeps what an account without tenant did, also when the tenant is gone', async () => {
+      const root = { clientId: `root of ${tenantId}`, tenantId: null };
+      const all = async () => {
+        const entries = await store.forService(({ audit }) => audit.list({ ...ALL, actor: root.clientId }));
+        return entries.toReversed();
+      };
+      const tenant = aTenant({ name: 'Kept' });
+      const belongings = {
+        keyChains: [aKeyChain(tenant.id, 'first')],
+        clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })],
+      };
+      await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: root });
+      await store.forTenant(
+        tenant.id,
+        async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'New' }),
+        { by: root },
+      );
+      await store.forTenant(
+        tenant.id,
+        async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'Own' }),
+        {
+          by: { clientId: 'admin', tenantId: tenant.id },
+        },
+      );
+      const own = await logOf(tenant.id);
+      expect(own.map(({ action, kind }) => `${action} ${kind}`)).to.deep.equal([
+        ...['created tenant', 'created key-chain', 'created client'],
+        ...['changed tenant', 'changed tenant'],
+      ]);
+      expect(await faults()).to.deep.equal([]);
+      await store.forService(({ tenants }) => tenants.remove(tenant.id), { by: root });
+      expect(await logOf(tenant.id)).to.deep.equal([]);
+      const kept = await all();
+      expect(kept.map(brief).slice(-2)).to.deep.equal([
+        `${root.clientId} changed tenant ${tenant.id}`,
+        `${root.clientId} removed tenant ${tenant.id}`,
+      ]);
+      const references = kept.map((entry) => detailOf(entry).of);
+      expect(references.map((of) => of?.hash)).to.deep.equal(
+        [...own.slice(0, 4), own[4]].map((entry) => entry?.hash),
+      );
+      expect(references.every((of) => of?.tenantId === tenant.id)).to.equal(true);
+      await store.forService(({ tenants }) => tenants.add({ ...tenant, name: 'Again' }), { by: root });
+      expect((await logOf(tenant.id)).map(({ sequence }) => sequence)).to.deep.equal([1]);
+      expect(await faults()).to.deep.equal([]);
+    });
+
+    it('tells clients that are called like the service from the service', async () => {
+      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'a')), {
+        clientId: 'system',
+        tenantId,
+      });
+      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'b')), {
+        clientId: 'client system',
+        tenantId,
+      });
+      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'c')), 'system');
+      expect((await log()).map(({ actor }) => actor)).to.deep.equal([
+        'client system',
+        'client client system',
+        'system',
+      ]);
+    });
+
+    it('is read in pages and by what is looked for', async () => {
+      for (let i = 0; i < 5; i++)
+        await write(({ keyChains }) => keyChains.put(aKeyChain(tenantId, `keys-${i % 2}`)));
+      await write(
+        ({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('keys-0')),
+        'system',
+      );
+      const find = async (query: object) => {
+        const found = await store.forTenant(tenantId, ({ audit }) => audit.list({ ...ALL, ...query }));
+        return found.map(({ sequence }) => sequence);
+      };
+      expect(await find({})).to.deep.equal([7, 6, 5, 4, 3, 2, 1]);
+      expect(await find({ limit: 2 })).to.deep.equal([7, 6]);
+      expect(await find({ limit: 2, after: 6 })).to.deep.equal([5, 4]);
+      expect(await find({ limit: 2, after: 6, ascending: true })).to.deep.equal([7]);
+      expect(await find({ actor: 'admin' })).to.deep.equal([6, 5, 4, 3, 2]);
+      expect(await find({ target: 'keys-0' })).to.deep.equal([7, 6, 4, 2]);
+      expect(await find({ target: 'keys-0', kind: 'key-chain', action: 'changed' })).to.deep.equal([6, 4]);
+      const [at] = (await log()).map((entry) => entry.at);
+      const later = new Date((at?.getTime() ?? 0) + 60_000);
+      expect(await find({ since: later })).to.deep.equal([]);
+      expect(await find({ until: later })).to.have.length(7);
+      expect(await find({ until: at })).to.not.include(7);
+    });
+
+    it('gives 40 writers of every sort at once a gapless chain', async () => {
+      const { id: listId } = await addList(store, tenantId);
+      const offers = await Promise.all(Array.from({ length: 20 }, () => openOffer(store, tenantId)));
+      const before = (await logOf(tenantId)).length;
+      const root = { clientId: 'root', tenantId: null };
+      await Promise.all(
+        offers.flatMap(({ session }, index) => [
+          store.beats(tenantId).changeStatuses([{ listId, index, status: 1 }], NOW, {
+            by: { clientId: `desk-${index}`, tenantId },
+            sessionId: session.id,
+            mask: 1,
+            barred: true,
+            issuedCount: 0,
+          }),
+          index % 4 === 0
+            ? store.beats(tenantId).removeSession(session.id, { clientId: 'desk', tenantId })
+            : store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
+                by: index % 4 === 1 ? root : admin,
+                alone: index % 2 === 1,
+              }),
+        ]),
+      );
+      const entries = await logOf(tenantId);
+      expect(entries.map(({ sequence }) => sequence)).to.deep.equal(
+        Array.from({ length: before + 40 }, (_, index) => index + 1),
+      );
+      expect(await faults()).to.deep.equal([]);
+    });
+  });
+}
