@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Container } from 'inversify';
 import sinon from 'sinon';
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { EventBus } from '../../../application/ports/event-bus.ts';
 import { Log } from '../../../application/ports/log.ts';
@@ -26,6 +27,8 @@ describe('jobs', () => {
     container.bind(Clock).toConstantValue({ now: () => new Date() });
     container.bind(EventBus).toConstantValue({ publish: () => {} } as unknown as EventBus);
     container.bind(Log).toConstantValue({ info, warn: () => {}, error: () => {} } as unknown as Log);
+    const keys = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
+    container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;
