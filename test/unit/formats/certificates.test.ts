@@ -194,6 +194,30 @@ describe('Validating a certificate path', () => {
     expect(at('2027-05-31T23:59:59Z')).to.equal('trusted');
   });
 
+  it('refuses a certificate of unreasonable length', async () => {
+    const padding = new Extension('1.2.3.4', false, new Uint8Array(20_000));
+    const padded = await make({ name: 'CN=Padded', by: intermediate, extra: [padding] });
+    expect(judge([padded, intermediate], [root])).to.equal('issuer_key_unresolved');
+  });
+  it('looks at the anchors of one name only, however many there are', async () => {
+    const others = await Promise.all(
+      Array.from({ length: 300 }, (_, at) => make({ name: `CN=O${at}`, ca: true })),
+    );
+    const anchors = Array.from({ length: 5_000 }, (_, at) => others[at % others.length] as Issued).map(
+      (issued) => ({ certificate: base64(issued) }),
+    );
+    const rogue = await make({ name: 'CN=Rogue', ca: true });
+    const strangers = await Promise.all(
+      Array.from({ length: 200 }, async (_, at) => base64(await make({ name: `CN=S${at}`, by: rogue }))),
+    );
+    const certificates = new NodeCertificates();
+    certificates.validate([strangers[0] as string], anchors, NOW);
+    const started = performance.now();
+    for (const stranger of strangers)
+      expect(certificates.validate([stranger], anchors, NOW).trusted).to.equal(false);
+    // A signature check for each anchor would be a million of them.
+    expect(performance.now() - started).to.be.lessThan(2_000);
+  });
   it('reads arbitrary and changed bytes without throwing', () => {
     const der = Buffer.from(leaf.certificate.rawData);
     fc.assert(
