@@ -3,7 +3,7 @@ import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
-import { checkSigningTime, openSignedList } from '../../domain/trust-lists/signed-list.ts';
+import { checkSigningTime, openSignedList, type SignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -39,7 +39,7 @@ export function verifyTrustList(
   now: Date,
 ): { readonly list: TrustList; readonly contentHash: string } {
   const opened = openSignedList(text);
-  const key = signerKey(ports.certificates, opened.chain, signers, now);
+  const key = signerKey(ports.certificates, opened.signer, signers, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
   if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
   const { jws, contentHash } = opened;
@@ -50,16 +50,26 @@ export function verifyTrustList(
 
 function signerKey(
   certificates: Certificates,
-  chain: readonly string[],
+  signer: SignedList['signer'],
   { anchors }: PinnedSigners,
   now: Date,
 ): PublicJwk {
+  if ('thumbprint' in signer) {
+    const named = anchors.find(({ certificate }) => thumbprintOf(certificate) === signer.thumbprint);
+    if (named === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is of no pinned one');
+    return pinnedKey(named.certificate, now);
+  }
+  const { chain } = signer;
   const [leaf = ''] = chain;
   // TS 119 602 section 6.8: a self-signed signer may well say that it is a CA; being pinned is what counts
   if (anchors.some(({ certificate }) => certificate === leaf)) return pinnedKey(leaf, now);
   const verdict = certificates.validate(chain, anchors, now);
   if (!verdict.trusted) throw new TrustListRefusal('untrusted_signer', verdict.detail);
   return verdict.key;
+}
+
+function thumbprintOf(certificate: string): string {
+  return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
 }
 
 function pinnedKey(base64: string, now: Date): PublicJwk {

@@ -13,8 +13,8 @@ export const SKEW_SECONDS = 300;
 /** A list taken apart; nothing it says is to be believed before its signature is checked. */
 export type SignedList = {
   readonly jws: CompactJws;
-  /** DER in standard base64, the signer first. */
-  readonly chain: readonly string[];
+  /** DER in standard base64, the signer first; or what tells a pinned signer's certificate (`x5t#S256`). */
+  readonly signer: { readonly chain: readonly string[] } | { readonly thumbprint: string };
   readonly algorithm: SigningAlgorithm;
   /** SHA-256 of the document, whatever it was signed with and when. */
   readonly contentHash: string;
@@ -52,7 +52,7 @@ export function openSignedList(text: string): SignedList {
   const payload = jws.signingInput.slice(jws.signingInput.indexOf('.') + 1);
   return {
     jws,
-    chain: readSigner(header),
+    signer: readSigner(header),
     algorithm: verdict.algorithm,
     contentHash: hash('sha256', payload, 'base64url'),
   };
@@ -68,9 +68,12 @@ function checkCritical(crit: unknown, header: JsonObject): void {
   }
 }
 
-function readSigner(header: JsonObject): readonly string[] {
+/** TS 119 182-1 section 5.1.7: the certificates themselves, or the hash of the first. */
+function readSigner(header: JsonObject): SignedList['signer'] {
+  const { x5c, 'x5t#S256': thumbprint } = header;
+  if (x5c === undefined && typeof thumbprint === 'string') return { thumbprint };
   try {
-    return readCertificateChain(header);
+    return { chain: readCertificateChain(header) };
   } catch {
     throw new TrustListRefusal('untrusted_signer', 'x5c is missing or malformed');
   }
