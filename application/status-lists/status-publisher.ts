@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
@@ -115,6 +115,19 @@ export class StatusPublisher extends OwnStatusLists {
     }
   }
 
+  override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
+    const { store, tenantViews, clock } = this.#ports;
+    try {
+      const { list } = await this.#upToDate(tenantId, listId);
+      const head = await store.beats(tenantId).head();
+      if (head === undefined) return undefined;
+      return signingChain(chainOf(await tenantViews.of(head).keyChains(), list, clock.now()));
+    } catch (error) {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    }
+  }
+
   /** The entry with every change that was made before this call: by this instance, or a moment ago elsewhere. */
   async #upToDate(tenantId: TenantId, listId: string): Promise<Entry> {
     const key = `${tenantId} ${listId}`;
@@ -181,7 +194,7 @@ export class StatusPublisher extends OwnStatusLists {
     const head = await beats.head();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantViews.of(head).keyChains();
-    const chain = signerOf(chains, list, now);
+    const chain = chainOf(chains, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
       uri: statusListUri(settings, tenantId, list.id),
@@ -204,7 +217,7 @@ export class StatusPublisher extends OwnStatusLists {
 }
 
 /** A list names the key chain of its credentials, or a status list chain other than the tenant's default. */
-function signerOf(chains: readonly KeyChain[], { keyChainId }: StatusList, now: Date): KeyChain {
+function chainOf(chains: readonly KeyChain[], { keyChainId }: StatusList, now: Date): KeyChain {
   if (keyChainId === null) return pickKeyChain(chains, 'statusList', now);
   const named = chains.find(({ id }) => id === keyChainId);
   return pickKeyChain(

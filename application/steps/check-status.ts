@@ -57,7 +57,7 @@ export class StatusChecker {
       own === undefined ? await this.#remoteStatus(question) : await this.#ownStatus(question, own);
     const verdict = verdictOf(status);
     // Token Status List section 7
-    if (verdict !== 'valid') throw new Refusal(verdict, `status ${status} at ${idx}`);
+    if (verdict !== 'valid') throw new Refusal(verdict, `status ${status}`);
   }
 
   async #remoteStatus(question: StatusQuestion): Promise<number> {
@@ -88,7 +88,7 @@ export class StatusChecker {
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
     const { revocation } = question;
-    if (revocation !== undefined && !(await this.#mayRevoke(view, revocation))) {
+    if (revocation !== undefined && !(await this.#isSignedBy(revocation, tenantId, listId))) {
       throw new Refusal('status_invalid', 'signer');
     }
     const status = await this.#ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
@@ -97,12 +97,14 @@ export class StatusChecker {
   }
 
   /** Whether the list would be believed if it were fetched: signed by who alone may revoke for the issuer. */
-  async #mayRevoke(view: TenantView, revocation: readonly TrustAnchor[]): Promise<boolean> {
-    const { certificates, clock } = this.#ports;
-    const chains = await view.keyChains();
-    return chains
-      .filter(({ usages }) => usages.includes('statusList'))
-      .some((chain) => certificates.validate(signingChain(chain), revocation, clock.now()).trusted);
+  async #isSignedBy(
+    revocation: readonly TrustAnchor[],
+    tenantId: TenantId,
+    listId: string,
+  ): Promise<boolean> {
+    const { ownStatusLists, certificates, clock } = this.#ports;
+    const signer = await ownStatusLists.signerOf(tenantId, listId);
+    return signer !== undefined && certificates.validate(signer, revocation, clock.now()).trusted;
   }
 
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../ports/clock.ts';
+import { SharedLists } from './shared-lists.ts';
 
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_FAILURES = 10_000;
@@ -29,7 +30,7 @@ type Rules<L extends Fetched> = {
 /** Lists of others, in bounded memory and per tenant: fetched once for all who wait; failures are kept for a while. */
 export class FetchedLists<L extends Fetched> {
   readonly #rules: Rules<L>;
-  readonly #lists: LRUCache<string, L>;
+  readonly #lists: SharedLists<L>;
   readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>({
     max: MAX_FAILURES,
   });
@@ -38,15 +39,12 @@ export class FetchedLists<L extends Fetched> {
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;
-    this.#lists = new LRUCache({
-      maxSize: MAX_CACHE_BYTES,
-      sizeCalculation: (list) => rules.sizeOf(list),
-    });
+    this.#lists = new SharedLists({ maxBytes: MAX_CACHE_BYTES, sizeOf: (list) => rules.sizeOf(list) });
   }
 
   /** The copy of a list, however old. @param key of `keyOf`. */
   peek(key: string): L | undefined {
-    return this.#lists.get(key);
+    return this.#lists.get(tenantOf(key), key);
   }
 
   count(tenantId: string, kind: 'hits' | 'misses'): void {
@@ -67,7 +65,7 @@ export class FetchedLists<L extends Fetched> {
     if (underWay !== undefined) return underWay;
     const fetching = fetch().then(
       (list) => {
-        if (this.#settle(key, fetching)) this.#lists.set(key, list);
+        if (this.#settle(key, fetching)) this.#lists.set(tenantOf(key), key, list);
         return list;
       },
       (error: unknown) => {
@@ -90,20 +88,19 @@ export class FetchedLists<L extends Fetched> {
   }
 
   stats(tenantId: string): FetchedListStats {
-    const entries = [...this.#lists.entries()]
-      .filter(([key]) => isOf(key, tenantId))
-      .map(([, list]) => ({
-        uri: list.uri,
-        fetchedAt: list.fetchedAt,
-        expiresAt: this.#rules.freshUntil(list),
-      }));
+    const entries = this.#lists.entries(tenantId).map((list) => ({
+      uri: list.uri,
+      fetchedAt: list.fetchedAt,
+      expiresAt: this.#rules.freshUntil(list),
+    }));
     const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
     return { size: entries.length, hits, misses, entries };
   }
 
   /** The next look fetches, also while a fetch that began before is under way. */
   clear(tenantId: string): void {
-    for (const table of [this.#lists, this.#failures, this.#underWay]) {
+    this.#lists.clear(tenantId);
+    for (const table of [this.#failures, this.#underWay]) {
       for (const key of [...table.keys()]) if (isOf(key, tenantId)) table.delete(key);
     }
   }
@@ -112,6 +109,10 @@ export class FetchedLists<L extends Fetched> {
 /** Names a list of a tenant. @param parts without spaces. */
 export function keyOf(tenantId: string, ...parts: readonly string[]): string {
   return [tenantId, ...parts].join(' ');
+}
+
+function tenantOf(key: string): string {
+  return key.slice(0, key.indexOf(' '));
 }
 
 function isOf(key: string, tenantId: string): boolean {

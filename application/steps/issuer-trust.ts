@@ -10,6 +10,8 @@ import {
   gatherAnchors,
   type ListedAnchor,
   type ListSource,
+  MAX_LISTED_ANCHORS,
+  revocationOf,
 } from './listed-anchors.ts';
 import type { TenantView } from './tenant-views.ts';
 import type { TrustLists } from './trust-lists.ts';
@@ -26,7 +28,7 @@ export type IssuerTrust = {
   readonly listed: ReadonlyMap<string, ListedAnchor>;
   /** The anchors of each list alone, for queries that demand an issuer of it. */
   readonly lists: readonly { readonly uri: string; readonly anchors: readonly TrustAnchor[] }[];
-  /** Lists that vouch for nobody and why: names and numbers, for the operator. */
+  /** Lists that vouch for nobody, or not for all that stand on them, and why: for the operator. */
   readonly missing: readonly string[];
 };
 
@@ -94,15 +96,37 @@ function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTru
     anchors: [...anchors, ...added.map(({ certificate }) => ({ certificate }))],
     listed,
     lists,
-    missing: asked.flatMap(faultOf),
+    missing: [
+      ...asked.flatMap(faultOf),
+      ...(listed.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists count`]),
+    ],
   };
 }
 
 function faultOf(asked: AskedList): string[] {
-  const { uri } = asked.source;
+  const uri = withoutQuery(asked.source.uri);
   if ('refusal' in asked) return [`${uri}: ${asked.refusal.message}`];
   // TS 119 602 section 6.3.15
   return asked.list.nextUpdate === null ? [`${uri}: closed by its operator`] : [];
+}
+
+/** Whom to ask about the revocation of a credential, see `revocationOf`. */
+export function revokersOf(
+  { listed }: IssuerTrust,
+  anchor: string,
+  demanded: ReadonlySet<string> | undefined,
+): readonly TrustAnchor[] | undefined {
+  const found = listed.get(anchor);
+  if (found === undefined) return undefined;
+  const isDemanded = found.listings.some(({ list }) => demanded?.has(list.uri) === true);
+  return revocationOf(found, isDemanded ? demanded : undefined);
+}
+
+/** For the report: a query may carry a secret of the operator's. */
+export function withoutQuery(uri: string): string {
+  if (!URL.canParse(uri)) return 'something that is no address';
+  const { origin, pathname } = new URL(uri);
+  return origin + pathname;
 }
 
 /** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */

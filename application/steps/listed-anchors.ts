@@ -52,30 +52,58 @@ function isSame(one: AskedList, other: AskedList | undefined): boolean {
   return 'refusal' in other && one.refusal.message === other.refusal.message;
 }
 
-/** What the certificate of a list stands for. */
-export type ListedAnchor = {
-  readonly certificate: string;
+/** One place where a certificate is listed. */
+export type Listing = {
   readonly entity: SelectedCertificate['entity'];
   readonly list: { readonly uri: string; readonly sequenceNumber: number };
   /** Who alone may sign status lists for it, where the entity lists such a service. */
-  readonly revocation: readonly TrustAnchor[] | undefined;
+  readonly revocation: readonly string[] | undefined;
 };
 
-/** The anchors of lists by the hash of their certificates. Where two entries hold one certificate the first counts. */
+/** A certificate that lists vouch for, with every place where it stands. */
+export type ListedAnchor = { readonly certificate: string; readonly listings: readonly Listing[] };
+
+/** Certificates of all lists together; who relies on more names fewer lists or types of services. */
+export const MAX_LISTED_ANCHORS = 5_000;
+
+/** The anchors of lists by the hash of their certificates, in the order of the lists. */
 export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, ListedAnchor> {
-  const anchors = new Map<string, ListedAnchor>();
+  const anchors = new Map<string, { readonly certificate: string; readonly listings: Listing[] }>();
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
     for (const { hash, certificate, entity, revocation } of selectCertificates(list, source.purpose)) {
-      if (anchors.has(hash)) continue;
-      anchors.set(hash, {
-        certificate,
-        entity,
-        list: { uri: source.uri, sequenceNumber: list.sequenceNumber },
-        revocation: revocation?.map((each) => ({ certificate: each })),
-      });
+      const known = anchors.get(hash) ?? { certificate, listings: [] };
+      if (known.listings.length === 0 && anchors.size >= MAX_LISTED_ANCHORS) continue;
+      anchors.set(hash, known);
+      const { sequenceNumber } = list;
+      known.listings.push({ entity, list: { uri: source.uri, sequenceNumber }, revocation });
     }
   }
   return anchors;
+}
+
+/** By the listings and the lists that count: path validation remembers what it knows by the array itself. */
+const revocations = new WeakMap<readonly Listing[], Map<string, readonly TrustAnchor[] | undefined>>();
+
+/**
+ * Who may speak of the revocation of what an anchor vouches for (Token Status List section 11.3). An entity that
+ * names a service for it is taken by its word, whatever other lists say of the same certificate.
+ * @param uris the lists that count; all unless given.
+ * @returns undefined when no entity names such a service.
+ */
+export function revocationOf(
+  { listings }: ListedAnchor,
+  uris?: ReadonlySet<string>,
+): readonly TrustAnchor[] | undefined {
+  const known = revocations.get(listings) ?? new Map<string, readonly TrustAnchor[] | undefined>();
+  revocations.set(listings, known);
+  const name = uris === undefined ? '' : [...uris].sort().join(' ');
+  if (!known.has(name)) {
+    const counting = listings.filter(({ list }) => uris === undefined || uris.has(list.uri));
+    const named = counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation]));
+    const anchors = [...new Set(named.flat())].map((certificate) => ({ certificate }));
+    known.set(name, named.length === 0 ? undefined : anchors);
+  }
+  return known.get(name);
 }

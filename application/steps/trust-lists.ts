@@ -140,7 +140,7 @@ export class TrustLists {
     const { list, contentHash } = verifyTrustList(this.#ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
-    const id = hash('sha256', `${signers.id} ${uri}`, 'base64url');
+    const id = hash('sha256', uri, 'base64url');
     checkSuccession(await this.#ports.store.beats(wanted.tenantId).noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;

@@ -11,7 +11,9 @@ import {
   askLists,
   gatherAnchors,
   type ListedAnchor,
+  type Listing,
   type ListSource,
+  revocationOf,
 } from './listed-anchors.ts';
 import type { TenantView } from './tenant-views.ts';
 import type { TrustLists } from './trust-lists.ts';
@@ -32,7 +34,6 @@ export type WalletProviderVerdict =
       /** With which the attestation has to verify. */
       readonly key: PublicJwk;
       readonly issuer: AttestationIssuer;
-      readonly provider: ListedAnchor['entity'];
     }
   | { readonly trusted: false; readonly detail: string };
 
@@ -76,8 +77,7 @@ export class WalletProviderTrust {
     return {
       trusted: true,
       key: issuer.key,
-      issuer: { chain, issuer, anchors, revocation: match.revocation },
-      provider: match.entity,
+      issuer: { chain, issuer, anchors, revocation: revocationOf(match) },
     };
   }
 

@@ -23,7 +23,13 @@ import type { Signatures } from '../ports/signatures.ts';
 import { type CheckedMdoc, checkMdoc } from '../steps/check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
 import type { StatusChecker } from '../steps/check-status.ts';
-import { type IssuerTrust, type IssuerTrusts, listsOf } from '../steps/issuer-trust.ts';
+import {
+  type IssuerTrust,
+  type IssuerTrusts,
+  listsOf,
+  revokersOf,
+  withoutQuery,
+} from '../steps/issuer-trust.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
 import { compiledQuery } from './compiled-query.ts';
 
@@ -96,7 +102,7 @@ export class PresentationVerifier {
     try {
       const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
-      await this.#checkStatus(task, verified);
+      await this.#checkStatus(task, query, verified);
       const credential = { ...verified.credential, authority: this.#authorityOf(task, query, verified) };
       const values = valuesOf(query, credential);
       return { ...place, inputs, accepted: true, values, confirmed: verified.confirmed };
@@ -166,11 +172,12 @@ export class PresentationVerifier {
 
   async #checkStatus(
     { view, trust }: Task,
+    { authorities }: CompiledCredentialQuery,
     { issuer, chain, statusReference, credential }: Verified,
   ): Promise<void> {
     if (statusReference === undefined) return;
-    const { anchors, listed } = trust;
-    const revocation = listed.get(issuer.anchor)?.revocation;
+    const { anchors } = trust;
+    const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
     const signers = { chain, issuer, anchors, revocation };
     await this.#ports.statusChecker.check({ view, reference: statusReference, forms, ...signers });
@@ -212,15 +219,20 @@ function requestInputs(
 }
 
 function credentialInputs({ trust }: Task, { issuer, statusReference }: Verified): CheckInputs {
-  const listed = trust.listed.get(issuer.anchor);
-  const source =
-    listed === undefined
-      ? 'configured'
-      : `${listed.entity.name} on ${listed.list.uri} number ${listed.list.sequenceNumber}`;
+  const listings = trust.listed.get(issuer.anchor)?.listings ?? [];
+  const sources = listings.map(
+    ({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`,
+  );
   return {
-    'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${source})`,
-    status: statusReference === undefined ? 'none' : `${statusReference.uri} at ${statusReference.idx}`,
+    'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${sources.length === 0 ? 'configured' : sources.join(', ')})`,
+    // The index tells credentials apart, which is nobody's business once this one is refused.
+    status: statusReference === undefined ? 'none' : withoutQuery(statusReference.uri),
   };
+}
+
+function demandedLists(authorities: CompiledCredentialQuery['authorities']): ReadonlySet<string> | undefined {
+  const lists = authorities?.filter(({ type }) => type === 'etsi_tl').flatMap(({ values }) => [...values]);
+  return lists === undefined || lists.length === 0 ? undefined : new Set(lists);
 }
 
 /** An issuer that nobody vouches for may well stand on the list that could not be had. */

@@ -125,8 +125,9 @@ export class ResponseIntake {
     const envelope = await this.#open(opening, request);
     if (envelope.kind !== 'presentations') return undefined;
     const found = { view, session, request };
-    const verdict = await this.#judge(found, envelope.vpToken);
-    if (verdict instanceof Refusal) return undefined;
+    // What cannot be judged is judged once more by the steps, which end the session if that fails again.
+    const verdict = await this.#judge(found, envelope.vpToken).catch(() => undefined);
+    if (verdict === undefined || verdict instanceof Refusal) return undefined;
     const { reply, outcome } = verdict.good
       ? this.#returnTo(request.redirectUri, session, {
           credentials: verdict.credentials,

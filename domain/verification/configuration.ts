@@ -262,7 +262,7 @@ function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }:
   const faults = asked
     .filter(({ value }) => !lists.includes(value))
     .map(({ path }) => ({ path, message: 'no entry of trustAnchors has this trustList' }));
-  if (new Set(lists).size > MAX_TRUST_LISTS) {
+  if (lists.length > MAX_TRUST_LISTS) {
     faults.push({ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` });
   }
   return faults;

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
@@ -103,6 +104,18 @@ describe('A trust list', () => {
       const signer = await certify({ name: 'Self', ca: true });
       publish({ signer });
       expect(await read([signer])).to.equal('Wallet Provider');
+    });
+    it('when it names a pinned certificate by its hash instead of bringing it', async () => {
+      const thumbprint = (signer: Certified) =>
+        hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
+      publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
+      expect(await read()).to.equal('Wallet Provider');
+      lists.clear(ACME);
+      const stranger = await certify({ name: 'Stranger' });
+      publish({ signer: stranger, header: { x5c: undefined, 'x5t#S256': thumbprint(stranger) } });
+      expect(await read()).to.equal('untrusted_signer');
+      publish({ signer: stranger, header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
+      expect(await read([provider.operator, stranger])).to.equal('signature');
     });
     it('with either signing time, critical or not, and without a type', async () => {
       const sigT = iso(-60).replace(/\.\d+/, '');
@@ -376,6 +389,11 @@ describe('A trust list', () => {
       lists = startProcess();
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
+    });
+    it('also when somebody else is pinned beside its signer', async () => {
+      const other = await certify({ name: 'Other' });
+      publish(named('Fourth', 4));
+      expect(await read([provider.operator, other])).to.equal('sequence_went_back');
     });
     it('but forward, also to a list that is closed', async () => {
       expect(await renew(named('Sixth', 6))).to.equal('Sixth');

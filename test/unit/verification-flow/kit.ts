@@ -107,8 +107,13 @@ export class FakeWebhooks extends Webhooks {
 }
 export class FakeOwnLists extends OwnStatusLists {
   readonly entries = new Map<string, number>();
+  /** Certificate chains. */
+  readonly signers = new Map<string, readonly string[]>();
   override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     return this.entries.get(`${tenantId}/${listId}/${index}`);
+  }
+  override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
+    return this.signers.get(`${tenantId}/${listId}`);
   }
 }
 

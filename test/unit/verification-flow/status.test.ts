@@ -238,6 +238,14 @@ describe('The status of a presented credential', () => {
       expect(await verify(0, { issuer }, theirs)).to.equal('accepted');
       expect(signingChain(issuer)).to.have.length(1);
     });
+    it('under a malformed address is status_invalid', async () => {
+      for (const end of ['%ZZ', 'main%', '%2e%2e', '']) {
+        expect(
+          await verify(0, { issuer: await own() }, `${PUBLIC_URL}/acme/status-list/${end}`),
+          end,
+        ).to.equal('status_invalid');
+      }
+    });
     it('of an unknown tenant is status_invalid', async () => {
       expect(await verify(0, { issuer: await own() }, `${PUBLIC_URL}/nobody/status-list/main`)).to.equal(
         'status_invalid',

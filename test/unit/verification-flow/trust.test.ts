@@ -8,7 +8,7 @@ import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { compressList } from '../../../domain/status-lists/codec.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
-import { ACME, type Changes, formOf, pemOf, present, query, World } from './kit.ts';
+import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
 
 const LIST = 'https://operator.example/lote.jwt';
 const STATUS = 'https://issuer.example/lists/1';
@@ -226,6 +226,65 @@ describe('An issuer of credentials on a trust list', () => {
       await serveStatus(revoker);
       expect(await verify({ visible })).to.match(/^status_invalid/);
     });
+    it('has them signed by it whatever other lists say of the issuer, in either order', async () => {
+      const second = 'https://second.example/lote.jwt';
+      publish({}, second);
+      publish({
+        entities: [
+          entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)]),
+        ],
+      });
+      for (const uris of [
+        [LIST, second],
+        [second, LIST],
+      ]) {
+        await world.configure({ trustAnchors: uris.map((trustList) => anchor({ trustList })) });
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(world.issuer);
+        expect(await verify({ visible })).to.match(/^status_invalid/);
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(revoker);
+        expect(await verify({ visible })).to.equal('accepted');
+      }
+    });
+    it('has them signed by the one of the list that the query demands', async () => {
+      const second = 'https://second.example/lote.jwt';
+      publish({}, second);
+      publish({
+        entities: [
+          entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)]),
+        ],
+      });
+      const both = [LIST, second].map((trustList) => anchor({ trustList }));
+      for (const [demanded, signer, other] of [
+        [LIST, revoker, world.issuer],
+        [second, world.issuer, revoker],
+      ] as const) {
+        await world.configure({
+          dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: [demanded] }] }),
+          trustAnchors: both,
+        });
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(other);
+        expect(await verify({ visible })).to.match(/^status_invalid/);
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(signer);
+        expect(await verify({ visible })).to.equal('accepted');
+      }
+    });
+    it('has our own lists believed when that very list is signed by it', async () => {
+      const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
+      const issuer = (await (await world.caller()).view.keyChains()).find(({ id }) => id === 'signing');
+      if (issuer === undefined) throw new Error('no chain');
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])],
+      });
+      world.ownStatusLists.entries.set('acme/main/0', 0);
+      world.ownStatusLists.signers.set('acme/main', signingChain(issuer));
+      expect(await verify({ visible: own, issuer })).to.match(/^status_invalid/);
+      world.ownStatusLists.signers.set('acme/main', signingChain(revoker));
+      expect(await verify({ visible: own, issuer })).to.equal('accepted');
+    });
     it('does not have them signed by its service of another kind', async () => {
       publish({
         entities: [
@@ -275,6 +334,11 @@ describe('An issuer of credentials on a trust list', () => {
     };
     it('only with somebody who signs the list', async () => {
       expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
+    });
+    it('20 times at most, also under one address', async () => {
+      const entries = Array.from({ length: 21 }, () => anchor());
+      const error = await world.configure({ trustAnchors: entries }).catch((thrown: unknown) => thrown);
+      expect(String(error)).to.match(/at most 20 trust lists/);
     });
     it('only with readable certificates', async () => {
       expect(await refused(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
