@@ -80,6 +80,9 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
   ],
 };
 
+/** Characters; a wallet can have its say in names. */
+const MAX_DETAIL = 1_000;
+
 /** Where a refusal stands among the checks of a format. One that is in no row is one of its form. */
 const POSITIONS = new Map(
   Object.entries(CHECKS).map(([format, checks]) => [
@@ -111,7 +114,7 @@ export function reportOf(
     const common = { id, index, check: what, ...(input !== undefined && { input }) };
     if (refusal === undefined || position < failed) return { ...common, result: 'passed', section };
     const { reason, detail } = refusal;
-    return { ...common, result: 'failed', reason, detail, section };
+    return { ...common, result: 'failed', reason, detail: detail.slice(0, MAX_DETAIL), section };
   });
 }
 

@@ -4,6 +4,8 @@ import { type Cbor, EncodedCbor, isArray, isBytes, isMap, SimpleValue, TAG, Tagg
 
 /** Decimal digits grow faster than time: no claim is a number of more than 512 bits. */
 const MAX_BIGNUM_BYTES = 64;
+/** Names come into reports; no element is called by a longer one. */
+const MAX_NAME_LENGTH = 256;
 const PROTOTYPE_MEMBERS = new Set<unknown>(['__proto__', 'constructor', 'prototype']);
 
 /**
@@ -43,6 +45,7 @@ function objectToJson(value: NonNullable<Cbor>): Json {
 export function checkName(key: unknown): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
   if (PROTOTYPE_MEMBERS.has(key)) throw malformed('a map names a member of a prototype');
+  if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
   return checkText(key);
 }
 

@@ -42,7 +42,7 @@ export function readDeviceElements(
       const name = checkName(member);
       const allowed =
         authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
-      if (allowed !== true) throw new Refusal('key_authorization', `${namespace} ${name}`);
+      if (allowed !== true) throw new Refusal('key_authorization');
       elements[name] = toJson(element);
     }
     read[namespace] = elements;

@@ -167,6 +167,7 @@ describe('Showing CBOR as JSON', () => {
   for (const [what, value] of [
     ['a map with other keys than text', new Map([[1, 2]])],
     ['a member of a prototype', new Map([['__proto__', 2]])],
+    ['a name that is too long', new Map([['x'.repeat(257), 2]])],
     ['a number that is none', Number.NaN],
     ['infinity', Number.NEGATIVE_INFINITY],
     ['NUL in a text', 'a\0b'],
