@@ -96,11 +96,14 @@ function requireOne(metadata: JsonObject, name: string, ours: readonly string[])
 /** A wallet that brings keys for encryption wants the request encrypted (OpenID4VP 1.0 section 5.10). */
 function readRecipient(metadata: JsonObject): Pick<WalletWishes, 'recipient' | 'enc'> {
   const keys = keysOf(metadata['jwks']);
-  if (keys.length === 0) return {};
   requireOne(metadata, 'request_object_encryption_alg_values_supported', ['ECDH-ES']);
   requireOne(metadata, 'request_object_encryption_enc_values_supported', CONTENT_ENCRYPTION);
   const recipient = keys.map(readEncryptionKey).find((key) => key !== undefined);
-  if (recipient === undefined) throw refused('the wallet has no encryption key on P-256 for ECDH-ES');
+  if (recipient === undefined) {
+    // Keys may be there for something else; who says how to encrypt wants it.
+    if (metadata['request_object_encryption_alg_values_supported'] === undefined) return {};
+    throw refused('the wallet has no encryption key on P-256 for ECDH-ES');
+  }
   const wanted = metadata['request_object_encryption_enc_values_supported'];
   const enc = CONTENT_ENCRYPTION.find((value) => !Array.isArray(wanted) || wanted.includes(value));
   return { recipient, ...(enc !== undefined && { enc }) };

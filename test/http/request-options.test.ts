@@ -154,6 +154,15 @@ describe('a presentation request', () => {
       expect(new TextDecoder().decode(plaintext)).to.equal(asked.text);
     });
 
+    it('is not encrypted for a wallet whose keys are there for something else', async () => {
+      const keys = [
+        { kty: 'RSA', n: 'AQAB', e: 'AQAB' },
+        { kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' },
+      ];
+      const { asked, answer } = await fetched({ jwks: { keys } });
+      expect([answer.status, answer.text]).to.deep.equal([200, asked.text]);
+    });
+
     const unable: readonly [string, object][] = [
       ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
       ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
@@ -161,7 +170,13 @@ describe('a presentation request', () => {
       ['other signatures', { request_object_signing_alg_values_supported: ['RS256'] }],
       ['other key agreement', { authorization_encryption_alg_values_supported: ['RSA-OAEP'] }],
       ['other ciphers', { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] }],
-      ['a key on another curve', { jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] } }],
+      [
+        'a key on another curve',
+        {
+          jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] },
+          request_object_encryption_alg_values_supported: ['ECDH-ES'],
+        },
+      ],
       ['keys that are no set', { jwks: [] }],
       [
         'other encryption of requests',
