@@ -1,5 +1,6 @@
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
+import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
 import {
   configurationOf,
   type TrustListConfiguration,
@@ -101,6 +102,7 @@ function knownIn({ known }: Ground): PublishedList {
 
 function listable({ chains, now }: Ground, wanted: TrustListConfiguration): TrustListConfiguration {
   assertListable(wanted.entities, chains, now);
+  assertDistinct(wanted.entities, chains);
   return wanted;
 }
 

@@ -1,16 +1,21 @@
 import { type Certificate, readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
-import type { KeyChain } from '../keys/key-chain.ts';
+import type { KeyChain, KeyUsage } from '../keys/key-chain.ts';
 import { Failure, type FieldError } from '../shared/failure.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 
 const MAX_CHAIN = 6;
 
 /** Where the certificates of a service come from; `member` is how the entity calls it. */
-export type CertificateSource = { readonly member: string } & (
-  | { readonly keyChainId: string }
-  | { readonly pem: string }
-);
+export type CertificateSource =
+  | { readonly member: 'issuerKeyChainId' | 'revocationKeyChainId'; readonly keyChainId: string }
+  | { readonly member: 'issuerCertPem' | 'revocationCertPem'; readonly pem: string };
+
+/** What a key chain has to be for. Status lists are signed by a chain of their own, or like their credentials. */
+const USAGES = {
+  issuerKeyChainId: ['signing'],
+  revocationKeyChainId: ['statusList', 'signing'],
+} as const satisfies Record<string, readonly KeyUsage[]>;
 
 export type EntitySources = {
   readonly issuance: CertificateSource;
@@ -91,7 +96,10 @@ function faultOf(source: CertificateSource, chains: readonly KeyChain[], now: Da
   const chain = chains.find(({ id }) => id === source.keyChainId);
   if (chain === undefined) return `There is no key chain "${source.keyChainId}".`;
   const { notAfter } = chain.root ?? chain.active;
-  return notAfter <= now ? expired(notAfter) : undefined;
+  if (notAfter <= now) return expired(notAfter);
+  const usages = USAGES[source.member];
+  if (usages.some((usage) => chain.usages.includes(usage))) return undefined;
+  return `The key chain "${chain.id}" is not for the usage ${usages.join(' or ')}.`;
 }
 
 function pemFault(pem: string, now: Date): string | undefined {

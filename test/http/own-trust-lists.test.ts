@@ -115,7 +115,8 @@ describe('trust lists of this service as anchors', () => {
       return attempt();
     };
     expect((await replace('status-list')).status).to.equal(200);
-    const { status, report } = await replace('access');
+    await publish('POST', '/key-chain', { id: 'z-status', usageType: 'statusList' });
+    const { status, report } = await replace('z-status');
     expect(status).to.equal(400);
     expect(report).to.match(/status_invalid: signer/);
     expect((await replace()).status).to.equal(200);

@@ -247,6 +247,7 @@ describe('trust lists through HTTP', () => {
         entities: [],
         data: { LoTE: { ListAndSchemeInformation: members } },
       });
+      const twice = (changes: object) => ({ entities: [external(), external(changes)] });
       const over = await certify({ name: 'Over', until: '2025-06-01T00:00:00Z' });
       const rows: readonly [object, string][] = [
         [{}, 'entities'],
@@ -260,6 +261,10 @@ describe('trust lists through HTTP', () => {
         [own({ revocationKeyChainId: 'none' }), 'entities.0.revocationKeyChainId'],
         [own({ issuerCertId: 'status-list' }), 'entities.0.issuerCertId'],
         [own({ revocationCertId: 'signing' }), 'entities.0.revocationCertId'],
+        [own({ issuerKeyChainId: 'access' }), 'entities.0.issuerKeyChainId'],
+        [own({ issuerKeyChainId: 'status-list' }), 'entities.0.issuerKeyChainId'],
+        [own({ issuerKeyChainId: 'trust-list' }), 'entities.0.issuerKeyChainId'],
+        [own({ revocationKeyChainId: 'access' }), 'entities.0.revocationKeyChainId'],
         [own({ issuerKeyChainId: undefined }), 'entities.0.issuerKeyChainId'],
         [own({ type: 'other' }), 'entities.0.type'],
         [own({ info: { name: 'Acme', vat: 'x' } }), 'entities.0.info'],
@@ -268,6 +273,10 @@ describe('trust lists through HTTP', () => {
         [other({ issuerCertPem: 'none' }), 'entities.0.issuerCertPem'],
         [other({ issuerCertPem: pem(registry) + pem(university) }), 'entities.0.issuerCertPem'],
         [other({ revocationCertPem: pem(over) }), 'entities.0.revocationCertPem'],
+        [twice({ issuerCertPem: pem(registry) }), 'entities.1.info.name'],
+        [twice({ revocationCertPem: pem(university) }), 'entities.1.info.name'],
+        [twice({ revocationCertPem: undefined }), 'entities.1.info.name'],
+        [{ entities: [internal(), external({ info: internal().info })] }, 'entities.1.info.name'],
         [scheme({ LoTESequenceNumber: 99 }), 'data.LoTE.ListAndSchemeInformation'],
         [scheme({ NextUpdate: '2099-01-01T00:00:00Z' }), 'data.LoTE.ListAndSchemeInformation'],
         [scheme({ SchemeTerritory: 'x' }), 'data.LoTE.ListAndSchemeInformation.SchemeTerritory'],
@@ -299,6 +308,19 @@ describe('trust lists through HTTP', () => {
       refused(await call('POST', '/trust-list', large), 413, 'too_large');
       expect(await ok('GET', '/trust-list')).to.deep.equal(before);
       expect((await published('refused')).status).to.equal(404);
+    });
+
+    it('takes entities of one name that can be told apart, or list the same', async () => {
+      const names = [{ country: 'FR' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
+        external({ issuerCertPem: pem(registry), info: { ...external().info, ...changes } }),
+      );
+      const made = await ok('POST', '/trust-list', { entities: [external(), external(), ...names] });
+      expect((await read(made.jwt)).entities.map(({ id }) => id)).to.have.length(5);
+      expect(new Set((await read(made.jwt)).entities.map(({ id }) => id))).to.have.property('size', 4);
+      await ok('DELETE', `/trust-list/${made.id}`);
+      const revoking = internal({ revocationKeyChainId: 'signing' });
+      const status = await ok('POST', '/trust-list', { entities: [revoking] });
+      await ok('DELETE', `/trust-list/${status.id}`);
     });
 
     it('tells an operator without a key what to do', async () => {
@@ -338,7 +360,11 @@ describe('trust lists through HTTP', () => {
         id: 'travels',
         certId: 'trust-list',
         description: 'Travels',
-        entities: [internal(), external(), external({ revocationCertPem: undefined })],
+        entities: [
+          internal(),
+          external(),
+          external({ revocationCertPem: undefined, info: { name: 'Else' } }),
+        ],
         data: { LoTE: { ListAndSchemeInformation: scheme } },
       };
       await ok('POST', '/trust-list', json);

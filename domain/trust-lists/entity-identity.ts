@@ -1,0 +1,31 @@
+import type { KeyChain } from '../keys/key-chain.ts';
+import { Failure, type FieldError } from '../shared/failure.ts';
+import { certificatesOf, sourcesOf } from './entity-certificates.ts';
+import type { TrustListEntity } from './list-configuration.ts';
+
+/**
+ * Readers tell entities apart by their names and country alone, so what one entity lists counts for another of the same
+ * identity: whoever revokes for the one would revoke for both.
+ * @throws Failure `invalid_input` that names each entity that is called like an earlier one but lists other certificates.
+ */
+export function assertDistinct(entities: readonly TrustListEntity[], chains: readonly KeyChain[]): void {
+  const first = new Map<string, { readonly index: number; readonly listed: string }>();
+  const errors = entities.flatMap((entity, index): FieldError[] => {
+    const { name, lang = 'en', country = null } = entity.info;
+    const identity = JSON.stringify([name, lang, country]);
+    const { issuance, revocation } = sourcesOf(entity);
+    const listed = JSON.stringify(
+      [issuance, revocation].map((source) => (source === undefined ? null : certificatesOf(source, chains))),
+    );
+    const other = first.get(identity);
+    if (other === undefined) first.set(identity, { index, listed });
+    if (other === undefined || other.listed === listed) return [];
+    const message =
+      `Readers cannot tell this entity from entities.${other.index}, which has the same name and country but other ` +
+      'certificates. Give it a name of its own.';
+    return [{ path: `entities.${index}.info.name`, message }];
+  });
+  const [fault] = errors;
+  if (fault === undefined) return;
+  throw new Failure('invalid_input', { message: `${fault.path}: ${fault.message}`, errors });
+}
