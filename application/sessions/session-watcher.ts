@@ -4,10 +4,10 @@ import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
-const MAX_WATCHES = 2_000;
+const MAX_WATCHES = 4_000;
 /** Shares of it, so that nobody can take all of them. */
-const MAX_OF_TENANT = 500;
-const MAX_OF_CLIENT = 100;
+const MAX_OF_TENANT = 2_000;
+const MAX_OF_CLIENT = 1_000;
 const MAX_OF_SESSION = 20;
 const POLL_MS = 2_000;
 /** Ids per query of the poll. */

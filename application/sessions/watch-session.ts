@@ -63,18 +63,18 @@ export class WatchSession {
     closed.addEventListener('abort', () => watch.close(), { once: true });
     // A sequence that the session has not reached yet is none of ours.
     const after = lastSequence !== undefined && lastSequence <= session.version ? lastSequence : undefined;
-    return this.#follow(session, rights, watch, after);
+    return this.#follow(essenceOf(session), rights, watch, after);
   }
 
   async *#follow(
-    first: Session,
+    first: Followed,
     rights: ListenerRights,
     watch: Watch,
     lastSequence: number | undefined,
   ): AsyncGenerator<StatusMessage | 'heartbeat'> {
     const { clock, log } = this.#ports;
     try {
-      let session: Session | undefined = first;
+      let session: Followed | undefined = first;
       let after = lastSequence;
       let told: SessionStatus | undefined;
       while (session !== undefined && !watch.closed) {
@@ -100,15 +100,15 @@ export class WatchSession {
   }
 
   /** The session of now, for a listener that may still know of it. */
-  async #read({ tenantId, id }: Session, rights: ListenerRights): Promise<Session | undefined> {
+  async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
     const read = await this.#ports.store.beats(tenantId).readSession(id);
     if (read?.session === undefined) return undefined;
-    return (await rights.cover(read.session, read.head)) ? read.session : undefined;
+    return (await rights.cover(read.session, read.head)) ? essenceOf(read.session) : undefined;
   }
 
   /** What to say: the changes after `after`, then the present where they do not say it already. */
   async #news(
-    session: Session,
+    session: Followed,
     after: number | undefined,
     told: SessionStatus | undefined,
   ): Promise<StatusMessage[]> {
@@ -126,7 +126,14 @@ export class WatchSession {
   }
 }
 
+/** What a stream keeps of its session for as long as it is open: the rest is large, and personal. */
+type Followed = Pick<Session, 'tenantId' | 'id' | 'status' | 'version' | 'updatedAt' | 'expiresAt'>;
+
+function essenceOf({ tenantId, id, status, version, updatedAt, expiresAt }: Session): Followed {
+  return { tenantId, id, status, version, updatedAt, expiresAt };
+}
+
 /** Until the next heartbeat, or the end of the session if that comes first. In milliseconds. */
-function patience(session: Session, now: Date): number {
+function patience(session: Followed, now: Date): number {
   return Math.max(1, Math.min(HEARTBEAT_MS, session.expiresAt.getTime() - now.getTime()));
 }

@@ -192,8 +192,8 @@ describe('A stream of session statuses', () => {
     };
     const shares: [number, (i: number) => string, (i: number) => string][] = [
       [20, (i) => `client-${i}`, () => id],
-      [100, () => 'listener', (i) => `other-${i}`],
-      [500, (i) => `client-${i}`, (i) => `other-${i}`],
+      [1_000, () => 'listener', (i) => `other-${i}`],
+      [2_000, (i) => `client-${i}`, (i) => `other-${i}`],
     ];
     for (const [most, client, session] of shares) {
       const open = fill(ACME, client, session);
@@ -203,7 +203,7 @@ describe('A stream of session statuses', () => {
       expect(watcher.count).to.equal(0);
     }
     const all = [1, 2, 3, 4, 5].flatMap((n) => fill(`tenant-${n}`, String, String));
-    expect(all).to.have.length(2_000);
+    expect(all).to.have.length(4_000);
     expect(await codeOf(watch.execute(await listener(), id, { closed }))).to.equal('unavailable');
     for (const one of all) one.close();
     expect(watcher.count).to.equal(0);
