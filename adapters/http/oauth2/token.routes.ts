@@ -43,13 +43,11 @@ export class TokenRoutes extends Routes {
         rateLimit: {
           group: 'token',
           perAddress: true,
-          perClient: ({ body, request }) =>
-            readClientCredentials(request.headers.authorization, body).clientId,
+          perClient: ({ body, request }) => readRequest(body, request).clientId,
         },
         responses: { 200: TokenView },
         async handle({ body, request }) {
-          assertGrantType(body.grant_type);
-          const { clientId, secret } = readClientCredentials(request.headers.authorization, body);
+          const { clientId, secret } = readRequest(body, request);
           const { token, expiresInSeconds } = await issueAccessToken.execute(clientId, secret);
           const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
           // RFC 6749 section 5.1
@@ -60,8 +58,14 @@ export class TokenRoutes extends Routes {
   }
 }
 
-function assertGrantType(grantType: string): void {
-  if (grantType === '') throw new Failure('invalid_request', 'grant_type is missing');
-  if (grantType === 'client_credentials') return;
-  throw new Failure('unsupported_grant_type', 'only client_credentials is supported here');
+function readRequest(
+  body: z.infer<typeof TokenRequest>,
+  { headers }: { readonly headers: { readonly authorization?: string | undefined } },
+) {
+  // Whoever wants another grant has other credentials, or none.
+  if (body.grant_type === '') throw new Failure('invalid_request', 'grant_type is missing');
+  if (body.grant_type !== 'client_credentials') {
+    throw new Failure('unsupported_grant_type', 'only client_credentials is supported here');
+  }
+  return readClientCredentials(headers.authorization, body);
 }
