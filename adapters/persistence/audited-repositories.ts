@@ -179,7 +179,7 @@ function auditedTrustLists(lists: TrustListRepository, note: Note): TrustListRep
     find: (id) => lists.find(id),
     list: () => lists.list(),
     lastNumber: (id) => lists.lastNumber(id),
-    versions: (id) => lists.versions(id),
+    versions: (id, portion) => lists.versions(id, portion),
     version: (id, versionId) => lists.version(id, versionId),
     async add(list) {
       await lists.add(list);

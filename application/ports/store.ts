@@ -157,6 +157,9 @@ type ReaderOf<Repositories> = {
 export type TenantReader = ReaderOf<TenantRepositories>;
 export type ServiceReader = ReaderOf<ServiceRepositories>;
 
+/** `before`: only releases with a lower number. */
+export type VersionPortion = { readonly limit: number; readonly before: number | undefined };
+
 /** Trust lists that the tenant publishes. Who writes one does so `alone`. */
 export type TrustListRepository = {
   /** @throws Failure `not_found`. */
@@ -172,14 +175,15 @@ export type TrustListRepository = {
    */
   replace(list: PublishedList, former: ListVersion): Promise<boolean>;
   /**
-   * Takes a list away. Of its releases the last stays, so that a list of the same id goes on from its number.
+   * Takes a list away with all that it was. Only the number of its last release stays, so that a list of the same id
+   * goes on from there.
    * @returns as `replace`.
    */
   remove(former: ListVersion): Promise<boolean>;
   /** The highest number that a release of this id ever had, also before the list was removed; 0 without any. */
   lastNumber(id: string): Promise<number>;
   /** Releases that were replaced, newest first, at most `MAX_VERSIONS`. */
-  versions(id: string): Promise<ListVersion[]>;
+  versions(id: string, portion?: VersionPortion): Promise<ListVersion[]>;
   /** @throws Failure `not_found`. */
   version(id: string, versionId: string): Promise<ListVersion>;
 };

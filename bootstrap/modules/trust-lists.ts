@@ -57,5 +57,6 @@ export const trustLists = new ContainerModule((options) => {
     deleteTrustList: DeleteTrustList,
     listTrustListVersions: ListTrustListVersions,
     getTrustListVersion: GetTrustListVersion,
+    settings: ServiceSettings,
   });
 });

@@ -222,6 +222,45 @@ describe('trust lists through HTTP', () => {
       }
     });
 
+    it('shows what was page by page, however long', async () => {
+      const titled = (name: string, entities: object[] = []) => ({ description: name, entities });
+      await ok('POST', '/trust-list', { id: 'paged', ...titled('1') });
+      for (const name of ['2', '3', '4', '5', '6']) await ok('PUT', '/trust-list/paged', titled(name));
+      const names = (answer: Answer) =>
+        answer.body.map(({ trustList }: { trustList: { description: string } }) => trustList.description);
+      const follow = async (answer: Answer) => {
+        const [, address = ''] = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? [];
+        expect(address).to.include(`${service.address}/trust-list/paged/versions?`);
+        return call('GET', address);
+      };
+      const first = await call('GET', '/trust-list/paged/versions?limit=3');
+      expect([first.status, names(first)]).to.deep.equal([200, ['5', '4', '3']]);
+      const last = await follow(first);
+      expect([names(last), last.headers.get('link')]).to.deep.equal([['2', '1'], null]);
+      const exact = await call('GET', '/trust-list/paged/versions?limit=5');
+      expect([names(exact), exact.headers.get('link')]).to.deep.equal([['5', '4', '3', '2', '1'], null]);
+      for (const query of ['limit=0', 'limit=51', 'limit=x', 'cursor=x', 'cursor=-1', 'cursor=99999999999']) {
+        refused(await call('GET', `/trust-list/paged/versions?${query}`), 400, 'invalid_input');
+      }
+
+      const large = pem(await certify({ name: 'x'.repeat(5_000) }));
+      const heavy = Array.from({ length: 30 }, (_, index) =>
+        external({ issuerCertPem: large, info: { name: `University ${index}` } }),
+      );
+      await ok('PUT', '/trust-list/paged', titled('heavy', heavy));
+      for (let again = 0; again < 11; again++) await ok('PATCH', '/trust-list/paged', {});
+      let page = await call('GET', '/trust-list/paged/versions');
+      const all = [...names(page)];
+      let pages = 1;
+      for (; page.headers.has('link'); pages++) {
+        expect(page.text.length).to.be.within(8 * 1024 * 1024, 11 * 1024 * 1024);
+        page = await follow(page);
+        all.push(...names(page));
+      }
+      expect(pages).to.be.greaterThan(1);
+      expect(all).to.deep.equal([...Array(11).fill('heavy'), '6', '5', '4', '3', '2', '1']);
+    });
+
     it('changes members whole, resets them by null, and signs anew without any', async () => {
       const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
       const json = { id: 'patched', description: 'x', certId: 'lists-2', entities: [internal()], data };

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type {
-  GetTrustList,
-  GetTrustListVersion,
-  ListTrustLists,
-  ListTrustListVersions,
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import {
+  type GetTrustList,
+  type GetTrustListVersion,
+  type ListTrustLists,
+  type ListTrustListVersions,
+  VersionListQuery,
 } from '../../../application/trust-lists/read-trust-lists.ts';
 import type {
   CreateTrustList,
@@ -49,6 +51,7 @@ type UseCases = {
   readonly updateTrustList: UpdateTrustList;
   readonly deleteTrustList: DeleteTrustList;
   readonly listTrustListVersions: ListTrustListVersions;
+  readonly settings: ServiceSettings;
   readonly getTrustListVersion: GetTrustListVersion;
 };
 
@@ -121,22 +124,29 @@ function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[
   ];
 }
 
-function versionRoutes({ listTrustListVersions, getTrustListVersion }: UseCases): readonly Route[] {
+function versionRoutes({ listTrustListVersions, getTrustListVersion, settings }: UseCases): readonly Route[] {
   return [
     route({
       ...common,
       method: 'get',
       path: '/trust-list/:id/versions',
       summary: 'List what a trust list was before',
-      description: 'Newest first, without the list as it is now; the latest 50 are kept.',
+      description:
+        'Newest first, without the list as it is now; the latest 50 are kept. The `Link` header with `rel="next"` ' +
+        'leads to older ones; a page of long lists holds fewer than `limit`.',
       params,
+      query: VersionListQuery,
       responses: { 200: z.array(TrustListVersionView) },
-      async handle({ caller, params: { id } }) {
-        const versions = await listTrustListVersions.execute(caller, id);
-        return reply(
-          200,
-          versions.map((version) => toVersionView(version, caller.tenantId)),
+      async handle({ caller, params: { id }, query }) {
+        const { versions, next } = await listTrustListVersions.execute(caller, id, query, (version) =>
+          JSON.stringify(toVersionView(version, caller.tenantId)),
         );
+        return {
+          status: 200,
+          text: `[${versions.join(',')}]`,
+          contentType: 'application/json',
+          headers: next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
+        };
       },
     }),
     route({
@@ -152,6 +162,17 @@ function versionRoutes({ listTrustListVersions, getTrustListVersion }: UseCases)
       },
     }),
   ];
+}
+
+/** A `Link` header to the next page (RFC 8288) that repeats what this page was asked for. */
+function olderVersions(
+  publicUrl: string,
+  id: string,
+  limit: number,
+  cursor: string,
+): { readonly Link: string } {
+  const parameters = new URLSearchParams({ limit: String(limit), cursor });
+  return { Link: `<${publicUrl}/trust-list/${encodeURIComponent(id)}/versions?${parameters}>; rel="next"` };
 }
 
 function writeRoutes(useCases: UseCases): readonly Route[] {

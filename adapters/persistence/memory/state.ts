@@ -60,6 +60,8 @@ export class State {
   readonly trustLists = new Table<PublishedList>();
   /** By list and sequence number. */
   readonly trustListVersions = new Table<ListVersion>();
+  /** By list: the last number that it had when it was removed. */
+  readonly trustListNumbers = new Table<{ readonly sequenceNumber: number }>();
   /** By sequence, in the scope of their chain. */
   readonly auditEntries = new Table<AuditEntry>();
   /** One per chain, under the id `head`. */

@@ -1,12 +1,14 @@
-import type { TrustListRepository } from '../../../application/ports/store.ts';
+import type { TrustListRepository, VersionPortion } from '../../../application/ports/store.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type ListVersion, MAX_VERSIONS } from '../../../domain/trust-lists/published-list.ts';
 import type { State } from './state.ts';
 
+const ALL: VersionPortion = { limit: MAX_VERSIONS, before: undefined };
+
 /** Trust lists of one tenant inside one transaction; `touched` tells whether something was written. */
 export function trustListRepository(
-  { trustLists, trustListVersions }: State,
+  { trustLists, trustListVersions, trustListNumbers }: State,
   tenantId: TenantId,
   touched: () => void,
 ): TrustListRepository {
@@ -18,13 +20,9 @@ export function trustListRepository(
       .sort((one, other) => other.list.sequenceNumber - one.list.sequenceNumber);
   const isCurrent = ({ list: { id, sequenceNumber } }: ListVersion) =>
     trustLists.find(tenantId, id)?.sequenceNumber === sequenceNumber;
-  /** Keeps a version, and forgets all but the newest. */
-  const keep = (version: ListVersion, kept: number) => {
-    trustListVersions.put(tenantId, placeOf(version), version);
-    for (const old of newestVersions(version.list.id).slice(kept)) {
-      trustListVersions.remove(tenantId, placeOf(old));
-    }
-    touched();
+  /** Forgets all versions but the newest. */
+  const forget = (id: string, kept: number) => {
+    for (const old of newestVersions(id).slice(kept)) trustListVersions.remove(tenantId, placeOf(old));
   };
   return {
     find,
@@ -42,20 +40,28 @@ export function trustListRepository(
     async replace(list, former) {
       if (!isCurrent(former)) return false;
       trustLists.put(tenantId, list.id, list);
-      keep(former, MAX_VERSIONS);
+      trustListVersions.put(tenantId, placeOf(former), former);
+      forget(list.id, MAX_VERSIONS);
+      touched();
       return true;
     },
     async remove(former) {
       if (!isCurrent(former)) return false;
-      trustLists.remove(tenantId, former.list.id);
-      keep(former, 1);
+      const { id, sequenceNumber } = former.list;
+      trustLists.remove(tenantId, id);
+      forget(id, 0);
+      trustListNumbers.put(tenantId, id, { sequenceNumber });
+      touched();
       return true;
     },
     async lastNumber(id) {
-      const [version] = newestVersions(id);
-      return Math.max(version?.list.sequenceNumber ?? 0, (await find(id))?.sequenceNumber ?? 0);
+      return (await find(id))?.sequenceNumber ?? trustListNumbers.find(tenantId, id)?.sequenceNumber ?? 0;
     },
-    versions: async (id) => newestVersions(id).slice(0, MAX_VERSIONS),
+    async versions(id, { limit, before = Number.POSITIVE_INFINITY } = ALL) {
+      return newestVersions(id)
+        .filter(({ list }) => list.sequenceNumber < before)
+        .slice(0, Math.min(limit, MAX_VERSIONS));
+    },
     async version(id, versionId) {
       const version = newestVersions(id).find((candidate) => candidate.id === versionId);
       if (version === undefined) throw unknown('version');

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { TrustListRepository } from '../../../application/ports/store.ts';
+import type { TrustListRepository, VersionPortion } from '../../../application/ports/store.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
@@ -15,6 +15,9 @@ import { TrustListRow, TrustListVersionRow } from './rows/trust-list.row.ts';
 /** Statements bypass the identity map, so it must not answer with what a row was before. */
 const FRESH = { disableIdentityMap: true } as const;
 const NEWEST = { sequenceNumber: 'desc' } as const;
+const ALL: VersionPortion = { limit: MAX_VERSIONS, before: undefined };
+/** In the place of what the last release of a removed list was: of that only the number is of use. */
+const REMOVED = '';
 
 /** Trust lists of one tenant inside one transaction; `touched` tells whether something was written. */
 export function trustListRepository(
@@ -27,12 +30,6 @@ export function trustListRepository(
   const find = async (id: string) => {
     const row = await em.findOne(TrustListRow, { id }, FRESH);
     return row === null ? undefined : rows.readList(row);
-  };
-  const newestVersions = (trustListId: string, limit: number) =>
-    em.find(TrustListVersionRow, { trustListId }, { ...FRESH, orderBy: NEWEST, limit });
-  const keep = async (version: ListVersion) => {
-    await em.insert(TrustListVersionRow, rows.versionColumns(version));
-    touched();
   };
   /** Forgets all versions but the newest. */
   const forget = async (trustListId: string, kept: number) => {
@@ -69,26 +66,39 @@ export function trustListRepository(
       const { id, sequenceNumber } = former.list;
       const where = { tenantId, id, sequenceNumber };
       if ((await em.nativeUpdate(TrustListRow, where, rows.listColumns(list))) === 0) return false;
-      await keep(former);
+      await em.insert(TrustListVersionRow, rows.versionColumns(former));
       await forget(id, MAX_VERSIONS);
+      touched();
       return true;
     },
     async remove(former) {
       const { id, sequenceNumber } = former.list;
       if ((await em.nativeDelete(TrustListRow, { tenantId, id, sequenceNumber })) === 0) return false;
-      await keep(former);
+      await em.insert(TrustListVersionRow, { ...rows.versionColumns(former), body: REMOVED });
       await forget(id, 1);
+      touched();
       return true;
     },
     async lastNumber(id) {
-      const [version] = await newestVersions(id, 1);
-      return Math.max(version?.sequenceNumber ?? 0, (await find(id))?.sequenceNumber ?? 0);
+      const fields = ['sequenceNumber'] as const;
+      const list = await em.findOne(TrustListRow, { id }, { ...FRESH, fields });
+      if (list !== null) return list.sequenceNumber;
+      const options = { ...FRESH, fields, orderBy: NEWEST, limit: 1 };
+      const [version] = await em.find(TrustListVersionRow, { trustListId: id }, options);
+      return version?.sequenceNumber ?? 0;
     },
-    async versions(id) {
-      return (await newestVersions(id, MAX_VERSIONS)).map(rows.readVersion);
+    async versions(trustListId, { limit, before } = ALL) {
+      const where = {
+        trustListId,
+        body: { $ne: REMOVED },
+        ...(before !== undefined && { sequenceNumber: { $lt: before } }),
+      };
+      const options = { ...FRESH, orderBy: NEWEST, limit: Math.min(limit, MAX_VERSIONS) };
+      return (await em.find(TrustListVersionRow, where, options)).map(rows.readVersion);
     },
     async version(trustListId, id) {
-      const row = await em.findOne(TrustListVersionRow, { trustListId, id }, FRESH);
+      const where = { trustListId, id, body: { $ne: REMOVED } };
+      const row = await em.findOne(TrustListVersionRow, where, FRESH);
       if (row === null) throw unknown('version');
       return rows.readVersion(row);
     },

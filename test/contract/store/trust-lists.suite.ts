@@ -132,11 +132,45 @@ export function describeTrustLists(open: () => Store): void {
       await alone(async (lists) => {
         expect(await lists.find('list')).to.equal(undefined);
         expect(await lists.lastNumber('list')).to.equal(2);
-        expect((await lists.versions('list')).map(({ list }) => list)).to.deep.equal([second]);
+        expect(await lists.versions('list')).to.deep.equal([]);
       });
       expect(await store.beats(tenantId).findTrustList('list')).to.equal(undefined);
-      await add(aTrustList({ sequenceNumber: 3 }));
+      const third = aTrustList({ sequenceNumber: 3 });
+      await add(third);
       expect(await alone((lists) => lists.lastNumber('list'))).to.equal(3);
+      await alone((lists) => lists.replace(next(third), versionOf(third)));
+      const versions = await alone((lists) => lists.versions('list'));
+      expect(versions.map(({ list }) => list)).to.deep.equal([third]);
+    });
+
+    it('leave nothing but their last number', async () => {
+      const first = aTrustList();
+      const former = versionOf(next(first));
+      await add(first);
+      await alone((lists) => lists.replace(former.list, versionOf(first)));
+      await alone((lists) => lists.remove(former));
+      await add(aTrustList({ sequenceNumber: 3 }));
+      expect(await failureOf(alone((lists) => lists.version('list', former.id)))).to.equal('not_found');
+      await alone((lists) => lists.remove(versionOf(aTrustList({ sequenceNumber: 3 }))));
+      expect(await alone((lists) => lists.lastNumber('list'))).to.equal(3);
+    });
+
+    it('show what they were in portions', async () => {
+      const releases = [aTrustList()];
+      await add(aTrustList());
+      for (let i = 0; i < 5; i++) {
+        const former = releases.at(-1) ?? aTrustList();
+        releases.push(next(former));
+        await alone((lists) => lists.replace(next(former), versionOf(former)));
+      }
+      const numbers = async (limit: number, before?: number) =>
+        (await alone((lists) => lists.versions('list', { limit, before }))).map(
+          ({ list }) => list.sequenceNumber,
+        );
+      expect(await numbers(2)).to.deep.equal([5, 4]);
+      expect(await numbers(2, 4)).to.deep.equal([3, 2]);
+      expect(await numbers(2, 2)).to.deep.equal([1]);
+      expect(await numbers(2, 1)).to.deep.equal([]);
     });
 
     it('forget the oldest releases', async () => {

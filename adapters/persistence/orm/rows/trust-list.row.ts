@@ -34,7 +34,7 @@ export const TrustListVersionRow = defineEntity({
     trustListId: p.string().primary(),
     sequenceNumber: p.integer().primary(),
     id: p.string(),
-    /** Sealed. */
+    /** Sealed; empty in the last version of a list that was removed. */
     body: p.text(),
     createdAt: time(),
   },
