@@ -63,6 +63,12 @@ export function auditedTenant(
       },
     },
     trustLists: auditedTrustLists(plain.trustLists, note),
+    seenReleases: {
+      async removeAll() {
+        await plain.seenReleases.removeAll();
+        note({ action: 'cleared', kind: 'cache', target: 'seen-releases', changes: [] });
+      },
+    },
     audit: { ...plain.audit, note },
   };
 }

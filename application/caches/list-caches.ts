@@ -29,12 +29,26 @@ export class ClearCaches {
     this.#ports = ports;
   }
 
-  /** Whoever keeps copies listens, in every process that the event bus reaches. */
-  async execute(caller: TenantCaller, lists: readonly CachedLists[]): Promise<void> {
+  /**
+   * Whoever keeps copies listens, in every process that the event bus reaches.
+   * @param releases also forgets how new the trust lists were: after an operator began its numbers anew.
+   */
+  async execute(
+    caller: TenantCaller,
+    lists: readonly CachedLists[],
+    { releases = false }: { readonly releases?: boolean } = {},
+  ): Promise<void> {
     const { store, eventBus } = this.#ports;
     const { tenantId } = caller;
     const change = { action: 'cleared', kind: 'cache', target: lists.join(' '), changes: [] } as const;
-    await store.forTenant(tenantId, async ({ audit }) => audit.note(change), { by: caller });
+    await store.forTenant(
+      tenantId,
+      async ({ audit, seenReleases }) => {
+        audit.note(change);
+        if (releases) await seenReleases.removeAll();
+      },
+      { by: caller },
+    );
     for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
   }
 }

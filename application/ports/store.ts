@@ -112,6 +112,8 @@ export type TenantRepositories = {
     add(list: StatusList): Promise<void>;
   };
   readonly trustLists: TrustListRepository;
+  /** Releases of lists of others, see `noteRelease`. */
+  readonly seenReleases: { removeAll(): Promise<void> };
   readonly audit: AuditLog & {
     /** Notes what is no write of these repositories, in the same transaction. */
     note(change: AuditChange): void;
@@ -455,7 +457,7 @@ export type Beats = AuthorizationBeats &
 
     /**
      * Remembers a release of somebody else's list when it is newer than the one that was seen before.
-     * @param id of the list and of those who may sign it.
+     * @param id of the list.
      * @returns the newest release that was seen, which is this one or another.
      */
     noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { Backend } from '../support/backend.ts';
 import { Shop } from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
+import { trustList } from '../support/trust-list.ts';
 
 describe('a published trust list, read by a verifier', () => {
   let shop: Shop;
@@ -40,6 +42,39 @@ describe('a published trust list, read by a verifier', () => {
     await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
     expect(await judged('others')).to.equal('failed');
     expect(await judged('foreign', other)).to.equal('failed');
+  });
+
+  it('may begin its numbers anew once the verifier forgot the old ones on demand', async () => {
+    const signer = await certify({ name: 'Operator' });
+    const { rootCertificate } = await asAcme('GET', '/key-chain/signing');
+    const certificates = [rootCertificate.replace(/-----[^-]+-----|\s/g, '')];
+    const entities = [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }];
+    const backend = await Backend.start();
+    const judgedBy = async (sequenceNumber: number) => {
+      backend.on('/list', (response) => {
+        const list = trustList({ entities, signer, sequenceNumber }, Math.floor(Date.now() / 1000));
+        response.writeHead(200, { 'Content-Type': 'application/jwt' }).end(list);
+      });
+      const trustAnchors = [{ trustList: `${backend.url}/list`, signedBy: [pem(signer)] }];
+      await shop.configure({ id: 'renumbered', trustAnchors });
+      const asked = await shop.ask('renumbered');
+      await shop.present(asked, await shop.issue('card'));
+      return (await shop.call('GET', `/session/${asked.session}`)).body.status;
+    };
+    const forget = async (query: string) =>
+      expect((await shop.call('DELETE', `/cache/trust-list${query}`)).status).to.equal(204);
+    try {
+      expect(await judgedBy(7)).to.equal('completed');
+      for (const query of ['', '?releases=false']) {
+        await forget(query);
+        expect(await judgedBy(1), query).to.equal('failed');
+      }
+      expect((await shop.call('DELETE', '/cache/trust-list?releases=yes')).status).to.equal(400);
+      await forget('?releases=true');
+      expect(await judgedBy(1)).to.equal('completed');
+    } finally {
+      await backend.close();
+    }
   });
 
   it('of wallet providers vouches for no issuer', async () => {

@@ -23,6 +23,18 @@ const CacheStatsView = z
 
 type UseCases = { readonly readCacheStats: ReadCacheStats; readonly clearCaches: ClearCaches };
 
+type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
+const TrustListQuery: ClearQuery = z.object({
+  releases: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe(
+      'Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay ' +
+        'known otherwise, so that an older list is refused all the same.',
+    ),
+});
+const NoQuery: ClearQuery = z.object({});
+
 const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLists[] }[] = [
   { path: '/cache', summary: 'Forget all lists of others', lists: ['trust-lists', 'status-lists'] },
   { path: '/cache/trust-list', summary: 'Forget the trust lists of others', lists: ['trust-lists'] },
@@ -58,12 +70,11 @@ export class CacheRoutes extends Routes {
           method: 'delete',
           path,
           summary,
-          description:
-            'The next check fetches them. The newest sequence number of a trust list stays known, so that an older ' +
-            'list is refused all the same.',
+          description: 'The next check fetches them.',
+          query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
           responses: { 204: 'Done' },
-          async handle({ caller }) {
-            await clearCaches.execute(caller, lists);
+          async handle({ caller, query }) {
+            await clearCaches.execute(caller, lists, { releases: query.releases === 'true' });
             return { status: 204, empty: true };
           },
         }),

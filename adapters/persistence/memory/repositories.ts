@@ -76,6 +76,7 @@ export function tenantRepositories(
       },
     },
     trustLists: trustListRepository(state, tenantId, touched),
+    seenReleases: { removeAll: async () => state.seenReleases.removeScope(tenantId) },
   };
 }
 

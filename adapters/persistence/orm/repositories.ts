@@ -30,6 +30,7 @@ import {
 import { allRows } from './rows/all.ts';
 import { AuditEntryRow } from './rows/audit.row.ts';
 import { StatusListRow } from './rows/status.row.ts';
+import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
@@ -126,6 +127,11 @@ export function tenantRepositories(
       },
     },
     trustLists: trustListRepository(em, cipher, tenantId, touched),
+    seenReleases: {
+      async removeAll() {
+        await em.nativeDelete(SeenReleaseRow, { tenantId });
+      },
+    },
     audit: auditLog(em, tenantId),
   };
 }

@@ -144,6 +144,16 @@ export function describeStatusLists(open: () => Store): void {
       );
     });
 
+    it('of others are forgotten for their tenant', async () => {
+      const release = { sequenceNumber: 2, contentHash: 'b' };
+      const stranger = await addTenant(store);
+      for (const tenant of [tenantId, stranger]) await store.beats(tenant).noteRelease('list', release, NOW);
+      await store.forTenant(tenantId, ({ seenReleases }) => seenReleases.removeAll(), { by: 'system' });
+      const older = { sequenceNumber: 1, contentHash: 'a' };
+      expect(await store.beats(tenantId).noteRelease('list', older, NOW)).to.deep.equal(older);
+      expect(await store.beats(stranger).noteRelease('list', older, NOW)).to.deep.equal(release);
+    });
+
     it('of others let the newest of many parallel releases win', async () => {
       const beats = store.beats(tenantId);
       const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
