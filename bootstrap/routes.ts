@@ -1,4 +1,5 @@
 import type { Container } from 'inversify';
+import { AuditRoutes } from '../adapters/http/audit/audit.routes.ts';
 import { CacheRoutes } from '../adapters/http/caches/cache.routes.ts';
 import { ClientRoutes } from '../adapters/http/clients/client.routes.ts';
 import { IssuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
@@ -57,6 +58,7 @@ const FAMILIES = [
   RegistrarRoutes,
   TrustListRoutes,
   CacheRoutes,
+  AuditRoutes,
 ];
 
 /** The whole route table; the API document is made of it and is part of it. */

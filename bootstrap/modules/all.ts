@@ -1,5 +1,6 @@
 import { access } from './access.ts';
 import { administration } from './administration.ts';
+import { audit } from './audit.ts';
 import { interactiveAuthorization } from './interactive-authorization.ts';
 import { issuance } from './issuance.ts';
 import { registrar } from './registrar.ts';
@@ -16,5 +17,6 @@ export const modules = [
   verification,
   trustLists,
   registrar,
+  audit,
   service,
 ];

@@ -39,6 +39,7 @@ const PUBLISHED = [
   ...['post /{tenant}/deferred_credential', 'get /deferred_credential', 'post /{tenant}/notification'],
   ...['post /issuer/deferred/{transactionId}/complete', 'post /issuer/deferred/{transactionId}/fail'],
   ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
+  'get /audit-log',
   ...['get /cache/stats', 'delete /cache', 'delete /cache/trust-list', 'delete /cache/status-list'],
   ...['get /trust-list', 'post /trust-list', 'get /trust-list/{id}', 'put /trust-list/{id}'],
   ...['patch /trust-list/{id}', 'delete /trust-list/{id}', 'get /trust-list/{id}/export'],

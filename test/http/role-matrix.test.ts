@@ -36,6 +36,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/tenant/, ['tenants:manage']],
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
   [/ \/client/, ['clients:manage']],
+  [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
   [/ \/(certs|key-chain|key|trust-list|session-config|cache)\b/, MANAGERS],
   [/ \/issuer\/(offer|deferred)\b/, ['issuance:offer', 'issuance:manage']],
   [/ \/(issuer|status-lists|status-list-config)\b/, ['issuance:manage']],

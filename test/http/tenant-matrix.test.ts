@@ -128,7 +128,8 @@ describe('The things of one tenant', () => {
   it('are in no list of another', async () => {
     const foreign = [...Object.values(acme.ids), acme.artefacts.offerId, acme.artefacts.requestId];
     for (const route of routes.filter(({ method, path }) => method === 'get' && !path.includes(':'))) {
-      if (route.path === '/tenant') continue;
+      // The log names what the other tenant had under these ids itself, in the test before.
+      if (route.path === '/tenant' || route.path === '/audit-log') continue;
       const { status, text } = await call(route, other.token, other.ids, '');
       expect(status, nameOf(route)).to.equal(200);
       for (const id of foreign) expect(text, nameOf(route)).not.to.include(id);
@@ -214,7 +215,9 @@ describe('The things of one tenant', () => {
       expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(isListRoute(route) ? 200 : 404);
     }
     expect((await suspend('active')).status).to.equal(200);
-    const unchanged = [...before].filter(([name]) => !name.includes('/tenant/'));
+    const unchanged = [...before].filter(
+      ([name]) => !name.includes('/tenant/') && !name.includes('/audit-log'),
+    );
     const after = await snapshot(acme);
     for (const [name, text] of unchanged) expect(after.get(name), name).to.equal(text);
   });

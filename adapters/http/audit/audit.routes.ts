@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { AuditLogQuery, type ReadAuditLog } from '../../../application/audit/read-audit-log.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { AuditEntryView, toAuditEntryView } from './audit.view.ts';
+
+type UseCases = { readonly readAuditLog: ReadAuditLog; readonly settings: ServiceSettings };
+
+/** Who changed what. */
+export class AuditRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor({ readAuditLog, settings }: UseCases) {
+    super();
+    this.routes = [
+      route({
+        tag: 'Audit log',
+        surface: 'admin',
+        access: { either: ['clients:manage', 'tenants:manage'] },
+        method: 'get',
+        path: '/audit-log',
+        summary: 'Read the audit log',
+        description:
+          'Every administrative change, revocations among them, the newest first. `clients:manage` reads the log of its ' +
+          'tenant; `tenants:manage` that of the service, which repeats what accounts without tenant do to tenants, or ' +
+          'with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. ' +
+          '`npm run audit:verify` finds what was altered or removed in the database.',
+        query: AuditLogQuery,
+        responses: { 200: z.array(AuditEntryView) },
+        async handle({ caller, query }) {
+          const { entries, next } = await readAuditLog.execute(caller, query);
+          const headers = next === undefined ? {} : nextPage(settings.publicUrl, query, next);
+          return reply(200, entries.map(toAuditEntryView), headers);
+        },
+      }),
+    ];
+  }
+}
+
+/** A `Link` header to the next page (RFC 8288) that repeats what this page was asked for. */
+function nextPage(publicUrl: string, query: AuditLogQuery, cursor: string): { readonly Link: string } {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...query, cursor })) {
+    if (value !== undefined)
+      parameters.set(name, value instanceof Date ? value.toISOString() : String(value));
+  }
+  return { Link: `<${publicUrl}/audit-log?${parameters}>; rel="next"` };
+}
