@@ -1,0 +1,100 @@
+import { isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { isJsonObject, isText, type Json, type JsonObject, parseJson } from '../../domain/shared/json.ts';
+
+const MAX_DEPTH = 32;
+/** Values in one document; aliases of YAML multiply what a file holds. */
+const MAX_VALUES = 200_000;
+
+export type Parsed = { readonly value: JsonObject } | { readonly fault: string };
+
+/**
+ * Reads one object out of a file. Two readers see the same in it: members have one value each, and text is text.
+ * @returns a fault that says where, and never quotes the file: secrets may stand in it.
+ */
+export function parseDocumentText(bytes: Uint8Array, format: 'json' | 'yaml'): Parsed {
+  const text = decode(bytes);
+  if (text === undefined) return { fault: 'is no UTF-8 text' };
+  const parsed = format === 'json' ? parseJsonText(text) : parseYaml(text);
+  if ('fault' in parsed) return parsed;
+  if (!isJsonObject(parsed.value)) return { fault: 'has to be one object' };
+  return { value: parsed.value };
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJsonText(text: string): { value: Json } | { fault: string } {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    // The rest of the message quotes the text.
+    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
+    return { fault: `is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}` };
+  }
+  const value = parseJson(text, MAX_DEPTH);
+  if (value !== undefined) return { value };
+  const line = lineOfRepetition(text);
+  if (line !== undefined) return { fault: `has a member twice in one object (line ${line})` };
+  return { fault: `nests deeper than ${MAX_DEPTH}, or has text or a name of a member that is not allowed` };
+}
+
+/** JSON is YAML as far as this goes. */
+function lineOfRepetition(text: string): number | undefined {
+  const lines = new LineCounter();
+  const { errors } = parseDocument(text, { prettyErrors: false, lineCounter: lines });
+  const repeated = errors.find(({ code }) => code === 'DUPLICATE_KEY');
+  return repeated === undefined ? undefined : lines.linePos(repeated.pos[0]).line;
+}
+
+function parseYaml(text: string): { value: Json } | { fault: string } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'core',
+    uniqueKeys: true,
+    prettyErrors: false,
+    lineCounter: lines,
+  });
+  const [first] = [...document.errors, ...document.warnings];
+  if (first !== undefined) {
+    const what = first.code.toLowerCase().replaceAll('_', ' ');
+    return { fault: `is not YAML as it is taken here: ${what} (line ${lines.linePos(first.pos[0]).line})` };
+  }
+  let oddKey = false;
+  visit(document, {
+    Pair(_index, { key }) {
+      oddKey ||= !isScalar(key) || !['string', 'number'].includes(typeof key.value);
+    },
+  });
+  if (oddKey) return { fault: 'has a member whose name is neither text nor a number' };
+  try {
+    const value: unknown = document.toJS();
+    return isJson(value) ? { value } : { fault: 'has a value that JSON does not have, or too many' };
+  } catch {
+    return { fault: 'has aliases that multiply too much' };
+  }
+}
+
+/** What YAML has beyond JSON is no value here; nor is what `parseJson` refuses. */
+function isJson(value: unknown): value is Json {
+  let left = MAX_VALUES;
+  const walk = (entry: unknown, depth: number): boolean => {
+    if (--left < 0 || depth > MAX_DEPTH) return false;
+    if (typeof entry === 'string') return isText(entry);
+    if (typeof entry === 'number') return Number.isFinite(entry);
+    if (typeof entry === 'boolean' || entry === null) return true;
+    if (Array.isArray(entry)) return entry.every((item) => walk(item, depth + 1));
+    if (typeof entry !== 'object' || Object.getPrototypeOf(entry) !== Object.prototype) return false;
+    return Object.entries(entry).every(([name, member]) => isName(name) && walk(member, depth + 1));
+  };
+  return walk(value, 0);
+}
+
+function isName(name: string): boolean {
+  return isText(name) && !['__proto__', 'constructor', 'prototype'].includes(name);
+}

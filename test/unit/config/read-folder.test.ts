@@ -1,0 +1,173 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../../config/import/read-folder.ts';
+
+const SECRET = 'a secret of somebody';
+/** A placeholder, written so that nobody takes it for a template. */
+const of = (inside: string) => `$\{${inside}}`;
+
+describe('the configuration folder', () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const write = (files: Readonly<Record<string, string>>) => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+  };
+  const read = (environment = {}) => readFolder(folder, environment);
+  const faults = () => read().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
+
+  it('is read in the order of names, each file as what its place says', () => {
+    write({
+      'b/tenant.yaml': 'name: B',
+      'a/tenant.json': '{"name": "A"}',
+      'a/registrar.yml': 'username: u',
+      'a/keys/signing.json': '{}',
+      'a/issuance/config.json': '{}',
+      'a/issuance/credentials/pid.yaml': 'id: pid',
+      'a/presentation/age.check.json': '{}',
+      'a/trust-lists/issuers.json': '{}',
+      'a/clients/shop.json': '{}',
+    });
+    const { documents, tenants, faults } = read();
+    expect(faults).to.deep.equal([]);
+    expect(tenants).to.deep.equal(['a', 'b']);
+    expect(documents.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`)).to.deep.equal([
+      'a client shop',
+      'a issuance config',
+      'a credential pid',
+      'a key-chain signing',
+      'a presentation age.check',
+      'a registrar registrar',
+      'a tenant tenant',
+      'a trust-list issuers',
+      'b tenant tenant',
+    ]);
+    expect(documents.at(-1)).to.deep.include({ file: 'b/tenant.yaml', value: { name: 'B' }, unfilled: [] });
+  });
+
+  it('passes over what stands beside the configuration', () => {
+    write({
+      'README.md': '#',
+      'secrets.env.example': '',
+      '.git/config': '',
+      'a/.tenant.json.swp': '',
+      'a/secrets.env.example': '',
+      'a/tenant.json': '{}',
+    });
+    expect(read()).to.deep.include({ faults: [], tenants: ['a'] });
+  });
+
+  it('has nothing else in it', () => {
+    write({
+      'tenant.json': '{}',
+      'a/tenants.json': '{}',
+      'a/tenant.toml': '',
+      'a/issuance/pid.json': '{}',
+      'a/issuance/credentials/deep/pid.json': '{}',
+      'a/keys/README.md': '',
+      'a/other/x.json': '{}',
+      'a/constructor.json': '{}',
+    });
+    const { documents, faults } = read();
+    expect(documents).to.deep.equal([]);
+    expect(faults.map(({ file }) => file)).to.deep.equal([
+      'a/constructor.json',
+      'a/issuance/credentials/deep',
+      'a/issuance/pid.json',
+      'a/keys/README.md',
+      'a/other',
+      'a/tenant.toml',
+      'a/tenants.json',
+      'tenant.json',
+    ]);
+  });
+
+  it('lists every fault of every file, and no content', () => {
+    write({
+      'a/tenant.json': `{"name": "${SECRET}" "x"}`,
+      'a/clients/one.json': `{"secret": "${of('ONE')}", "description": "${of('TWO')}"}`,
+      'a/clients/two.yaml': `secret: ${SECRET}\nsecret: x`,
+      'b/tenant.json': `{"name": "${of('A-B')}"}`,
+    });
+    const found = faults();
+    expect(found).to.have.length(5);
+    expect(found[0]).to.equal('a/clients/one.json|secret|the variable ONE is not set');
+    expect(found[1]).to.equal('a/clients/one.json|description|the variable TWO is not set');
+    expect(found[2]).to.match(/^a\/clients\/two.yaml\|\|.*duplicate key \(line 2\)$/);
+    expect(found[3]).to.match(/^a\/tenant.json\|\|is not JSON/);
+    expect(found[4]).to.match(/^b\/tenant.json\|name\|a placeholder is written/);
+    expect(found.join()).to.not.include(SECRET);
+    expect(read().unread.map(({ file }) => file)).to.deep.equal(['a/clients/two.yaml', 'a/tenant.json']);
+    const [broken] = read().documents;
+    expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
+  });
+
+  it('takes what came out of the environment out of messages', () => {
+    write({ 'a/tenant.json': `{"name": "${of('NAME')}", "description": "${of('OTHER:public')}"}` });
+    const { documents, redact } = read({ NAME: SECRET });
+    expect(documents[0]?.value).to.deep.equal({ name: SECRET, description: 'public' });
+    expect(redact(`there is no "${SECRET}", but public`)).to.equal(`there is no "${of('NAME')}", but public`);
+  });
+
+  it('follows links within, as those of mounted volumes, and none that lead out', () => {
+    const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    try {
+      writeFileSync(join(outside, 'secret.json'), '{}');
+      write({ 'a/..data/tenant.json': '{"name": "A"}', 'a/keys/real.json': '{}' });
+      symlinkSync('..data/tenant.json', join(folder, 'a/tenant.json'));
+      symlinkSync(join(outside, 'secret.json'), join(folder, 'a/registrar.json'));
+      symlinkSync(outside, join(folder, 'b'));
+      symlinkSync('nowhere.json', join(folder, 'a/keys/dangling.json'));
+      symlinkSync('loop.json', join(folder, 'a/keys/loop.json'));
+      symlinkSync('..', join(folder, 'a/clients'));
+      const { documents, faults } = read();
+      expect(documents.map(({ file }) => file)).to.deep.equal(['a/keys/real.json', 'a/tenant.json']);
+      expect(
+        faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`),
+      ).to.deep.equal([
+        'a/clients is a link that',
+        'a/keys/dangling.json leads nowhere or cannot',
+        'a/keys/loop.json leads nowhere or cannot',
+        'a/registrar.json is a link that',
+        'b is a link that',
+      ]);
+    } finally {
+      rmSync(outside, { recursive: true, force: true });
+    }
+  });
+
+  it('does not wait for what is no file', () => {
+    write({ 'a/tenant.json': '{}' });
+    execFileSync('mkfifo', [join(folder, 'a/registrar.json')]);
+    expect(faults()).to.have.length(1);
+    expect(faults()[0]).to.match(/^a\/registrar.json\|\|has no business here/);
+  });
+
+  it('has bounds', () => {
+    write({ 'a/tenant.json': `{"name": "${'x'.repeat(MAX_FILE_BYTES)}"}` });
+    expect(faults()).to.deep.equal(['a/tenant.json||has more than 1024 KiB']);
+    mkdirSync(join(folder, 'a/clients'));
+    for (let i = 0; i <= MAX_FILES; i++) writeFileSync(join(folder, `a/clients/${i}.json`), '{}');
+    expect(read().documents).to.have.length(MAX_FILES);
+    expect(faults()).to.include('a/tenant.json||has more than 1024 KiB');
+    expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
+  }).timeout(20_000);
+
+  it('has to be there', () => {
+    const missing = readFolder(join(folder, 'none'), {});
+    expect(missing.faults).to.have.length(1);
+    expect(missing.faults[0]?.message).to.match(/no such folder/);
+    writeFileSync(join(folder, 'file'), '');
+    expect(readFolder(join(folder, 'file'), {}).faults).to.have.length(1);
+  });
+});
