@@ -2,6 +2,7 @@ import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { Turns } from '../../domain/shared/turns.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { composeList } from '../../domain/trust-lists/compose-list.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
@@ -53,7 +54,7 @@ const ATTEMPTS = 20;
 export class TrustListPublisher {
   readonly #ports: Ports;
   /** The last of those who write a list in this process, so that they do not sign in vain. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -70,7 +71,7 @@ export class TrustListPublisher {
     by: TenantActor,
     change: Change,
   ): Promise<PublishedList | undefined> {
-    return this.#inTurn(`${tenantId} ${id}`, async () => {
+    return this.#turns.take(`${tenantId} ${id}`, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const ground = await this.#ground(tenantId, id);
         const wanted = change(ground);
@@ -155,17 +156,6 @@ export class TrustListPublisher {
       },
       { by, alone: true },
     );
-  }
-
-  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const turn = before.then(work, work);
-    this.#turns.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
-    }
   }
 }
 

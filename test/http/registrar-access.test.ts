@@ -18,10 +18,8 @@ describe('An access certificate', () => {
   let registrar: TestRegistrar;
 
   before(async () => {
-    world = await RegistrarWorld.open();
+    world = await RegistrarWorld.openRegistered();
     registrar = world.registrar;
-    await world.configure();
-    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
   });
   after(() => world.close());
   beforeEach(() => world.forget());

@@ -3,13 +3,7 @@ import { Issuer } from '../support/interactive-issuer.ts';
 import { addClient } from '../support/populated.ts';
 import { decode, QUERY } from '../support/present.ts';
 import { TestRegistrar } from '../support/registrar.ts';
-import {
-  expectInvalid,
-  expectUnavailable,
-  REGISTERED,
-  REGISTERED_QUERY,
-  RegistrarWorld,
-} from '../support/registrar-world.ts';
+import { expectInvalid, expectUnavailable, REGISTERED, RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
@@ -19,10 +13,8 @@ describe('A registration certificate that is ordered by hand', () => {
   let registrar: TestRegistrar;
 
   before(async () => {
-    world = await RegistrarWorld.open();
+    world = await RegistrarWorld.openRegistered();
     registrar = world.registrar;
-    await world.configure();
-    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
   });
   after(() => world.close());
   beforeEach(() => world.forget());

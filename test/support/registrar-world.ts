@@ -33,6 +33,14 @@ export class RegistrarWorld {
     return new RegistrarWorld(service, await TestRegistrar.start(), token);
   }
 
+  /** With a login at the registrar and a presentation configuration `check` that it has registered. */
+  static async openRegistered(): Promise<RegistrarWorld> {
+    const world = await RegistrarWorld.open();
+    await world.configure();
+    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
+    return world;
+  }
+
   async close(): Promise<void> {
     await this.service.close();
     await this.registrar.close();

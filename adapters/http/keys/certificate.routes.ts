@@ -12,16 +12,10 @@ import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
+import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
 
 const params = z.object({ certId: z.string().max(128).describe('Certificate id') });
-const common = {
-  tag: 'Keys',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
-/** All configurations rest on these. */
-const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 type UseCases = {
   readonly findCertificates: FindCertificates;

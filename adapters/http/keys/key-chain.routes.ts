@@ -17,16 +17,10 @@ import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.
 import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
+import { common, written } from './common.ts';
 import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
-const common = {
-  tag: 'Keys',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
-/** All configurations rest on these. */
-const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 type UseCases = {
   readonly listKeyChains: ListKeyChains;

@@ -8,16 +8,10 @@ import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
+import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key id') });
-const common = {
-  tag: 'Keys',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
-/** All configurations rest on these. */
-const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 type UseCases = {
   readonly findCertificates: FindCertificates;

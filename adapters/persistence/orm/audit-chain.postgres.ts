@@ -3,6 +3,7 @@ import { type AuditHead, append, headFault } from '../../../domain/audit/chain.t
 import type { Macs } from '../../../domain/audit/macs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { Turns } from '../../../domain/shared/turns.ts';
 import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
 
 /** SQLSTATE and names by which PostgreSQL says that the chain has moved on. */
@@ -69,7 +70,7 @@ export class PostgresChains {
   readonly #macs: Macs;
   readonly #settle: (tenantId: TenantId) => Promise<void>;
   readonly #heads = new Map<string, AuditHead>();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   /** @param settle makes the chain of a tenant one that has a sound head. */
   constructor(sql: PostgresSql, macs: Macs, settle: (tenantId: TenantId) => Promise<void>) {
@@ -88,7 +89,7 @@ export class PostgresChains {
     change: AuditChange,
     write: (entry: readonly Parameter[]) => Promise<Row | undefined>,
   ): Promise<Row | undefined> {
-    return this.#inTurn(tenantId, async () => {
+    return this.#turns.take(tenantId, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const before = this.#heads.get(tenantId) ?? (await this.#read(tenantId));
         if (before === undefined) return undefined;
@@ -129,17 +130,6 @@ export class PostgresChains {
   #remember(tenantId: TenantId, head: AuditHead): void {
     if (this.#heads.size >= MAX_KNOWN) this.#heads.clear();
     this.#heads.set(tenantId, head);
-  }
-
-  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const turn = before.then(work, work);
-    this.#turns.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
-    }
   }
 }
 

@@ -2,32 +2,15 @@ import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../../../domain/formats/cbor/values.ts';
 import { dcApiTranscript, interactiveTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
-import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import type { MdocBend } from '../../support/mdoc-maker.ts';
-import type { Asked } from '../../support/present.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
 import { flipped } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify } from '../../support/test-certificates.ts';
-import { DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
+import { bending, DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
 
-type Bend = MdocBend | ((world: World, asked: Asked) => MdocBend | Promise<MdocBend>);
-
-const bent = (
-  row: number,
-  reason: RefusalReason,
-  bends: Readonly<Record<string, Bend>>,
-  more: Partial<PresentationCase> = {},
-): readonly PresentationCase[] =>
-  Object.entries(bends).map(([what, bend]) => ({
-    row,
-    what,
-    reason,
-    format: 'mso_mdoc',
-    async present(world, asked) {
-      return world.licence(asked, typeof bend === 'function' ? await bend(world, asked) : bend);
-    },
-    ...more,
-  }));
+const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), {
+  format: 'mso_mdoc',
+});
 
 type Parts = Record<string, Cbor>;
 const members = (value: Cbor) => value as Parts;

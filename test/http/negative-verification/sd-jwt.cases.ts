@@ -1,6 +1,4 @@
 import { createHmac, createPublicKey } from 'node:crypto';
-import type { RefusalReason } from '../../../domain/shared/refusal.ts';
-import type { Asked } from '../../support/present.ts';
 import { type HolderKey, newKey, now } from '../../support/raw-wallet.ts';
 import {
   digestOf,
@@ -12,25 +10,9 @@ import {
   salted,
 } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify } from '../../support/test-certificates.ts';
-import { CARD_QUERY, type PresentationCase, VCT, type World } from './world.ts';
+import { bending, CARD_QUERY, type PresentationCase, VCT, type World } from './world.ts';
 
-type Bend = SdJwtBend | ((world: World, asked: Asked) => SdJwtBend | Promise<SdJwtBend>);
-
-const bent = (
-  row: number,
-  reason: RefusalReason,
-  bends: Readonly<Record<string, Bend>>,
-  more: Partial<PresentationCase> = {},
-): readonly PresentationCase[] =>
-  Object.entries(bends).map(([what, bend]) => ({
-    row,
-    what,
-    reason,
-    async present(world, asked) {
-      return world.card(asked, typeof bend === 'function' ? await bend(world, asked) : bend);
-    },
-    ...more,
-  }));
+const bent = bending<SdJwtBend>((world, asked, bend) => world.card(asked, bend));
 
 const YEAR = 31_536_000;
 const bindingOf = (text: string) => text.slice(text.lastIndexOf('~') + 1);

@@ -253,6 +253,31 @@ export type PresentationCase = Row & {
   readonly present: (world: World, asked: Asked) => string | Promise<string>;
 };
 
+type BendOf<B> = B | ((world: World, asked: Asked) => B | Promise<B>);
+
+/** Makes cases from presentations that are bent in one way each. */
+export const bending =
+  <B extends object>(
+    present: (world: World, asked: Asked, bend: B) => string | Promise<string>,
+    common: Partial<PresentationCase> = {},
+  ) =>
+  (
+    row: number,
+    reason: RefusalReason,
+    bends: Readonly<Record<string, BendOf<B>>>,
+    more: Partial<PresentationCase> = {},
+  ): readonly PresentationCase[] =>
+    Object.entries(bends).map(([what, bend]) => ({
+      row,
+      what,
+      reason,
+      ...common,
+      async present(world, asked) {
+        return present(world, asked, typeof bend === 'function' ? await bend(world, asked) : bend);
+      },
+      ...more,
+    }));
+
 /** R400 of the table: refused, and the session is over. */
 export const refused = (code: string): Expected => ({ status: 400, session: 'failed', code });
 /** K of the table: refused, and the session is as it was. */
