@@ -80,17 +80,19 @@ export function openDcApiData(
   data: JsonObject,
   { responseMode }: Pick<DcApiVerification, 'responseMode'>,
 ): OpenedForm {
-  const { response } = data;
+  const { response, vp_token, error, error_description } = data;
+  // Pages fill in every member that they know; only an error that is null says nothing.
+  const known = error === null ? undefined : error;
   if (response !== undefined) {
     // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
-    if (data['vp_token'] !== undefined || data['error'] !== undefined) {
+    if (vp_token !== undefined || known !== undefined) {
       return refused('response_mode', 'response and more');
     }
     if (responseMode === 'dc_api') return refused('response_mode', 'encrypted, though not asked');
     if (typeof response !== 'string') return refused('malformed', 'response is not a string');
     return { kind: 'encrypted', jwe: response };
   }
-  const opened = openPayload(data);
+  const opened = openPayload({ vp_token, error: known, error_description });
   // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
   const isPlain = opened.kind === 'presentations' && responseMode === 'dc_api.jwt';
   return isPlain ? refused('response_mode', 'not encrypted') : opened;
@@ -104,8 +106,9 @@ export function openDcApiPlaintext(plaintext: string | undefined): Envelope {
   return openPayload(payload);
 }
 
-function openPayload(payload: JsonObject): Envelope {
-  const { vp_token, error, error_description } = payload;
+type Payload = { readonly [Name in 'vp_token' | 'error' | 'error_description']?: Json | undefined };
+
+function openPayload({ vp_token, error, error_description }: Payload): Envelope {
   if (vp_token === undefined && error === undefined) throw nothingToAnswer();
   if (vp_token !== undefined && error !== undefined) return refused('response_mode', 'vp_token and error');
   return vp_token === undefined

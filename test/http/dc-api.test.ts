@@ -127,6 +127,22 @@ describe('asking with the Digital Credentials API', () => {
         });
       }
     }
+    it('by a page that fills in an error of null', async () => {
+      const plain = await ask('plain');
+      const vp_token = { card: [bound(plain)] };
+      expect((await hand(plain, { vp_token, error: null })).status).to.equal(200);
+      const asked = await ask('signed');
+      const response = await encrypt(asked, { vp_token: { card: [bound(asked)] } });
+      expect((await hand(asked, { response, error: null })).status).to.equal(200);
+      const nothing = await ask('plain');
+      expect((await hand(nothing, { error: null })).body.error).to.equal('invalid_request');
+      expect((await shop.session(nothing.session)).status, 'nothing was answered').to.equal('fetched');
+      await refused(nothing, await hand(nothing, { vp_token: null, error: null }), /malformed/);
+      for (const error of ['', 0, false, 'access_denied']) {
+        const both = await ask('plain');
+        await refused(both, await hand(both, { vp_token: { card: [bound(both)] }, error }), /response_mode/);
+      }
+    });
     it('with an mdoc, on either page', async () => {
       for (const origin of [SHOP, KIOSK]) {
         const asked = await ask('mdoc');
