@@ -143,7 +143,8 @@ export const PresentationConfigurationBody = z
       .optional()
       .describe(
         'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
-          'of the entry, a byte string, or several of them in an array. The issuer has to let the device sign it',
+          'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
+          'let the device sign it',
       ),
     registrationCert: RegistrationCert,
     webhook: WebhookConfig.nullable().optional(),
