@@ -9,7 +9,6 @@ import {
   type PresentationConfiguration,
   RedirectUri,
   TransactionData,
-  transactionDataFaults,
 } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import {
@@ -21,6 +20,7 @@ import {
   requestObjectClaims,
   requestParameters,
 } from '../../domain/verification/request-object.ts';
+import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
 import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { StaleView, type UnconfirmedCaller } from '../caller.ts';

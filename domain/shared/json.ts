@@ -9,6 +9,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** Names that would reach an object's prototype; no document of ours may carry them. */
 const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
 
+/** Whether `parseJson` takes documents with a member of this name. */
+export function isMemberName(name: string): boolean {
+  return !PROTOTYPE_MEMBERS.has(name);
+}
+
 /**
  * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
  * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than

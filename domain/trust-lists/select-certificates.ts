@@ -46,9 +46,14 @@ function revocationTwin(issuance: string): string {
   return `${issuance.slice(0, -ISSUANCE.length)}/Revocation`;
 }
 
-/** Whether a type can be asked for: one without a twin would leave open who may revoke. */
-export function isIssuanceType(type: string): boolean {
-  return type.length > ISSUANCE.length && type.endsWith(ISSUANCE);
+/** They attest wallets and those who ask them. Their certificates sign no credentials of users. */
+const OTHER_ISSUANCE: ReadonlySet<string> = new Set(
+  ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => `${SERVICE_TYPE}/${kind}${ISSUANCE}`),
+);
+
+/** Whether credentials can be asked for by a type: one without a twin would leave open who may revoke. */
+export function isCredentialIssuanceType(type: string): boolean {
+  return type.length > ISSUANCE.length && type.endsWith(ISSUANCE) && !OTHER_ISSUANCE.has(type);
 }
 
 export type SelectedCertificate = {

@@ -3,10 +3,11 @@ import { ConfigurationId } from '../issuance/configuration.ts';
 import { WebAddress } from '../issuance/web-address.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { CREDENTIAL_SERVICE_TYPES, isIssuanceType } from '../trust-lists/select-certificates.ts';
+import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 import { INVOCATION_URI } from './request-object.ts';
+import { transactionDataFaults } from './transaction-data-faults.ts';
 
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
@@ -58,7 +59,10 @@ export const TrustAnchorConfig = z
           z
             .string()
             .max(300)
-            .refine(isIssuanceType, 'the type of a service that issues, which ends with /Issuance'),
+            .refine(
+              isCredentialIssuanceType,
+              'the type of a service that issues credentials, which ends with /Issuance',
+            ),
         )
         .min(1)
         .max(20)
@@ -118,12 +122,14 @@ const InvocationUri = z
 const Origin = z
   .string()
   .max(500)
-  .refine(isOrigin, 'an origin without a path, for example https://shop.example');
+  .refine(isOrigin, 'an origin without a path or a wildcard, for example https://shop.example');
 
 function isOrigin(text: string): boolean {
   if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.origin !== text) return false;
+  // Letter by letter: a wildcard stands for nothing.
+  if (url.hostname.includes('*')) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
 }
 
@@ -267,28 +273,4 @@ function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }:
     faults.push({ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` });
   }
   return faults;
-}
-
-/** OpenID4VP 1.0 section 8.4: entries name queries of this request, and binding is mandatory for them. */
-export function transactionDataFaults(
-  entries: readonly z.infer<typeof TransactionData>[],
-  query: DcqlQuery,
-  elements: TransactionDataElements,
-): { path: (string | number)[]; message: string }[] {
-  const queries = new Map(query.credentials.map((credential) => [credential.id, credential]));
-  return entries.flatMap((entry, index) =>
-    entry.credential_ids.flatMap((id, position) => {
-      const credential = queries.get(id);
-      const path = [index, 'credential_ids', position];
-      if (credential === undefined) return [{ path, message: 'no credential query has this id' }];
-      // OpenID4VP 1.0 appendix B.2.1: the type says which element a device signs
-      if (credential.format === 'mso_mdoc' && !Object.hasOwn(elements, entry.type)) {
-        const message = `an mso_mdoc confirms it in an element; name the one of "${entry.type}" in transactionDataElements`;
-        return [{ path, message }];
-      }
-      return credential.require_cryptographic_holder_binding === false
-        ? [{ path, message: 'transaction data needs holder binding, which this query switches off' }]
-        : [];
-    }),
-  );
 }

@@ -343,6 +343,7 @@ describe('asking with the Digital Credentials API', () => {
         'https://shop.example/path',
         'http://shop.example',
         'HTTPS://shop.example',
+        'https://*.shop.example',
       ],
       ...['shop.example', 'ws://shop.example', 'javascript:alert(1)', 'data:,', '', 'https://u@shop.example'],
     ]) {

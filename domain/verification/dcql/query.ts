@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMemberName } from '../../shared/json.ts';
 
 /**
  * What one query may ask. Every response is held against it, so these bound the work of an answer; no wallet's
@@ -183,9 +184,19 @@ export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 /** How an issuer can be asked for (OpenID4VP 1.0 section 6.1.1). Of another kind no evidence would ever be found. */
 const AUTHORITY_TYPES = ['aki', 'etsi_tl'] as const;
 
+/** A member of this name is refused in every answer. */
+function checkName(id: string, path: PropertyKey[], issues: Issues): void {
+  if (!isMemberName(id))
+    report(issues, path, 'id', 'Use another name; answers with a member of this one are refused.');
+}
+
 /** What a presentation configuration may ask: the grammar, in what we can verify afterwards. */
 export const SupportedDcqlQuery = DcqlQuery.superRefine((query, issues) => {
-  query.credentials.forEach(({ format, trusted_authorities = [] }, i) => {
+  query.credentials.forEach(({ id, format, claims = [], trusted_authorities = [] }, i) => {
+    checkName(id, ['credentials', i, 'id'], issues);
+    claims.forEach((claim, j) => {
+      checkName(claim.id ?? '', ['credentials', i, 'claims', j, 'id'], issues);
+    });
     trusted_authorities.forEach(({ type }, j) => {
       if (AUTHORITY_TYPES.some((supported) => supported === type)) return;
       const path = ['credentials', i, 'trusted_authorities', j, 'type'];

@@ -149,6 +149,51 @@ describe('A presentation configuration', () => {
     expect((await failureOf(patch({ webhook: { ...HOOK, auth: MASKED } }))).code).to.equal('invalid_input');
   });
 
+  const list = (serviceType: string) => ({
+    trustList: 'https://lists.example/lote',
+    signedBy: ['a certificate'],
+    serviceTypes: [serviceType],
+  });
+  /** Entries for one SD-JWT VC with these algorithms. */
+  const confirmed = (...algorithms: (string[] | undefined)[]) => ({
+    transaction_data: algorithms.map((transaction_data_hashes_alg, index) => ({
+      type: `t${index}`,
+      credential_ids: ['card'],
+      ...(transaction_data_hashes_alg !== undefined && { transaction_data_hashes_alg }),
+    })),
+  });
+  it('is taken with what only looks like a fault', () => {
+    const mdoc = {
+      id: 'mdoc',
+      format: 'mso_mdoc',
+      meta: { doctype_value: 'd' },
+      claims: [{ id: 'constructors', path: ['n', 'constructor'] }],
+    };
+    const entry = (transaction_data_hashes_alg: string[]) => ({
+      type: 'x',
+      credential_ids: ['mdoc'],
+      transaction_data_hashes_alg,
+    });
+    const good: readonly object[] = [
+      confirmed(['sha-384', 'sha-256'], undefined, ['sha-256']),
+      {
+        dcql_query: {
+          ...query({ id: 'card' }, mdoc),
+          credential_sets: [{ options: [['card']] }, { options: [['mdoc']], required: false }],
+        },
+        transactionDataElements: { x: { namespace: 'n', element: 'hash' } },
+        transaction_data: [entry(['sha-384']), entry(['sha-512'])],
+      },
+      { expectedOrigins: ['https://shop.example', 'android:apk-key-hash:*'] },
+      { trustAnchors: [list('https://lists.example/types/Diploma/Issuance')] },
+    ];
+    for (const changes of good) {
+      const body = { id: 'card', dcql_query: query({ id: 'card' }), ...changes };
+      const read = PresentationConfigurationBody.safeParse(body);
+      expect(read.success, read.error?.message).to.equal(true);
+    }
+  });
+
   const bodies: Readonly<Record<string, JsonObject>> = {
     'N12 a format that nobody knows': {
       dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }),
@@ -161,6 +206,34 @@ describe('A presentation configuration', () => {
       dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       transaction_data: [{ type: 'x', credential_ids: ['card'] }],
     },
+    'transaction data for a query that no option asks for': {
+      dcql_query: {
+        ...query({ id: 'card' }, { id: 'other' }),
+        credential_sets: [{ options: [['card']] }],
+      },
+      transaction_data: [{ type: 'x', credential_ids: ['card', 'other'] }],
+    },
+    'transaction data of one credential without a common algorithm': confirmed(['sha-384'], ['sha-512']),
+    'transaction data without a common algorithm where one names none': confirmed(['sha-384'], undefined),
+    'transaction data of which every two have another algorithm in common': confirmed(
+      ['sha-256', 'sha-384'],
+      ['sha-384', 'sha-512'],
+      ['sha-512', 'sha-256'],
+    ),
+    'a query of a name that answers cannot have': { dcql_query: query({ id: 'constructor' }) },
+    'a query called prototype': { dcql_query: query({ id: 'prototype' }) },
+    'a query called __proto__': { dcql_query: query({ id: '__proto__' }) },
+    'a claim of a name that answers cannot have': {
+      dcql_query: query({ id: 'card', claims: [{ id: '__proto__', path: ['name'] }] }),
+    },
+    'a wildcard among origins': { expectedOrigins: ['https://*.shop.example'] },
+    'a wildcard as origin': { expectedOrigins: ['https://*'] },
+    ...Object.fromEntries(
+      ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => [
+        `a service of ${kind} as issuer of credentials`,
+        { trustAnchors: [list(`http://uri.etsi.org/19602/SvcType/${kind}/Issuance`)] },
+      ]),
+    ),
     'N18 a registration certificate of no source': { registrationCert: {} },
     'N18 a registration certificate of two sources': { registrationCert: { jwt: 'x', id: 'y' } },
     'N18 a registration certificate for a relying party': { registrationCert: { body: { rpId: 'x' } } },
