@@ -19,12 +19,7 @@ export type FirstStart = {
  */
 export function prepareFirstStart(environment: Readonly<Record<string, string | undefined>>): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment };
-  const folder = environment['DATA_FOLDER'] || './data';
-  const file = join(folder, 'secrets.env');
-  const known = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
-  const merged: Record<string, string | undefined> = { ...known, ...present(environment) };
-  if (merged['JWT_SECRET'] !== undefined && environment['MASTER_SECRET'] === undefined)
-    delete merged['MASTER_SECRET'];
+  const { folder, file, known, merged } = withKept(environment);
   // With an external provider nobody logs in with a client of ours.
   const needed = merged['OIDC'] === undefined ? GENERATED : (['MASTER_SECRET'] as const);
   const missing = needed.filter(
@@ -63,6 +58,23 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
       clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '',
     },
   };
+}
+
+/** The environment of a service that was started before: with what its first start generated. Nothing is written. */
+export function keptEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  return environment['NODE_ENV'] === 'production' ? environment : withKept(environment).merged;
+}
+
+function withKept(environment: Readonly<Record<string, string | undefined>>) {
+  const folder = environment['DATA_FOLDER'] || './data';
+  const file = join(folder, 'secrets.env');
+  const known = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+  const merged: Record<string, string | undefined> = { ...known, ...present(environment) };
+  if (merged['JWT_SECRET'] !== undefined && environment['MASTER_SECRET'] === undefined)
+    delete merged['MASTER_SECRET'];
+  return { folder, file, known, merged };
 }
 
 function present(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -115,11 +115,8 @@ export function checkEnd(
     };
   }
   if (head.sequence > end.sequence) {
-    return {
-      sequence,
-      kind: 'truncated',
-      message: `the entries ${sequence} to ${head.sequence} are missing at the end`,
-    };
+    const which = head.sequence === sequence ? 'is missing' : `and all up to ${head.sequence} are missing`;
+    return { sequence, kind: 'truncated', message: `entry ${sequence} ${which} at the end` };
   }
   if (head.hash === end.hash) return undefined;
   return {

@@ -12,18 +12,23 @@ export type DatabaseSettings = {
   readonly url: string;
   /** Connections per process, at least 2; PostgreSQL only. */
   readonly poolSize: number;
+  /** Whether a database that is behind is brought up to date; true unless stated. */
+  readonly migrates?: boolean;
 };
 
 export function dialectOf(url: string): Dialect {
   return url.startsWith('sqlite:') ? 'sqlite' : 'postgres';
 }
 
-/** Opens the database and brings its schema up to date. The caller closes what it opened. */
+/** Opens the database and, unless `settings` say otherwise, brings its schema up to date. The caller closes what it opened. */
 export async function openDatabase(settings: DatabaseSettings): Promise<MikroORM> {
   if (settings.url === 'sqlite::memory:') return migrated(await connect(settings, 'migrate'));
   const orm = await connect(settings, 'serve');
   try {
     if (!(await isBehind(orm, dialectOf(settings.url)))) return orm;
+    if (settings.migrates === false) {
+      throw new Error('the database is empty or of an older release; start the service once, then try again');
+    }
     const migrating = await connect(settings, 'migrate');
     try {
       if (dialectOf(settings.url) === 'sqlite') await migrating.migrator.up();
