@@ -23,7 +23,7 @@ export async function run(): Promise<void> {
     } else if (kept !== undefined) {
       process.stderr.write(`Client "${kept.clientId}"; its secret is kept in ${kept.file}.\n`);
     }
-    const service = await startService(settings);
+    const service = await startService(settings, environment);
     releaseStartMemory();
     let stopping = false;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -5,6 +5,7 @@ import { buildRouter } from '../adapters/http/router.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
+import type { Environment } from '../config/import/placeholders.ts';
 import type { Settings } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
 import { modules } from './modules/all.ts';
@@ -20,13 +21,24 @@ export type RunningService = {
 
 const SWEEP_MS = 25;
 
-/** Wires and starts the service; throws, with everything released, when something is missing. */
-export async function startService(settings: Settings): Promise<RunningService> {
+/**
+ * Wires and starts the service; throws, with everything released, when something is missing.
+ * @param environment what placeholders of configuration files are filled in with.
+ */
+export async function startService(
+  settings: Settings,
+  environment: Environment = {},
+): Promise<RunningService> {
   const container = new Container();
   const closers = new Closers();
   try {
     container.load(await openAdapters(settings, closers), ...modules);
     const log = container.get(Log);
+    if (settings.CONFIG_FOLDER !== undefined) {
+      // Loaded when it is wanted: most of it is not needed to serve.
+      const { importAtStart } = await import('./import-folder.ts');
+      await importAtStart(container, settings.CONFIG_FOLDER, environment);
+    }
     const authenticateClient = container.get(AuthenticateClient);
     const sessionWatcher = container.get(SessionWatcher);
     closers.addEarly(() => sessionWatcher.close());

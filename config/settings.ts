@@ -145,13 +145,19 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
     .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
+  CONFIG_FOLDER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md',
+    ),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
   KMS_CONFIG: later('KMS_CONFIG'),
   AMQP_URL: later('AMQP_URL'),
-  CONFIG_FOLDER: later('CONFIG_FOLDER'),
   OIDC: issuerUrl
     .optional()
     .describe(

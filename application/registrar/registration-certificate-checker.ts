@@ -19,7 +19,7 @@ import type { TenantView } from '../steps/tenant-views.ts';
 type Ports = {
   readonly signatures: Signatures;
   readonly certificates: Certificates;
-  readonly statusChecker: StatusChecker;
+  readonly statusChecker: Pick<StatusChecker, 'check'>;
 };
 
 /** A certificate that is good in itself; whether it is good for a request is another question. */

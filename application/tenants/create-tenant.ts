@@ -15,15 +15,14 @@ import { createKeyChain } from '../steps/create-key-chain.ts';
 import { makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { mergeSettings } from './merge-settings.ts';
 
+/** `under` names the one of these whose CA certifies this, too. */
+export type FirstKeyChain = { readonly id: string; readonly usage: KeyUsage; readonly under?: string };
+
 /**
  * The key chains that every tenant starts with, a leaf per usage. Whoever verifies a credential accepts a status list
  * under the anchor of that credential only (Token Status List section 11.3), so one CA certifies both.
  */
-const FIRST_KEY_CHAINS: readonly {
-  readonly id: string;
-  readonly usage: KeyUsage;
-  readonly under?: string;
-}[] = [
+export const FIRST_KEY_CHAINS: readonly FirstKeyChain[] = [
   { id: 'access', usage: 'access' },
   { id: 'signing', usage: 'signing' },
   { id: 'status-list', usage: 'statusList', under: 'signing' },
@@ -54,9 +53,14 @@ export class CreateTenant {
 
   /**
    * @returns the tenant and its clients; `secret` of the new administrator is told here once.
+   * @param firstKeyChains for a caller who makes some of them in another way.
    * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
    */
-  async execute(caller: Caller, wanted: TenantCreation): Promise<TenantWithClients> {
+  async execute(
+    caller: Caller,
+    wanted: TenantCreation,
+    firstKeyChains: readonly FirstKeyChain[] = FIRST_KEY_CHAINS,
+  ): Promise<TenantWithClients> {
     const { store, clock } = this.#ports;
     // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
     const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
@@ -68,7 +72,7 @@ export class CreateTenant {
     const roles = wanted.roles ?? [];
     const administrator =
       roles.length === 0 ? undefined : await makeAdministrator(this.#ports, tenant.id, roles);
-    const keyChains = await this.#makeKeyChains(tenant);
+    const keyChains = await this.#makeKeyChains(tenant, firstKeyChains);
     const clients: Client[] = administrator === undefined ? [] : [administrator.client];
     await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }), { by: caller });
     return {
@@ -80,10 +84,10 @@ export class CreateTenant {
     };
   }
 
-  async #makeKeyChains(tenant: Tenant): Promise<KeyChain[]> {
+  async #makeKeyChains(tenant: Tenant, wanted: readonly FirstKeyChain[]): Promise<KeyChain[]> {
     const dnsName = new URL(this.#ports.settings.publicUrl).hostname;
     const chains: KeyChain[] = [];
-    for (const { id, usage, under } of FIRST_KEY_CHAINS) {
+    for (const { id, usage, under } of wanted) {
       const root = chains.find((chain) => chain.id === under)?.root;
       chains.push(
         await createKeyChain(this.#ports, {

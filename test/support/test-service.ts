@@ -62,7 +62,7 @@ export async function startTestService(
     OUTBOUND_ALLOW: '127.0.0.1/32',
     ...environment,
   });
-  const service = await startService(settings);
+  const service = await startService(settings, environment);
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
 

@@ -97,7 +97,6 @@ describe('settings', () => {
     ['a provider with a query', { ...PROVIDER, OIDC: 'https://login.example/?a' }, /^OIDC: /],
     ['a symmetric algorithm', { ...PROVIDER, OIDC_ALGORITHM: 'HS256' }, /^OIDC_ALGORITHM: /],
     ['a broker', { AMQP_URL: 'amqp://x' }, /^AMQP_URL: .*not supported/],
-    ['a folder to import', { CONFIG_FOLDER: './config' }, /^CONFIG_FOLDER: .*not supported/],
     ['another key store', { KMS_CONFIG: './kms.json' }, /^KMS_CONFIG: .*not supported/],
   ];
   for (const [what, change, fault] of refused) {

@@ -1,0 +1,51 @@
+import 'reflect-metadata';
+import { Container } from 'inversify';
+import { ServiceSettings } from '../application/ports/settings.ts';
+import { readFolder } from '../config/import/read-folder.ts';
+import { readSettings } from '../config/settings.ts';
+import { checkFolder } from './import-check.ts';
+import { describeFault } from './import-folder.ts';
+import { importPorts } from './import-tools.ts';
+import { modules } from './modules/all.ts';
+import { Closers, openAdapters } from './modules/platform.ts';
+
+/**
+ * `npm run config:check -- <folder>`: judges a folder without a database and without network, as a service would that
+ * has none of these tenants. Prints what would be imported, or every fault, and ends with 0 or 1.
+ */
+const [folder, ...others] = process.argv.slice(2);
+if (folder === undefined || others.length > 0) {
+  console.error('usage: npm run config:check -- <folder>');
+  process.exit(2);
+}
+const { PUBLIC_URL, AUTH_CLIENT_ID } = process.env;
+const closers = new Closers();
+try {
+  const settings = readSettings({
+    DATABASE_URL: 'sqlite::memory:',
+    MASTER_SECRET: 'no secret here since nothing is sealed with it',
+    AUTH_CLIENT_ID: AUTH_CLIENT_ID || 'root',
+    AUTH_CLIENT_SECRET: 'nobody logs in with it',
+    LOG_LEVEL: 'silent',
+    PUBLIC_URL,
+  });
+  const container = new Container();
+  container.load(await openAdapters(settings, closers), ...modules);
+  const { publicUrl } = container.get(ServiceSettings);
+  const contents = readFolder(folder, { PUBLIC_URL: publicUrl, ...process.env });
+  const { documents, faults } = await checkFolder(importPorts(container), contents);
+  const all = [...documents.values()].flat();
+  if (faults.length === 0) {
+    for (const { file, kind, id } of all) console.log(`${file}: ${kind}${id === '' ? '' : ` ${id}`}`);
+    console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
+  } else {
+    for (const fault of faults) console.error(describeFault(fault));
+    console.error(`${folder}: ${faults.length} faults; nothing of it would be imported`);
+    process.exitCode = 1;
+  }
+} catch (error) {
+  console.error(`the check failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await closers.closeAll();
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Container } from 'inversify';
+import { Log } from '../application/ports/log.ts';
+import { ServiceSettings } from '../application/ports/settings.ts';
+import type { FolderFault } from '../config/import/folder-document.ts';
+import type { Environment } from '../config/import/placeholders.ts';
+import { type FolderContents, readFolder } from '../config/import/read-folder.ts';
+import { importAll } from './import-all.ts';
+import { type CheckedFolder, checkFolder } from './import-check.ts';
+import type { ImportDocument } from './import-documents.ts';
+import { faultsOf, type Outcome } from './import-outcome.ts';
+import { type ImportPorts, ImportTools, importPorts } from './import-tools.ts';
+
+/** Everything that is wrong with a folder, in one message. */
+export class FolderFaults extends Error {
+  readonly faults: readonly FolderFault[];
+
+  constructor(folder: string, faults: readonly FolderFault[]) {
+    super(
+      `the configuration in ${folder} has faults:\n${faults.map((fault) => `  - ${describeFault(fault)}`).join('\n')}`,
+    );
+    this.name = 'FolderFaults';
+    this.faults = faults;
+  }
+}
+
+export function describeFault({ file, path, message }: FolderFault): string {
+  return [file, path, message].filter((part) => part !== '').join(': ');
+}
+
+/** Attempts when somebody else changes the same things meanwhile. */
+const ATTEMPTS = 3;
+const LEASE = 'import-folder';
+const LEASE_SECONDS = 30;
+const WAIT_MS = 10 * 60 * 1000;
+const POLL_MS = 250;
+
+type Ports = ImportPorts & { readonly log: Log };
+
+/** Imports into the service that is about to start; its own address can be used as a placeholder. */
+export async function importAtStart(
+  container: Container,
+  folder: string,
+  environment: Environment,
+): Promise<void> {
+  const { publicUrl } = container.get(ServiceSettings);
+  const ports = { ...importPorts(container), log: container.get(Log) };
+  await importFolder(ports, folder, { PUBLIC_URL: publicUrl, ...environment });
+}
+
+/**
+ * Brings what is stored to what the folder says, and leaves alone what the folder does not mention. Nothing is stored
+ * before all files were found to be right, and nothing at all is written when everything is as it should be. Several
+ * processes that start at once take turns.
+ * @throws FolderFaults
+ */
+export async function importFolder(ports: Ports, folder: string, environment: Environment): Promise<void> {
+  const contents = readFolder(folder, environment);
+  try {
+    if (!(await isToDo(ports, folder, contents))) return;
+    await inTurn(ports, async () => {
+      for (let attempt = 1; ; attempt++) {
+        const checked = await check(ports, folder, contents);
+        const faults = await apply(ports, checked);
+        if (faults.length === 0) return;
+        if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
+      }
+    });
+  } catch (error) {
+    throw error instanceof FolderFaults ? error : new Error(contents.redact(messageOf(error)));
+  }
+}
+
+async function isToDo(ports: Ports, folder: string, contents: FolderContents): Promise<boolean> {
+  const { outcomes, documents } = await check(ports, folder, contents);
+  const isToDo = [...outcomes.values()].some((outcome) => outcome !== 'unchanged');
+  if (!isToDo) {
+    ports.log.info('configuration folder: everything is as it says', {
+      tenants: documents.size,
+      files: outcomes.size,
+    });
+  }
+  return isToDo;
+}
+
+async function check(ports: ImportPorts, folder: string, contents: FolderContents): Promise<CheckedFolder> {
+  const checked = await checkFolder(ports, contents);
+  if (checked.faults.length > 0) throw new FolderFaults(folder, checked.faults);
+  return checked;
+}
+
+/** @returns what was refused although the rehearsal went well. */
+async function apply(ports: Ports, { documents }: CheckedFolder): Promise<FolderFault[]> {
+  const tools = new ImportTools(ports);
+  const faults: FolderFault[] = [];
+  for (const [tenantId, own] of documents) {
+    const counts = { created: 0, changed: 0, unchanged: 0 };
+    const report = (document: ImportDocument, outcome: Outcome) => {
+      counts[outcome]++;
+      if (outcome !== 'unchanged') logOne(ports.log, document, outcome);
+    };
+    const { refused } = await importAll(tools, own, { report });
+    ports.log.info('configuration folder: tenant imported', { tenantId, ...counts });
+    for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
+  }
+  return faults;
+}
+
+function logOne(log: Log, { file, kind, tenant, id }: ImportDocument, outcome: string): void {
+  log.info(`configuration folder: ${outcome}`, { tenantId: tenant, kind, id, file });
+}
+
+/** Runs `work` while no other process does. A process that dies gives way after half a minute. */
+async function inTurn({ store, clock, log }: Ports, work: () => Promise<void>): Promise<void> {
+  const holder = randomUUID();
+  const hold = (seconds = LEASE_SECONDS) => store.chores.tryLease(LEASE, holder, clock.now(), seconds);
+  const deadline = performance.now() + WAIT_MS;
+  for (let isFirst = true; !(await hold()); isFirst = false) {
+    if (isFirst) log.info('configuration folder: another process imports; waiting for it');
+    if (performance.now() > deadline) throw new Error('another process is importing for too long');
+    await pause(POLL_MS);
+  }
+  const renewal = setInterval(() => {
+    hold().catch((error: unknown) => log.error('the lease of the import was not renewed', {}, error));
+  }, LEASE_SECONDS * 333);
+  try {
+    await work();
+  } finally {
+    clearInterval(renewal);
+    await hold(0);
+  }
+}
+
+function redacted(faults: readonly FolderFault[], { redact }: FolderContents): FolderFault[] {
+  return faults.map((fault) => ({ ...fault, message: redact(fault.message) }));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
