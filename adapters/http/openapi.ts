@@ -26,7 +26,7 @@ const Problem = z
   .meta({ id: 'Problem' });
 
 const ProtocolError = z
-  .object({ error: z.string(), error_description: z.string().optional() })
+  .looseObject({ error: z.string(), error_description: z.string().optional() })
   .meta({ id: 'ProtocolError' });
 
 const MEANINGS: Readonly<Record<number, string>> = {
@@ -38,10 +38,14 @@ const MEANINGS: Readonly<Record<number, string>> = {
   401: 'No valid access token',
   403: 'The role or a restriction does not allow it',
   404: 'Not found',
+  406: 'No acceptable form',
   409: 'Conflict',
   410: 'No longer available',
+  413: 'The body is too large',
+  415: 'The body is of another media type, or of another encoding',
   429: 'Too many calls; `Retry-After` says when to come back',
-  503: 'Temporarily unavailable',
+  500: 'Something failed here; nothing has changed',
+  503: 'Temporarily unavailable; `Retry-After` may say when to come back',
 };
 
 /**
@@ -59,6 +63,8 @@ const OPTIONS: CreateDocumentOptions = {
     if (zodSchema.in instanceof z.ZodArray) jsonSchema.type = 'array';
   },
 };
+
+const ENCRYPTED = { type: 'string' as const, description: 'A JWE in compact form' };
 
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
@@ -162,13 +168,12 @@ function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
 function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
   const content = { schema, ...(route.example !== undefined && { example: route.example }) };
   const kind = route.bodyKind ?? 'json';
-  const encrypted = { schema: { type: 'string' as const, description: 'A JWE in compact form' } };
   return {
     required: true,
     content: {
       ...(kind !== 'form' && { 'application/json': content }),
       ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': content }),
-      ...(kind === 'unread' && { 'application/jwt': encrypted }),
+      ...(kind === 'unread' && { 'application/jwt': { schema: ENCRYPTED } }),
     },
   };
 }
@@ -178,7 +183,12 @@ function answers(route: Route): Record<string, object> {
     Object.entries(route.responses).map(([status, answer]) => {
       if (typeof answer !== 'string') {
         const description = answer.description ?? meaning(status);
-        return [status, { description, content: { 'application/json': { schema: answer } } }];
+        const mayBeEncrypted = route.bodyKind === 'unread' && Number(status) < 300;
+        const content = {
+          'application/json': { schema: answer },
+          ...(mayBeEncrypted && { 'application/jwt': { schema: ENCRYPTED } }),
+        };
+        return [status, { description, content }];
       }
       // A sentence describes either a failure of the usual form or an answer that is not JSON.
       return [status, Number(status) < 400 ? { description: answer } : failure(route.surface, answer)];
@@ -190,10 +200,12 @@ function answers(route: Route): Record<string, object> {
 function failures(route: Route): Record<string, object> {
   const { surface, access } = route;
   const statuses = [
-    ...(route.body === undefined && route.query === undefined ? [] : [400]),
+    400,
     ...(access === 'public' ? [] : [401, 403]),
+    ...(route.body === undefined ? [] : [413, 415]),
     ...(route.path.includes(':') ? [404] : []),
     ...(route.rateLimit === undefined ? [] : [429]),
+    ...[500, 503],
   ];
   return Object.fromEntries(
     statuses.map((status) => [String(status), failure(surface, meaning(String(status)))]),

@@ -6,7 +6,7 @@ import { faultOf } from '../support/api-surface.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { requests, type Valid } from '../support/hostile-requests.ts';
 import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
-import { type RawRequest, send } from '../support/raw-request.ts';
+import { type RawAnswer, type RawRequest, send } from '../support/raw-request.ts';
 import { REGISTRAR_PASSWORD } from '../support/registrar.ts';
 import { freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -85,6 +85,12 @@ for (const kind of databases()) {
       return requests(route, valid, right, tokens);
     };
 
+    const undocumented = ({ method, path }: RawRequest, { status, headers, text }: RawAnswer) =>
+      service.documentation.faultOf(method, path, {
+        status,
+        contentType: String(headers['content-type'] ?? ''),
+        body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined,
+      });
     const secrets = () => [
       ...[rootToken, victim.token, strangerToken, ROOT.secret],
       ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD],
@@ -102,7 +108,7 @@ for (const kind of databases()) {
         for (const { raw, plain } of fc.sample(requestsFor(route), { seed: SEED + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
-          const fault = faultOf(answer, route, { plain, secrets: secrets() });
+          const fault = faultOf(answer, route, { plain, secrets: secrets() }) ?? undocumented(raw, answer);
           const { headers, ...shown } = raw;
           const said = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
           if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, said);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type RunningService, startService } from '../../bootstrap/service.ts';
 import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
+import { Documentation } from './documented.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -12,6 +13,8 @@ const MASTER_SECRET = 'a master secret for the tests 0123456789';
 export type TestService = {
   readonly address: string;
   readonly service: RunningService;
+  /** Every answer to `call` is compared with it. */
+  readonly documentation: Documentation;
   /** One request; JSON bodies become text. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Access token of a client. */
@@ -65,6 +68,7 @@ export async function startTestService(
   const service = await startService(settings, environment);
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
+  const documentation = Documentation.of(service);
 
   const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
@@ -91,7 +95,13 @@ export async function startTestService(
       ...(body === undefined ? {} : { body }),
     });
     const content = await answer.text();
-    return { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
+    const said = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
+    const fault = documentation.faultOf(method, path.replace(base, ''), {
+      ...said,
+      contentType: answer.headers.get('content-type'),
+    });
+    if (fault !== undefined) throw new Error(`${fault}: ${content.slice(0, 500)}`);
+    return said;
   };
   const token = async (clientId: string, secret: string) => {
     const known = tokens.get(`${clientId} ${secret}`);
@@ -106,6 +116,7 @@ export async function startTestService(
   return {
     address: base,
     service,
+    documentation,
     call,
     token,
     rootToken: () => token(ROOT.clientId, ROOT.secret),

@@ -26,7 +26,7 @@ export class AuditRoutes extends Routes {
           'with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. ' +
           '`npm run audit:verify` finds what was altered or removed in the database.',
         query: AuditLogQuery,
-        responses: { 200: z.array(AuditEntryView) },
+        responses: { 200: z.array(AuditEntryView), 404: 'There is no such tenant' },
         async handle({ caller, query }) {
           const { entries, next } = await readAuditLog.execute(caller, query);
           const headers = next === undefined ? {} : nextPage(settings.publicUrl, query, next);

@@ -77,7 +77,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
         'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
       body: ClientCreation,
       example: { clientId: 'shop-backend', roles: ['presentation:request'], description: 'Web shop' },
-      responses: { 201: ClientView },
+      responses: { 201: ClientView, 409: 'The id is taken, by this tenant or another' },
       async handle({ caller, body }) {
         const client = await createClient.execute(caller, body);
         return reply(201, toClientView(client, await caller.view.tenant()));
@@ -137,7 +137,7 @@ function secretRoutes({ pickUpSecret, rotateSecret }: UseCases): Route[] {
       summary: 'Replace the secret',
       description: 'The new secret is returned here, once. `tenants:manage` may do this for any client.',
       params,
-      responses: { 201: SecretView },
+      responses: { 201: SecretView, 409: 'Somebody else changed the client meanwhile' },
       async handle({ caller, params: { id } }) {
         return reply(201, { secret: await rotateSecret.execute(caller, id) });
       },

@@ -31,7 +31,7 @@ export class DeferredRoutes extends Routes {
         params: Transaction,
         body: DeferredCompletion,
         bodyLimit: 1024 * 1024,
-        responses: { 200: DeferredDecisionView },
+        responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
         async handle({ caller, params, body }) {
           const transaction = await decideDeferred.complete(caller, params.transactionId, body);
           return reply(200, toDecisionView(transaction));
@@ -46,7 +46,7 @@ export class DeferredRoutes extends Routes {
         access,
         params: Transaction,
         body: DeferredFailure,
-        responses: { 200: DeferredDecisionView },
+        responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
         async handle({ caller, params, body }) {
           const transaction = await decideDeferred.fail(caller, params.transactionId, body.errorMessage);
           return reply(200, toDecisionView(transaction));

@@ -160,7 +160,10 @@ function deferredRoutes({ retrieveDeferred }: UseCases): Route[] {
       surface: 'vci',
       access: 'wallet',
       query: z.object({ transaction_id: z.string().max(100).optional() }),
-      responses: { 200: responses[200].extend({ credential: z.string() }) },
+      responses: {
+        200: responses[200].extend({ credential: z.string() }),
+        404: 'The access token is of no tenant here',
+      },
       async handle({ query, request }) {
         const wallet = walletRequest(request);
         const form = { form: 'get', transactionId: query.transaction_id } as const;

@@ -82,7 +82,7 @@ function writeRoutes(useCases: UseCases): Route[] {
         'makes one. It is never self-signed, since wallets refuse that.',
       body: CertificateCreation,
       example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
-      responses: { 201: CertificateView },
+      responses: { 201: CertificateView, 404: 'There is no such key', 409: 'The id is taken' },
       async handle({ caller, body }) {
         const { chain, all } = await createCertificate.execute(caller, body);
         return reply(201, toCertificateView(chain, all));

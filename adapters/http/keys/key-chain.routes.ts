@@ -92,7 +92,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
         'Makes a key, an internal authority for it unless another one is named, and its certificate.',
       body: KeyChainCreation,
       example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
-      responses: { 201: KeyChainView },
+      responses: { 201: KeyChainView, 409: 'The id is taken' },
       async handle({ caller, body }) {
         return reply(201, toKeyChainView(await createKeyChain.execute(caller, body)));
       },
@@ -137,7 +137,7 @@ function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCa
         'With `certificates`: those that others issued for it. Without: an internal authority certifies the key. ' +
         'The key is sealed and never shown again.',
       body: KeyChainImport,
-      responses: { 201: KeyChainView },
+      responses: { 201: KeyChainView, 409: 'The id is taken' },
       async handle({ caller, body }) {
         return reply(201, toKeyChainView(await importKeyChain.execute(caller, body)));
       },

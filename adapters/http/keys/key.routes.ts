@@ -75,7 +75,7 @@ function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): R
         'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
       body: KeyCreation,
       example: { id: 'diplomas', description: 'Signs diplomas' },
-      responses: { 201: KeyView },
+      responses: { 201: KeyView, 409: 'The id is taken' },
       async handle({ caller, body: { key, usages = [], ...body } }) {
         const chain =
           key === undefined

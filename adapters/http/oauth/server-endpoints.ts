@@ -55,7 +55,7 @@ export function serverEndpoints(
       path: `${base}/par`,
       rateLimit: { group: 'token', perAddress: true },
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
-      responses: { 201: PushedRequestView },
+      responses: { 201: PushedRequestView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
         const asked = oauthRequest(body, request);
         const pushed = await pushAuthorization.execute(params.tenant as TenantId, server, asked);
@@ -68,7 +68,7 @@ export function serverEndpoints(
       rateLimit: { group: 'token', perAddress: true },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,
-      responses: { 200: TokenView },
+      responses: { 200: TokenView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
         const asked = oauthRequest(body, request);
         const answer = await answerTokenRequest.execute(params.tenant as TenantId, server, asked);

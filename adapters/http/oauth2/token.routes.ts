@@ -45,7 +45,7 @@ export class TokenRoutes extends Routes {
           perAddress: true,
           perClient: ({ body, request }) => readRequest(body, request).clientId,
         },
-        responses: { 200: TokenView },
+        responses: { 200: TokenView, 401: 'The credentials are missing or wrong' },
         async handle({ body, request }) {
           const { clientId, secret } = readRequest(body, request);
           const { token, expiresInSeconds } = await issueAccessToken.execute(clientId, secret);

@@ -63,7 +63,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       path: '/registrar/config',
       summary: 'Read the login at the registrar',
       description: 'Secrets are never shown.',
-      responses: { 200: RegistrarConfigurationView },
+      responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
       async handle({ caller }) {
         const configuration = await getRegistrarConfiguration.execute(caller);
         return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
@@ -108,7 +108,11 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       body: RegistrarConfigurationUpdate,
       bodyLimit: BODY_LIMIT,
       example: { password: 'the new password of the account' },
-      responses: { 200: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
+      responses: {
+        200: RegistrarConfigurationView,
+        404: 'Nothing is configured',
+        503: 'Nobody answers; nothing is stored',
+      },
       async handle({ caller, body }) {
         const configuration = await updateRegistrarConfiguration.execute(caller, body);
         return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
@@ -121,6 +125,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Remove the login at the registrar',
       responses: {
         200: DeletedView,
+        404: 'Nothing is configured',
         409: 'A presentation configuration gets its registration certificate there',
       },
       async handle({ caller }) {
@@ -145,6 +150,7 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
         201: AccessCertificateView,
+        404: 'There is no such key chain',
         409: 'No registrar is configured, or something trusts the CA of the key chain',
         503: 'The registrar does not answer, or with a certificate that cannot be used',
       },
@@ -168,6 +174,7 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
       },
       responses: {
         201: RegistrationCertificateView,
+        404: 'There is no such presentation configuration, or no such certificate at the registrar',
         409: 'No registrar is configured',
         503: 'The registrar does not answer',
       },

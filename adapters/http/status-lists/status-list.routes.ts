@@ -39,8 +39,8 @@ export class StatusListRoutes extends Routes {
         responses: {
           200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
           304: 'Not modified',
-          406: 'No form of the list is acceptable',
-          501: 'The status at another time is not told',
+          406: z.object({ error: z.string() }),
+          501: z.object({ error: z.string() }),
         },
         async handle({ params, query, request }) {
           // Token Status List section 8.4: looking into the past would tell when a credential was revoked
@@ -95,6 +95,7 @@ export class StatusListRoutes extends Routes {
           201: z
             .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
             .meta({ id: 'Revoked' }),
+          404: 'There is no such session',
         },
         async handle({ caller, body }) {
           const changed = await revokeSession.execute(caller, body);

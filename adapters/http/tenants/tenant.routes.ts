@@ -85,7 +85,7 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
           'presentation:request',
         ],
       },
-      responses: { 201: WrittenTenantView },
+      responses: { 201: WrittenTenantView, 409: 'The id, or that of its administrator, is taken' },
       async handle({ caller, body }) {
         return reply(201, toTenantView(await createTenant.execute(caller, body)));
       },

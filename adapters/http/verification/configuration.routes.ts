@@ -148,7 +148,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Remove a presentation configuration',
       access: writes,
       params,
-      responses: { 200: DeletedView },
+      responses: { 200: DeletedView, 409: 'A credential configuration asks for it' },
       async handle({ caller, params: { id } }) {
         await removePresentationConfiguration.execute(caller, id);
         return reply(200, { id });

@@ -11,6 +11,12 @@ import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { withKeyReferences } from '../shapes/key-reference.ts';
 
 const KeyReference = z.string().nullable();
+const TrustAnchorView = z
+  .union([
+    ...TrustAnchorConfig.options.filter((option) => !('keyChainId' in option.shape)),
+    z.object({ keyChainId: z.string(), certId: z.string().describe('The same, by its older name') }),
+  ])
+  .meta({ id: 'TrustAnchorView' });
 
 export const PresentationConfigurationView = z
   .object({
@@ -35,7 +41,7 @@ export const PresentationConfigurationView = z
     redirectUri: z.string().nullable(),
     accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
     accessCertId: KeyReference.describe('The same, by its older name'),
-    trustAnchors: z.array(TrustAnchorConfig).describe('Without any, every credential is refused'),
+    trustAnchors: z.array(TrustAnchorView).describe('Without any, every credential is refused'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })

@@ -40,7 +40,7 @@ export class PresentationOfferRoutes extends Routes {
         access: { anyOf: ['presentation:request'], unconfirmed: true },
         body: PresentationRequestBody,
         example: { response_type: 'uri', requestId: 'name-check' },
-        responses: { 201: OfferView },
+        responses: { 201: OfferView, 404: 'There is no such configuration' },
         async handle({ caller, body }) {
           return reply(201, await createPresentationRequest.execute(caller, body));
         },

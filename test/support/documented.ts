@@ -1,0 +1,92 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import { buildOpenApi } from '../../adapters/http/openapi.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import type { RunningService } from '../../bootstrap/service.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+type Responses = Readonly<
+  Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>
+>;
+type Document = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Responses }>>>>;
+  readonly components: Schema;
+};
+type Operation = { readonly name: string; readonly pattern: RegExp; readonly responses: Responses };
+
+/** An answer, as far as the document speaks of it. */
+export type Documentable = {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly body: unknown;
+};
+
+/** What the OpenAPI document promises of answers, to compare them with. */
+export class Documentation {
+  readonly #operations: readonly (Operation & { readonly method: string })[];
+  readonly #ajv: Ajv2020;
+  readonly #validators = new Map<Schema, ValidateFunction>();
+  static readonly #made = new Map<string, Documentation>();
+
+  /** Services with the same routes share one. */
+  static of({ container }: RunningService): Documentation {
+    const routes = collectRoutes(container);
+    const names = routes.map(({ method, path }) => `${method} ${path}`).join(' ');
+    const known = Documentation.#made.get(names);
+    if (known !== undefined) return known;
+    const made = new Documentation(buildOpenApi(routes, { publicUrl: 'http://localhost', version: '0' }));
+    Documentation.#made.set(names, made);
+    return made;
+  }
+
+  private constructor(document: object) {
+    const { paths, components } = document as Document;
+    this.#operations = Object.entries(paths)
+      // What is spelled out stands before what has parameters.
+      .toSorted(([one], [two]) => one.split('{').length - two.split('{').length)
+      .flatMap(([path, item]) =>
+        Object.entries(item).map(([method, { responses }]) => {
+          const name = `${method} ${path}`;
+          const source = path.split(/\{[^}]+\}/).map((part) => part.replaceAll(/[.+?*()]/g, '\\$&'));
+          return { method, name, responses, pattern: new RegExp(`^${source.join('[^/]+')}$`) };
+        }),
+      );
+    this.#ajv = new Ajv2020({ strict: false, allErrors: false, verbose: false });
+    ajvFormats.default(this.#ajv);
+    this.#ajv.addSchema({ $id: 'https://vidimus.test/openapi', components });
+  }
+
+  /**
+   * @param target path and query, without what `PUBLIC_URL` puts before them.
+   * @returns what is wrong with an answer; undefined also for requests that no operation takes.
+   */
+  faultOf(method: string, target: string, answer: Documentable): string | undefined {
+    const [path = ''] = target.split(/[?#]/);
+    const wanted = method.toLowerCase();
+    const operation = this.#operations.find((one) => one.method === wanted && one.pattern.test(path));
+    if (operation === undefined) return undefined;
+    const { status, contentType, body } = answer;
+    const response = operation.responses[status];
+    if (response === undefined) return `${operation.name} answers ${status}, which is not documented`;
+    if (response.content === undefined) return undefined;
+    const type = contentType?.split(';')[0]?.trim() ?? '';
+    const content = response.content[type];
+    if (content === undefined) return `${operation.name} answers ${status} as ${type || 'nothing'}`;
+    if (!type.endsWith('json')) return undefined;
+    const validate = this.#validatorOf(content.schema);
+    if (validate(body)) return undefined;
+    return `${operation.name} answers ${status} otherwise than documented: ${this.#ajv.errorsText(validate.errors)}`;
+  }
+
+  #validatorOf(schema: Schema): ValidateFunction {
+    const known = this.#validators.get(schema);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(schema).replaceAll(
+      '"#/components/',
+      '"https://vidimus.test/openapi#/components/',
+    );
+    const made = this.#ajv.compile(JSON.parse(text));
+    this.#validators.set(schema, made);
+    return made;
+  }
+}
