@@ -19,6 +19,7 @@ import type { Route } from '../adapters/http/route.ts';
 import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
 import { ServiceRoutes } from '../adapters/http/service/service.routes.ts';
 import { SessionRoutes } from '../adapters/http/sessions/session.routes.ts';
+import { StatusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
 import { StatusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
 import { SettingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
 import { TenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
@@ -41,6 +42,7 @@ const FAMILIES = [
   PresentationWalletRoutes,
   DcApiRoutes,
   StatusListRoutes,
+  StatusListAdministrationRoutes,
   PublishedListRoutes,
   SessionRoutes,
   IssuanceRoutes,

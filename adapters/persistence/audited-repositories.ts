@@ -61,6 +61,17 @@ export function auditedTenant(
         await statusLists.add(list);
         note(describeChange('status-list', list.id, undefined, list));
       },
+      async rebind(id, binding) {
+        const before = await statusLists.get(id);
+        const after = await statusLists.rebind(id, binding);
+        note(describeChange('status-list', id, before, { ...before, ...binding }));
+        return after;
+      },
+      async removeUnused(id) {
+        const removed = await statusLists.removeUnused(id);
+        if (removed) note(describeChange('status-list', id, {}, undefined));
+        return removed;
+      },
     },
     trustLists: auditedTrustLists(plain.trustLists, note),
     seenReleases: {

@@ -110,6 +110,19 @@ export type TenantRepositories = {
     get(id: string): Promise<StatusList>;
     list(): Promise<StatusList[]>;
     add(list: StatusList): Promise<void>;
+    /**
+     * Changes whose credentials a list serves and who signs it, and raises its version.
+     * @throws Failure `not_found`.
+     */
+    rebind(
+      id: string,
+      binding: Pick<StatusList, 'credentialConfigurationId' | 'keyChainId'>,
+    ): Promise<StatusList>;
+    /**
+     * One conditional statement, so that nobody gets an entry of a list that goes.
+     * @returns false, with nothing changed, when entries were handed out, or there is no such list.
+     */
+    removeUnused(id: string): Promise<boolean>;
   };
   readonly trustLists: TrustListRepository;
   /** Releases of lists of others, see `noteRelease`. */
@@ -443,7 +456,9 @@ export type Beats = AuthorizationBeats &
      */
     changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;
     findStatusList(id: string): Promise<StatusList | undefined>;
-    statusListHeads(ids: readonly string[]): Promise<{ id: string; version: number }[]>;
+    statusListHeads(
+      ids: readonly string[],
+    ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
     /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
     statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
     /** Keeps a signed token unless a newer one is there already. */

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Allocation, allocateFrom, prepareAllocation } from '../../domain/status-lists/allocation.ts';
 import { roundCapacity } from '../../domain/status-lists/bits.ts';
 import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
+import { type ListSigners, listSigners } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -56,13 +56,13 @@ export class StatusAllocator {
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
-    const signer = await listSigner(view, configuration, this.#ports.clock.now());
-    for (const list of await this.#candidates(view, configuration.id, signer)) {
+    const signers = await signersOf(view, configuration, this.#ports.clock.now());
+    for (const list of await this.#candidates(view, configuration.id, signers)) {
       const firstCounter = await this.#take(view.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(view.tenantId, list, firstCounter, count);
       this.#full.set(`${view.tenantId} ${list.id}`, true);
     }
-    const list = await this.#createOnce(view, signer, count);
+    const list = await this.#createOnce(view, signers.preferred, count);
     const firstCounter = await this.#take(view.tenantId, list, count);
     if (firstCounter === undefined) return this.allocate(view, configuration, count);
     return this.#entries(view.tenantId, list, firstCounter, count);
@@ -93,16 +93,16 @@ export class StatusAllocator {
   async #candidates(
     view: TenantView,
     configurationId: string,
-    signer: string | null,
+    { preferred, accepted }: ListSigners,
   ): Promise<readonly StatusList[]> {
     const known = await view.statusLists();
     const shape = await this.#shape(view);
-    const created = this.#created.get(await placeOf(view, signer));
+    const created = this.#created.get(await placeOf(view, preferred));
     const lists =
       created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
     const usable = lists.filter(
       (list) =>
-        list.keyChainId === signer &&
+        accepted.has(list.keyChainId) &&
         (list.usedEntries < list.capacity || this.#reserves.has(`${view.tenantId} ${list.id}`)) &&
         !this.#full.has(`${view.tenantId} ${list.id}`),
     );
@@ -189,35 +189,14 @@ async function placeOf(view: TenantView, signer: string | null): Promise<string>
   return `${view.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
 }
 
-/**
- * Who signs the list of a credential: its signer must be known to whoever trusts the credential's issuer (Token Status
- * List section 11.3). A status list chain serves credentials under the same CA; a credential of another CA has its list
- * signed by its own key chain.
- * @returns the id of that chain, or null for the tenant's default.
- */
-async function listSigner(
+/** Worked out once per configuration of the tenant. */
+async function signersOf(
   view: TenantView,
   { id, keyChainId }: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
   now: Date,
-): Promise<string | null> {
+): Promise<ListSigners> {
   const chains = await view.keyChains();
-  return view.derive(`list-signer/${id}`, () => {
-    const issuer = pickKeyChain(chains, 'signing', now, keyChainId ?? undefined);
-    const anchor = anchorOf(issuer);
-    const signer = chains.find(
-      (chain) =>
-        chain.usages.includes('statusList') &&
-        chain.active.notAfter > now &&
-        anchor !== undefined &&
-        anchorOf(chain) === anchor,
-    );
-    if (signer === undefined) return issuer.id;
-    return signer.id === pickKeyChain(chains, 'statusList', now).id ? null : signer.id;
-  });
-}
-
-function anchorOf(chain: KeyChain): string | undefined {
-  return chain.root?.certificate;
+  return view.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, now));
 }
 
 /** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */

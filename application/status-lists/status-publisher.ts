@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
+import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -48,7 +49,8 @@ const compress = promisify(deflate);
 type Publication = PublishedStatusList & { readonly version: number };
 
 type Entry = {
-  readonly list: StatusList;
+  /** Who signs it can change; then its version is another one. */
+  list: StatusList;
   readonly bytes: Buffer;
   /** Version of the list that `bytes` shows. */
   version: number;
@@ -121,7 +123,7 @@ export class StatusPublisher extends OwnStatusLists {
       const { list } = await this.#upToDate(tenantId, listId);
       const head = await store.beats(tenantId).head();
       if (head === undefined) return undefined;
-      return signingChain(chainOf(await tenantViews.of(head).keyChains(), list, clock.now()));
+      return signingChain(signerOfList(await tenantViews.of(head).keyChains(), list, clock.now()));
     } catch (error) {
       if (error instanceof Failure) return undefined;
       throw error;
@@ -183,6 +185,7 @@ export class StatusPublisher extends OwnStatusLists {
         writeStatus(entry.bytes, entry.list.bits, index, status);
       }
       entry.version = head.version;
+      entry.list = { ...entry.list, keyChainId: head.keyChainId };
     }
     Object.assign(entry, began);
   }
@@ -194,7 +197,7 @@ export class StatusPublisher extends OwnStatusLists {
     const head = await beats.head();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantViews.of(head).keyChains();
-    const chain = chainOf(chains, list, now);
+    const chain = signerOfList(chains, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
       uri: statusListUri(settings, tenantId, list.id),
@@ -214,18 +217,6 @@ export class StatusPublisher extends OwnStatusLists {
     if (!list.immediateUpdate) await beats.saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
     return published;
   }
-}
-
-/** A list names the key chain of its credentials, or a status list chain other than the tenant's default. */
-function chainOf(chains: readonly KeyChain[], { keyChainId }: StatusList, now: Date): KeyChain {
-  if (keyChainId === null) return pickKeyChain(chains, 'statusList', now);
-  const named = chains.find(({ id }) => id === keyChainId);
-  return pickKeyChain(
-    chains,
-    named?.usages.includes('statusList') ? 'statusList' : 'signing',
-    now,
-    keyChainId,
-  );
 }
 
 function publication(jwt: string, expiresAt: Date): PublishedStatusList {

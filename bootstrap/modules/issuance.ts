@@ -6,6 +6,7 @@ import { IssuanceWalletRoutes } from '../../adapters/http/issuance/wallet.routes
 import { AuthorizationServerRoutes } from '../../adapters/http/oauth/authorization-server.routes.ts';
 import { ChainedAsRoutes } from '../../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../../adapters/http/oauth/challenge.routes.ts';
+import { StatusListAdministrationRoutes } from '../../adapters/http/status-lists/administration.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
 import {
   ChangeCredentialConfiguration,
@@ -53,10 +54,16 @@ import { Signatures } from '../../application/ports/signatures.ts';
 import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import { AggregateStatusLists } from '../../application/status-lists/aggregate-status-lists.ts';
+import { GetStatusList, ListStatusLists } from '../../application/status-lists/read-status-lists.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
 import { StatusCwtPublisher } from '../../application/status-lists/status-cwt-publisher.ts';
 import { StatusPublisher } from '../../application/status-lists/status-publisher.ts';
+import {
+  CreateStatusList,
+  DeleteStatusList,
+  UpdateStatusList,
+} from '../../application/status-lists/write-status-lists.ts';
 import { AuthorizationCodes } from '../../application/steps/authorization-codes.ts';
 import { BatchMaker } from '../../application/steps/batch-maker.ts';
 import { StatusChecker } from '../../application/steps/check-status.ts';
@@ -108,6 +115,20 @@ export const issuance = new ContainerModule((options) => {
     aggregateStatusLists: AggregateStatusLists,
     revokeSession: RevokeSession,
     clock: Clock,
+  });
+
+  wire(options, ListStatusLists, { store: Store });
+  wire(options, GetStatusList, { store: Store });
+  wire(options, CreateStatusList, base);
+  wire(options, UpdateStatusList, { store: Store, clock: Clock, eventBus: EventBus });
+  wire(options, DeleteStatusList, { store: Store, eventBus: EventBus });
+  wire(options, StatusListAdministrationRoutes, {
+    listStatusLists: ListStatusLists,
+    getStatusList: GetStatusList,
+    createStatusList: CreateStatusList,
+    updateStatusList: UpdateStatusList,
+    deleteStatusList: DeleteStatusList,
+    settings: ServiceSettings,
   });
 
   wire(options, WalletTokens, { kms: Kms, signatures: Signatures, clock: Clock, settings: ServiceSettings });

@@ -40,6 +40,8 @@ const PUBLISHED = [
   ...['post /issuer/deferred/{transactionId}/complete', 'post /issuer/deferred/{transactionId}/fail'],
   ...['post /issuer/offer', 'post /verifier/offer', 'get /verifier/config', 'post /verifier/config'],
   'get /audit-log',
+  ...['get /status-lists', 'post /status-lists', 'get /status-lists/{listId}'],
+  ...['patch /status-lists/{listId}', 'delete /status-lists/{listId}'],
   ...['get /cache/stats', 'delete /cache', 'delete /cache/trust-list', 'delete /cache/status-list'],
   ...['get /trust-list', 'post /trust-list', 'get /trust-list/{id}', 'put /trust-list/{id}'],
   ...['patch /trust-list/{id}', 'delete /trust-list/{id}', 'get /trust-list/{id}/export'],
@@ -94,7 +96,7 @@ describe('the description of the service', () => {
     const token = await service.token(clientId, secret);
     for (const path of [
       ...['/issuer/config', '/issuer/credentials', '/issuer/offer', '/verifier/config', '/verifier/offer'],
-      ...['/client', '/key-chain', '/trust-list'],
+      ...['/client', '/key-chain', '/trust-list', '/status-lists'],
     ]) {
       const answer = await send(path, token);
       expect(answer.status, `${path}: ${answer.text}`).to.equal(201);

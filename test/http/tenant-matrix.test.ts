@@ -16,6 +16,7 @@ const NOWHERE: Ids = {
   presentation: 'nowhere',
   trustList: 'nowhere',
   trustListVersion: 'nowhere',
+  statusList: 'nowhere',
   issuance: 'nowhere',
   verification: 'nowhere',
   deferred: 'nowhere',

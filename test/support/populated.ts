@@ -17,6 +17,8 @@ export type Ids = {
   readonly trustList: string;
   /** What the list was before it was changed. */
   readonly trustListVersion: string;
+  /** Of credentials that were issued. */
+  readonly statusList: string;
   /** Both are over, so their event streams end at once. */
   readonly issuance: string;
   readonly verification: string;
@@ -157,6 +159,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
     ids: {
       ...ids,
       trustListVersion: version.id,
+      statusList: lastSegment(status.status_list.uri),
       issuance: issued.session,
       verification: refused.session,
       deferred,

@@ -79,6 +79,7 @@ const keyChain = (ids: Ids) => ({ params: { id: ids.keyChain } });
 const credential = (ids: Ids) => ({ params: { id: ids.credential } });
 const presentation = (ids: Ids) => ({ params: { id: ids.presentation } });
 const trustList = (ids: Ids) => ({ params: { id: ids.trustList } });
+const statusList = (ids: Ids) => ({ params: { listId: ids.statusList } });
 const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
 
 /** How to call every route that needs a role. A route that is missing here fails the matrices. */
@@ -142,6 +143,18 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /session-config': nothing,
   'PUT /session-config': { request: () => ({ json: { ttlSeconds: 86_400 } }) },
   'DELETE /session-config': nothing,
+  'GET /status-lists': nothing,
+  'GET /status-lists/:listId': { request: statusList },
+  'POST /status-lists': { request: () => ({ json: { capacity: 1000 } }) },
+  'PATCH /status-lists/:listId': {
+    request: (ids) => ({ ...statusList(ids), json: { credentialConfigurationId: null } }),
+  },
+  'DELETE /status-lists/:listId': {
+    request: statusList,
+    async prepare({ service, token }) {
+      return { statusList: (await created(service, token, '/status-lists', {})).id };
+    },
+  },
   'GET /status-list-config': nothing,
   'PUT /status-list-config': { request: () => ({ json: { ttl: 900 } }) },
   'GET /issuer/config': nothing,

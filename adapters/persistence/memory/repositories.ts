@@ -74,6 +74,19 @@ export function tenantRepositories(
         statusLists.put(tenantId, list.id, { ...list, token: null });
         touched();
       },
+      async rebind(id, binding) {
+        const list = known(statusLists.find(tenantId, id), 'status list');
+        const rebound = { ...list, ...binding, version: list.version + 1 };
+        statusLists.put(tenantId, id, rebound);
+        touched();
+        return rebound;
+      },
+      async removeUnused(id) {
+        if (statusLists.find(tenantId, id)?.usedEntries !== 0) return false;
+        statusLists.remove(tenantId, id);
+        touched();
+        return true;
+      },
     },
     trustLists: trustListRepository(state, tenantId, touched),
     seenReleases: { removeAll: async () => state.seenReleases.removeScope(tenantId) },

@@ -63,7 +63,9 @@ export function statusBeats(state: State, pass: Pass, chains: AuditChains, tenan
     findStatusList: (id) => pass(() => statusLists.find(tenantId, id)),
     statusListHeads: (ids) =>
       pass(() =>
-        statusLists.list(tenantId, ({ id }) => ids.includes(id)).map(({ id, version }) => ({ id, version })),
+        statusLists
+          .list(tenantId, ({ id }) => ids.includes(id))
+          .map(({ id, version, keyChainId }) => ({ id, version, keyChainId })),
       ),
     statusEntries: (listId, afterVersion) =>
       pass(() =>

@@ -20,6 +20,7 @@ import {
   readRelease,
   readSession,
   readStatusList,
+  readStatusListHead,
   readUse,
   sealOutcome,
 } from './session-codec.ts';
@@ -192,7 +193,7 @@ const SESSION_VERSIONS = named(
 );
 const STATUS_LIST_HEADS = named(
   'status_list_heads',
-  'select id, version from status_lists where tenant_id = $1 and id = any($2::text[])',
+  'select id, version, key_chain_id from status_lists where tenant_id = $1 and id = any($2::text[])',
 );
 
 export function postgresBeats(
@@ -395,7 +396,7 @@ export function postgresBeats(
     },
     async statusListHeads(ids) {
       const rows = await all(STATUS_LIST_HEADS, ids);
-      return rows.map((row) => ({ id: row['id'] as string, version: Number(row['version']) }));
+      return rows.map(readStatusListHead);
     },
     async statusEntries(listId, afterVersion) {
       const rows = await all(shared.STATUS_ENTRIES, listId, afterVersion);

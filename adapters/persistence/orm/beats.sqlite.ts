@@ -20,6 +20,7 @@ import {
   readRelease,
   readSession,
   readStatusList,
+  readStatusListHead,
   readUse,
   sealOutcome,
 } from './session-codec.ts';
@@ -105,7 +106,8 @@ const SESSION_VERSIONS = named(
 );
 const STATUS_LIST_HEADS = named(
   'status_list_heads',
-  'select id, version from status_lists where tenant_id = $1 and id in (select value from json_each($2))',
+  `select id, version, key_chain_id from status_lists
+   where tenant_id = $1 and id in (select value from json_each($2))`,
 );
 
 export function sqliteBeats(
@@ -351,11 +353,7 @@ export function sqliteBeats(
         return row === undefined ? undefined : readStatusList(cipher, row);
       }),
     statusListHeads: (ids) =>
-      sql.single((run) =>
-        run
-          .all(STATUS_LIST_HEADS, tenantId, JSON.stringify(ids))
-          .map((row) => ({ id: row['id'] as string, version: Number(row['version']) })),
-      ),
+      sql.single((run) => run.all(STATUS_LIST_HEADS, tenantId, JSON.stringify(ids)).map(readStatusListHead)),
     statusEntries: (listId, afterVersion) =>
       sql.single((run) =>
         run

@@ -125,6 +125,21 @@ export function tenantRepositories(
         await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
         touched();
       },
+      async rebind(id, { credentialConfigurationId, keyChainId }) {
+        const version = raw<number>('version + 1');
+        await em.nativeUpdate(
+          StatusListRow,
+          { tenantId, id },
+          { credentialConfigurationId, keyChainId, version },
+        );
+        touched();
+        return this.get(id);
+      },
+      async removeUnused(id) {
+        const removed = await em.nativeDelete(StatusListRow, { tenantId, id, usedEntries: 0 });
+        if (removed > 0) touched();
+        return removed > 0;
+      },
     },
     trustLists: trustListRepository(em, cipher, tenantId, touched),
     seenReleases: {

@@ -169,6 +169,14 @@ export function readPublication(row: Row): { readonly jwt: string; readonly next
   return { jwt: text(row['jwt']), nextUpdate: new Date(number(row['next_update'])) };
 }
 
+export function readStatusListHead(row: Row): { id: string; version: number; keyChainId: string | null } {
+  return {
+    id: text(row['id']),
+    version: number(row['version']),
+    keyChainId: optional(row['key_chain_id'], text),
+  };
+}
+
 export function readStatusList(cipher: Cipher, row: Row): StatusList {
   const id = text(row['id']);
   const jwt = optional(row['token'], text);

@@ -55,6 +55,64 @@ export function describeStatusLists(open: () => Store): void {
       expect(await beats.takeStatusRun('none', 1)).to.equal(undefined);
     });
 
+    it('change hands, with a version of their own each time', async () => {
+      const list = await addList(store, tenantId);
+      const binding = { credentialConfigurationId: 'diploma', keyChainId: 'chain' };
+      const rebind = (id: string) =>
+        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding), { by: 'system' });
+      expect(await rebind(list.id)).to.deep.equal({ ...list, ...binding, version: 2 });
+      expect(await store.beats(tenantId).statusListHeads([list.id])).to.deep.equal([
+        { id: list.id, version: 2, keyChainId: 'chain' },
+      ]);
+      expect(await failureOf(rebind('none'))).to.equal('not_found');
+      const stranger = await addTenant(store);
+      const stolen = store.forTenant(stranger, ({ statusLists }) => statusLists.rebind(list.id, binding), {
+        by: 'system',
+      });
+      expect(await failureOf(stolen)).to.equal('not_found');
+    });
+
+    it('go only while nothing uses them', async () => {
+      const [unused, used] = [await addList(store, tenantId), await addList(store, tenantId)];
+      const beats = store.beats(tenantId);
+      await beats.takeStatusRun(used.id, 1);
+      const remove = (id: string, by = tenantId) =>
+        store.forTenant(by, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
+      expect(await remove(used.id)).to.equal(false);
+      expect(await remove(unused.id, await addTenant(store))).to.equal(false);
+      expect(await beats.findStatusList(unused.id)).to.not.equal(undefined);
+      expect(await remove(unused.id)).to.equal(true);
+      expect(await remove(unused.id)).to.equal(false);
+      expect(await beats.findStatusList(unused.id)).to.equal(undefined);
+      expect(await beats.takeStatusRun(unused.id, 1)).to.equal(undefined);
+      expect((await beats.findStatusList(used.id))?.usedEntries).to.equal(1);
+    });
+
+    it('either go or are used, whoever comes first', async () => {
+      for (let round = 0; round < 6; round++) {
+        const { id } = await addList(store, tenantId);
+        const beats = store.beats(tenantId);
+        const taken: number[] = [];
+        let removed = 0;
+        const take = async () => {
+          const first = await beats.takeStatusRun(id, 1);
+          if (first !== undefined) taken.push(first);
+        };
+        const remove = async () => {
+          const removal = store.forTenant(tenantId, ({ statusLists }) => statusLists.removeUnused(id), {
+            by: 'system',
+          });
+          if (await removal) removed++;
+        };
+        const steps = round % 2 === 0 ? [take, remove] : [remove, take];
+        await Promise.all(Array.from({ length: 40 }, (_, i) => steps[i % 2]?.()));
+        expect(removed).to.equal(taken.length === 0 ? 1 : 0);
+        expect(new Set(taken).size).to.equal(taken.length);
+        const left = await beats.findStatusList(id);
+        expect(left?.usedEntries).to.equal(taken.length === 0 ? undefined : 20);
+      }
+    });
+
     it('raise their version once per change and tell what changed since', async () => {
       const one = await addList(store, tenantId);
       const two = await addList(store, tenantId, { version: 5 });
@@ -70,8 +128,8 @@ export function describeStatusLists(open: () => Store): void {
       await beats.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
       const heads = await beats.statusListHeads([one.id, two.id, 'none']);
       expect(heads).to.have.deep.members([
-        { id: one.id, version: 3 },
-        { id: two.id, version: 6 },
+        { id: one.id, version: 3, keyChainId: null },
+        { id: two.id, version: 6, keyChainId: null },
       ]);
       expect(await sorted(one.id, 0)).to.deep.equal([
         { index: 3, status: 0 },
@@ -96,7 +154,7 @@ export function describeStatusLists(open: () => Store): void {
       await beats.changeStatuses([], NOW);
       expect(await sorted(id, 0)).to.deep.equal([{ index: 1, status: 2 }]);
       expect(await sorted('none', 0)).to.deep.equal([]);
-      expect(await beats.statusListHeads([id])).to.deep.equal([{ id, version: 2 }]);
+      expect(await beats.statusListHeads([id])).to.deep.equal([{ id, version: 2, keyChainId: null }]);
     });
 
     it('keep the newest token', async () => {

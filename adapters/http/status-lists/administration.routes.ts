@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { GetStatusList, ListStatusLists } from '../../../application/status-lists/read-status-lists.ts';
+import type {
+  CreateStatusList,
+  DeleteStatusList,
+  UpdateStatusList,
+} from '../../../application/status-lists/write-status-lists.ts';
+import { StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
+import { type Route, Routes, reply, route } from '../route.ts';
+import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import { StatusListView, toStatusListView } from './status-list.view.ts';
+
+type UseCases = {
+  readonly listStatusLists: ListStatusLists;
+  readonly getStatusList: GetStatusList;
+  readonly createStatusList: CreateStatusList;
+  readonly updateStatusList: UpdateStatusList;
+  readonly deleteStatusList: DeleteStatusList;
+  readonly settings: ServiceSettings;
+};
+
+const params = z.object({ listId: z.string().max(128) });
+const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
+/** Lists are shared by all configurations. */
+const writing = { ...common, access: { ...common.access, unrestricted: true } } as const;
+
+/** Status lists as their tenant administers them. Without any of this, issuing makes the lists that it needs. */
+export class StatusListAdministrationRoutes extends Routes {
+  readonly routes: readonly Route[];
+
+  constructor(useCases: UseCases) {
+    super();
+    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
+  }
+}
+
+function readRoutes({ listStatusLists, getStatusList, settings }: UseCases): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/status-lists',
+      summary: 'List the status lists',
+      responses: { 200: z.array(StatusListView) },
+      async handle({ caller }) {
+        const lists = await listStatusLists.execute(caller);
+        return reply(
+          200,
+          lists.map((list) => toStatusListView(settings, caller.tenantId, list)),
+        );
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/status-lists/:listId',
+      summary: 'Read a status list',
+      params,
+      responses: { 200: StatusListView },
+      async handle({ caller, params: { listId } }) {
+        const list = await getStatusList.execute(caller, listId);
+        return reply(200, toStatusListView(settings, caller.tenantId, list));
+      },
+    }),
+  ];
+}
+
+function writeRoutes(useCases: UseCases): readonly Route[] {
+  const { createStatusList, updateStatusList, deleteStatusList, settings } = useCases;
+  return [
+    route({
+      ...writing,
+      method: 'post',
+      path: '/status-lists',
+      summary: 'Make a status list',
+      description:
+        'Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only ' +
+        'credentials of that configuration get entries, and they get them there first. There may be 100 lists that no ' +
+        'credential uses.',
+      body: acceptKeyReferences(StatusListCreation),
+      example: { bits: 2, capacity: 10000 },
+      responses: { 201: StatusListView, 409: 'There are 100 lists that no credential uses' },
+      async handle({ caller, body }) {
+        const list = await createStatusList.execute(caller, body);
+        return reply(201, toStatusListView(settings, caller.tenantId, list));
+      },
+    }),
+    route({
+      ...writing,
+      method: 'patch',
+      path: '/status-lists/:listId',
+      summary: 'Change whose credentials a status list serves, and who signs it',
+      description:
+        'Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the ' +
+        "tenant's default sign it.",
+      params,
+      body: acceptKeyReferences(StatusListUpdate),
+      example: { credentialConfigurationId: null },
+      responses: { 200: StatusListView, 409: 'Readers of its credentials do not trust this key chain' },
+      async handle({ caller, params: { listId }, body }) {
+        const list = await updateStatusList.execute(caller, listId, body);
+        return reply(200, toStatusListView(settings, caller.tenantId, list));
+      },
+    }),
+    route({
+      ...writing,
+      method: 'delete',
+      path: '/status-lists/:listId',
+      summary: 'Delete a status list that no credential uses',
+      params,
+      responses: { 204: 'Done', 409: 'Credentials use the list' },
+      async handle({ caller, params: { listId } }) {
+        await deleteStatusList.execute(caller, listId);
+        return { status: 204, empty: true };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,143 @@
+import { Failure } from '../../domain/shared/failure.ts';
+import { roundCapacity } from '../../domain/status-lists/bits.ts';
+import {
+  MAX_UNUSED_LISTS,
+  type StatusListCreation,
+  type StatusListUpdate,
+} from '../../domain/status-lists/list-definition.ts';
+import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store, TenantRepositories } from '../ports/store.ts';
+import { assertStillTrusted, type Binding, bind } from './list-binding.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+  readonly eventBus: EventBus;
+};
+
+/** Makes a status list before any credential needs it: for one configuration, or of a shape of its own. */
+export class CreateStatusList {
+  readonly #ports: Omit<Ports, 'eventBus'>;
+
+  constructor(ports: Omit<Ports, 'eventBus'>) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_input`, or `conflict` when there are enough lists that nothing uses. */
+  async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
+    const { store, clock } = this.#ports;
+    const { credentialConfigurationId = null, keyChainId, ...shape } = wanted;
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        assertRoom(await repositories.statusLists.list());
+        // Null, too, leaves it to the service who signs: the default where that fits.
+        const signer = keyChainId ?? undefined;
+        const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
+        const list = await this.#shaped(repositories, binding, shape);
+        await repositories.statusLists.add(list);
+        return list;
+      },
+      { by: caller, alone: true },
+    );
+  }
+
+  async #shaped(
+    { tenant }: TenantRepositories,
+    binding: Binding,
+    wanted: StatusListConfig,
+  ): Promise<StatusList> {
+    const { clock, random, settings } = this.#ports;
+    const { statusListConfig } = await tenant.get();
+    const given = Object.entries(wanted).filter(([, value]) => value !== null && value !== undefined);
+    const shape = effectiveStatusListConfig(
+      { ...statusListConfig, ...Object.fromEntries(given) },
+      settings.statusDefaults,
+    );
+    return {
+      ...binding,
+      id: random.token(),
+      bits: shape.bits,
+      capacity: roundCapacity(shape.bits, shape.capacity),
+      ttlSeconds: shape.ttl,
+      immediateUpdate: shape.immediateUpdate,
+      enableAggregation: shape.enableAggregation,
+      secret: random.bytes(32),
+      usedEntries: 0,
+      version: 1,
+      createdAt: clock.now(),
+      token: null,
+    };
+  }
+}
+
+/** Changes whose credentials a list serves from now on, and who signs it. */
+export class UpdateStatusList {
+  readonly #ports: Pick<Ports, 'store' | 'clock' | 'eventBus'>;
+
+  constructor(ports: Pick<Ports, 'store' | 'clock' | 'eventBus'>) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, `invalid_input`, or `conflict` when readers would not trust the list any more. */
+  async execute(caller: TenantCaller, id: string, wanted: StatusListUpdate): Promise<StatusList> {
+    const { store, clock, eventBus } = this.#ports;
+    const { tenantId } = caller;
+    const updated = await store.forTenant(
+      tenantId,
+      async (repositories) => {
+        const { statusLists } = repositories;
+        const list = await statusLists.get(id);
+        const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } =
+          wanted;
+        const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
+        await assertStillTrusted(repositories, list, binding, clock.now());
+        return statusLists.rebind(id, binding);
+      },
+      { by: caller, alone: true },
+    );
+    eventBus.publish({ type: 'status-list', tenantId, listId: id });
+    return updated;
+  }
+}
+
+/** Removes a status list that no credential uses. */
+export class DeleteStatusList {
+  readonly #ports: Pick<Ports, 'store' | 'eventBus'>;
+
+  constructor(ports: Pick<Ports, 'store' | 'eventBus'>) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `not_found`, or `conflict` when entries of it were handed out. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    const { store, eventBus } = this.#ports;
+    const { tenantId } = caller;
+    await store.forTenant(
+      tenantId,
+      async ({ statusLists }) => {
+        await statusLists.get(id);
+        if (await statusLists.removeUnused(id)) return;
+        throw new Failure('conflict', 'credentials use this list, so it has to stay');
+      },
+      { by: caller },
+    );
+    eventBus.publish({ type: 'status-list', tenantId, listId: id });
+  }
+}
+
+function assertRoom(lists: readonly StatusList[]): void {
+  if (lists.filter(({ usedEntries }) => usedEntries === 0).length < MAX_UNUSED_LISTS) return;
+  throw new Failure(
+    'conflict',
+    `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`,
+  );
+}

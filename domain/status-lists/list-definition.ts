@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { StatusListConfig } from '../tenants/tenant.ts';
+
+/**
+ * Lists of a tenant that no credential uses; whoever wants more removes some first. Lists in use do not count, since
+ * issuing makes as many as it needs.
+ */
+export const MAX_UNUSED_LISTS = 100;
+
+const CredentialConfigurationId = z
+  .string()
+  .min(1)
+  .max(128)
+  .nullable()
+  .optional()
+  .describe('Only credentials of this configuration get entries; null: all may');
+
+const KeyChainId = z
+  .string()
+  .min(1)
+  .max(128)
+  .nullable()
+  .optional()
+  .describe("Signs the list; null: the tenant's default for status lists");
+
+/** What a list is made of. Its shape is that of the tenant's configuration unless stated. */
+export const StatusListCreation = z
+  .object({
+    credentialConfigurationId: CredentialConfigurationId,
+    keyChainId: KeyChainId,
+    ...StatusListConfig.shape,
+  })
+  .meta({ id: 'StatusListCreation' });
+export type StatusListCreation = z.infer<typeof StatusListCreation>;
+
+/** The rest of a list is part of the credentials that point at it. */
+export const StatusListUpdate = z
+  .object({ credentialConfigurationId: CredentialConfigurationId, keyChainId: KeyChainId })
+  .meta({ id: 'StatusListUpdate' });
+export type StatusListUpdate = z.infer<typeof StatusListUpdate>;

@@ -1,0 +1,197 @@
+import { expect } from 'chai';
+import { MAX_UNUSED_LISTS } from '../../domain/status-lists/list-definition.ts';
+import { addClient, created, credentialBody } from '../support/populated.ts';
+import { decode, issue, verifiedByLeaf } from '../support/present.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const RECORD = [
+  ...['id', 'tenantId', 'credentialConfigurationId', 'certId', 'bits', 'capacity', 'usedEntries'],
+  ...['availableEntries', 'uri', 'createdAt', 'expiresAt'],
+];
+
+describe('status lists of a tenant, for its administrators', () => {
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  /** A tenant that issues the credentials `card` and `badge`. */
+  async function issuer(id: string, config: object = {}) {
+    const tenant = await createTenant(service, id, { statusListConfig: config });
+    const call = (method: string, path: string, json?: unknown) =>
+      service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+    const make = (json: object = {}) => created(service, tenant.token, '/status-lists', json);
+    for (const credential of ['card', 'badge']) {
+      await created(service, tenant.token, '/issuer/credentials', credentialBody(credential, 'signing'));
+    }
+    const listOf = async (credential: string): Promise<string> => {
+      const { text } = await issue(service, tenant, credential);
+      return decode(text).payload['status'].status_list.uri;
+    };
+    const lists = async () => (await call('GET', '/status-lists')).body;
+    return { ...tenant, call, make, listOf, lists };
+  }
+  /** Key chains under another CA than that of the tenant's credentials. */
+  const foreign = (token: string, id: string) =>
+    created(service, token, '/key-chain', { id, usageType: 'statusList' });
+
+  it('are made with the shape that holds at that time, or one of their own', async () => {
+    const { make, call, lists } = await issuer('shapes', { bits: 2, capacity: 400, ttl: 900 });
+    const list = await make();
+    expect(list).to.include.all.keys(RECORD);
+    expect(list).to.include({ tenantId: 'shapes', bits: 2, capacity: 400, ttl: 900, usedEntries: 0 });
+    expect(list).to.include({ availableEntries: 400, credentialConfigurationId: null, certId: null });
+    expect(list).to.include({ keyChainId: null, expiresAt: null, immediateUpdate: false });
+    expect(list.uri).to.equal(`${service.address}/shapes/status-list/${list.id}`);
+    expect((await service.call('GET', list.uri)).status).to.equal(200);
+    const own = await make({ bits: 8, capacity: 100, ttl: null, immediateUpdate: true });
+    expect(own).to.include({ bits: 8, capacity: 100, ttl: 900, immediateUpdate: true });
+    expect((await call('PUT', '/status-list-config', { bits: 4, capacity: 200 })).status).to.equal(200);
+    expect((await call('GET', `/status-lists/${list.id}`)).body).to.include({ bits: 2, capacity: 400 });
+    expect(await make()).to.include({ bits: 4, capacity: 200 });
+    expect((await lists()).map(({ bits }: { bits: number }) => bits)).to.have.members([2, 8, 4]);
+    expect((await call('GET', `/status-lists/${list.id}`)).body.expiresAt).to.be.a('string');
+    const { body } = await service.call('GET', '/shapes/status-lists');
+    expect(body.status_lists).to.have.length(3).and.include(list.uri);
+  });
+
+  it('are refused when they could not serve', async () => {
+    const { call, token } = await issuer('refused');
+    await foreign(token, 'elsewhere');
+    const refusals: readonly [object, string][] = [
+      [{ bits: 3 }, 'bits'],
+      [{ capacity: 99 }, 'capacity'],
+      [{ capacity: 10_000_001 }, 'capacity'],
+      [{ ttl: 59 }, 'ttl'],
+      [{ credentialConfigurationId: 'nothing' }, 'credentialConfigurationId'],
+      [{ keyChainId: 'nothing' }, 'keyChainId'],
+      [{ certId: 'access' }, 'keyChainId'],
+      [{ credentialConfigurationId: 'card', certId: 'elsewhere' }, 'keyChainId'],
+      [{ certId: 'signing', keyChainId: 'status-list' }, 'certId'],
+      [{ entries: 5 }, 'entries'],
+    ];
+    for (const [json, path] of refusals) {
+      const { status, body } = await call('POST', '/status-lists', json);
+      expect([status, body.errors?.[0]?.path], JSON.stringify(json)).to.deep.equal([400, path]);
+    }
+    expect((await call('GET', '/status-lists')).body).to.deep.equal([]);
+  });
+
+  it('serve only the credentials that they are bound to', async () => {
+    const { make, listOf, lists, call } = await issuer('bound');
+    const [shared, own] = [await make(), await make({ credentialConfigurationId: 'card' })];
+    expect(own.credentialConfigurationId).to.equal('card');
+    expect(await listOf('card')).to.equal(own.uri);
+    expect(await listOf('badge')).to.equal(shared.uri);
+    const used = (await lists()).map(({ usedEntries }: { usedEntries: number }) => usedEntries > 0);
+    expect(used).to.deep.equal([true, true]);
+    const rebound = await call('PATCH', `/status-lists/${own.id}`, { credentialConfigurationId: 'badge' });
+    expect(rebound.body, rebound.text).to.include({ id: own.id, credentialConfigurationId: 'badge' });
+    expect(await listOf('badge')).to.equal(own.uri);
+    expect(await listOf('card')).to.equal(shared.uri);
+    const nowhere = await call('PATCH', `/status-lists/${own.id}`, { credentialConfigurationId: 'nothing' });
+    expect([nowhere.status, nowhere.body.errors[0].path]).to.deep.equal([400, 'credentialConfigurationId']);
+    const { body } = await call('PATCH', `/status-lists/${own.id}`, {
+      bits: 2,
+      capacity: 500,
+      usedEntries: 0,
+    });
+    expect(body, 'what it is made of stays').to.include({ bits: 1, capacity: 100_000 });
+    expect(body.usedEntries).to.be.greaterThan(0);
+    expect((await call('PATCH', '/status-lists/nothing', {})).status).to.equal(404);
+  });
+
+  it('are signed by the key chain that they name, and by another from the next token on', async () => {
+    const { make, call, token } = await issuer('signers', { immediateUpdate: true });
+    await foreign(token, 'elsewhere');
+    const list = await make({ certId: 'elsewhere' });
+    expect(list).to.include({ certId: 'elsewhere', keyChainId: 'elsewhere' });
+    const signer = async () =>
+      verifiedByLeaf((await service.call('GET', list.uri)).text).raw.toString('base64');
+    const leafOf = async (id: string) =>
+      (await call('GET', `/certs/${id}`)).body.crt[0].replaceAll(/-----[^-]+-----|\s/g, '');
+    expect(await signer()).to.equal(await leafOf('elsewhere'));
+    const changed = await call('PATCH', `/status-lists/${list.id}`, { certId: null });
+    expect(changed.body, changed.text).to.include({ certId: null });
+    expect(await signer()).to.equal(await leafOf('status-list'));
+    expect((await call('DELETE', '/key-chain/elsewhere')).status).to.equal(200);
+  });
+
+  it('give no entry under a CA that readers of the credential do not trust', async () => {
+    const { make, listOf, call, token } = await issuer('trusted');
+    await foreign(token, 'elsewhere');
+    const strange = await make({ certId: 'elsewhere' });
+    const named = await make({ certId: 'status-list' });
+    expect(await listOf('card')).to.equal(named.uri);
+    const patched = await call('PATCH', `/status-lists/${named.id}`, { certId: 'elsewhere' });
+    expect([patched.status, patched.body.code]).to.deep.equal([409, 'conflict']);
+    expect((await call('PATCH', `/status-lists/${named.id}`, { certId: null })).status).to.equal(200);
+    expect((await call('GET', `/status-lists/${strange.id}`)).body.usedEntries).to.equal(0);
+    expect((await call('DELETE', '/key-chain/elsewhere')).status, 'named by a list').to.equal(409);
+  });
+
+  it('go while no credential uses them, and stay otherwise', async () => {
+    const { make, listOf, call, lists } = await issuer('going');
+    const [one, two] = [await make(), await make()];
+    expect((await service.call('GET', one.uri)).status).to.equal(200);
+    const inUse = await listOf('card');
+    const [used, unused] = inUse === one.uri ? [one, two] : [two, one];
+    const refused = await call('DELETE', `/status-lists/${used.id}`);
+    expect([refused.status, refused.body.code]).to.deep.equal([409, 'conflict']);
+    const gone = await call('DELETE', `/status-lists/${unused.id}`);
+    expect([gone.status, gone.text]).to.deep.equal([204, '']);
+    expect((await call('DELETE', `/status-lists/${unused.id}`)).status).to.equal(404);
+    expect((await call('GET', `/status-lists/${unused.id}`)).status).to.equal(404);
+    expect((await service.call('GET', unused.uri)).status).to.equal(404);
+    expect((await lists()).map(({ id }: { id: string }) => id)).to.deep.equal([used.id]);
+    expect(await listOf('card')).to.equal(used.uri);
+  });
+
+  it('are made anew when all of them went', async () => {
+    const { make, listOf, call } = await issuer('anew');
+    const list = await make();
+    expect((await call('DELETE', `/status-lists/${list.id}`)).status).to.equal(204);
+    const uri = await listOf('card');
+    expect(uri).to.not.equal(list.uri);
+    expect((await service.call('GET', uri)).status).to.equal(200);
+  });
+
+  it(`are at most ${MAX_UNUSED_LISTS} that nothing uses`, async () => {
+    const { call, lists, listOf } = await issuer('many', { capacity: 100 });
+    const answers = await Promise.all(
+      Array.from({ length: MAX_UNUSED_LISTS + 5 }, () => call('POST', '/status-lists', {})),
+    );
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(MAX_UNUSED_LISTS);
+    expect(answers.filter(({ status }) => status === 409)).to.have.length(5);
+    expect(await lists()).to.have.length(MAX_UNUSED_LISTS);
+    await listOf('card');
+    expect((await call('POST', '/status-lists', {})).status, 'one is in use now').to.equal(201);
+  });
+
+  it('are read, but not written, by restricted clients', async () => {
+    const { make, token } = await issuer('narrow');
+    const list = await make();
+    const rights = { roles: ['issuance:manage'], allowedIssuanceConfigs: ['card'] };
+    const narrow = await addClient({ service, token }, 'narrow-client', rights);
+    const call = (method: string, path: string, json?: object) =>
+      service.call(method, path, { token: narrow, ...(json && { json }) });
+    expect((await call('GET', '/status-lists')).status).to.equal(200);
+    expect((await call('GET', `/status-lists/${list.id}`)).status).to.equal(200);
+    expect((await call('POST', '/status-lists', {})).status).to.equal(403);
+    expect((await call('PATCH', `/status-lists/${list.id}`, {})).status).to.equal(403);
+    expect((await call('DELETE', `/status-lists/${list.id}`)).status).to.equal(403);
+  });
+
+  it('leave their changes in the audit log', async () => {
+    const { make, call } = await issuer('noted');
+    const list = await make();
+    await call('PATCH', `/status-lists/${list.id}`, { credentialConfigurationId: 'card' });
+    await call('DELETE', `/status-lists/${list.id}`);
+    const { body } = await call('GET', `/audit-log?target=${list.id}`);
+    const entries = Array.isArray(body) ? body : body.entries;
+    const actions = entries?.map(({ action }: { action: string }) => action);
+    expect(actions).to.have.members(['created', 'changed', 'removed']);
+  });
+});
