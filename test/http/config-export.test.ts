@@ -1,0 +1,290 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
+import { expect } from 'chai';
+import { broughtKey, ConfigFolder, dump, FILES, placeholder, SECRETS } from '../support/config-folder.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const PUBLIC_URL = 'http://localhost:3999';
+const SETTINGS = {
+  MASTER_SECRET: 'a master secret for the tests 0123456789',
+  AUTH_CLIENT_ID: ROOT.clientId,
+  AUTH_CLIENT_SECRET: ROOT.secret,
+};
+const MORE_SECRETS = { admin: '', more: 'the-secret-of-another-client' };
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** One of the commands as a process of its own. */
+function run(
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const script = fileURLToPath(new URL(`../../bootstrap/${command}.ts`, import.meta.url));
+  return new Promise((resolve) => {
+    const env = { PATH: process.env['PATH'], ...environment };
+    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+/** The values that belong to the variables of an export. */
+function valuesOf(folder: string): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const name of Object.keys(parseEnv(readFileSync(join(folder, 'acme/secrets.env.example'), 'utf8')))) {
+    const [, value] = Object.entries({
+      WEBHOOK_KEY: SECRETS.ACME_WEBHOOK,
+      ISSUANCE_CLIENT_SECRET: SECRETS.ACME_UPSTREAM,
+      PASSWORD: SECRETS.ACME_PASSWORD,
+      ACME_SHOP_SECRET: SECRETS.ACME_SHOP,
+      ADMIN_SECRET: MORE_SECRETS.admin,
+      MORE_SECRET: MORE_SECRETS.more,
+      MORE_SECRET_2: MORE_SECRETS.more,
+    }).find(([ending]) => name.endsWith(ending)) ?? [name, ''];
+    values[name] = value;
+  }
+  return values;
+}
+
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+const contents = (folder: string) =>
+  Object.fromEntries(filesIn(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+
+for (const { name, open } of databases()) {
+  describe(`A tenant that is exported as files, from ${name}`, () => {
+    let database: TestDatabase;
+    const folders: ConfigFolder[] = [];
+    let running: TestService | undefined;
+
+    before(async function () {
+      this.timeout(60_000);
+      const opened = await open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      const folder = newFolder();
+      folder.write(FILES);
+      const service = await start({ CONFIG_FOLDER: folder.path, ...SECRETS });
+      await addMore(service);
+      await stop();
+    });
+    afterEach(() => stop());
+    after(async () => {
+      for (const folder of folders) folder.remove();
+      await database?.drop();
+    });
+
+    const newFolder = () => {
+      const folder = new ConfigFolder();
+      folders.push(folder);
+      return folder;
+    };
+    const start = async (environment: Readonly<Record<string, string>>, url = database.url) => {
+      running = await startTestService({ DATABASE_URL: url, PUBLIC_URL, ...environment });
+      return running;
+    };
+    const stop = async () => {
+      await running?.close();
+      running = undefined;
+    };
+    const doExport = (folder: ConfigFolder, ...args: string[]) =>
+      run('config-export', ['acme', folder.path, ...args], { ...SETTINGS, DATABASE_URL: database.url });
+
+    /** What only the API makes. */
+    const addMore = async (service: TestService) => {
+      const base = `http://127.0.0.1:${service.service.port}`;
+      const as = async (client_id: string, client_secret: string) => {
+        const json = { grant_type: 'client_credentials', client_id, client_secret };
+        const { access_token: token } = (await service.call('POST', `${base}/oauth2/token`, { json })).body;
+        return async (method: string, path: string, json: unknown = {}) => {
+          const answer = await service.call(method, base + path, { token, json });
+          expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+          return answer.body;
+        };
+      };
+      const root = await as(ROOT.clientId, ROOT.secret);
+      MORE_SECRETS.admin = (await root('POST', '/client/acme-admin/rotate-secret')).secret;
+      const admin = await as('acme-admin', MORE_SECRETS.admin);
+      const secret = MORE_SECRETS.more;
+      await admin('POST', '/client', { clientId: 'acme:more', roles: ['issuance:manage'], secret });
+      await admin('POST', '/client', { clientId: 'acme:More', roles: ['issuance:manage'], secret });
+      await admin('PATCH', '/issuer/credentials/card', {
+        description: `not a ${placeholder('PLACEHOLDER')}`,
+      });
+      await admin('POST', '/key', { id: 'unused', description: 'For nothing yet' });
+      await admin('POST', '/key-chain', { id: 'lists', usageType: 'trustList', selfSigned: true });
+      const brought = await broughtKey();
+      await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...brought });
+      await admin('POST', '/key-chain/second/rotate');
+    };
+
+    it('changes nothing where it came from, and makes an equal tenant elsewhere', async () => {
+      const folder = newFolder();
+      const { code, stderr } = await doExport(folder);
+      expect([code, stderr]).to.deep.equal([0, '']);
+      const before = await dump(database.url);
+      const values = valuesOf(folder.path);
+      expect(Object.entries(values).filter(([, value]) => value === '')).to.deep.equal([]);
+      await start({ CONFIG_FOLDER: folder.path, ...values });
+      await stop();
+      expect(await dump(database.url)).to.deep.equal(before);
+
+      const elsewhere = await open();
+      if (elsewhere === undefined) throw new Error('There was a database a moment ago.');
+      const first = database;
+      try {
+        database = elsewhere;
+        const service = await start({ CONFIG_FOLDER: folder.path, ...values });
+        const json = {
+          grant_type: 'client_credentials',
+          client_id: 'acme-admin',
+          client_secret: MORE_SECRETS.admin,
+        };
+        const base = `http://127.0.0.1:${service.service.port}`;
+        expect((await service.call('POST', `${base}/oauth2/token`, { json })).status).to.equal(200);
+        await stop();
+        const again = newFolder();
+        expect((await doExport(again)).code).to.equal(0);
+        const withoutBrought = (all: Record<string, string>) => ({ ...all, 'acme/keys/brought.json': '' });
+        expect(withoutBrought(contents(again.path))).to.deep.equal(withoutBrought(contents(folder.path)));
+        const keys = JSON.stringify((await dump(elsewhere.url))['key_chains']);
+        for (const row of (await dump(first.url))['key_chains'] ?? []) expect(keys).to.not.include(row);
+      } finally {
+        database = first;
+        await elsewhere.drop();
+      }
+    }).timeout(60_000);
+
+    it('has no secret in its files, and the same files each time', async () => {
+      const [one, other] = [newFolder(), newFolder()];
+      expect((await doExport(one)).code).to.equal(0);
+      expect((await doExport(other)).code).to.equal(0);
+      const files = contents(one.path);
+      expect(contents(other.path)).to.deep.equal(files);
+      expect(Object.keys(files)).to.deep.equal([
+        'acme/clients/acme-admin.json',
+        'acme/clients/acme-shop.json',
+        'acme/clients/acme_More.json',
+        'acme/clients/acme_more-2.json',
+        'acme/issuance/config.json',
+        'acme/issuance/credentials/card.json',
+        'acme/keys/access.json',
+        'acme/keys/brought.json',
+        'acme/keys/lists.json',
+        'acme/keys/second.json',
+        'acme/keys/signing.json',
+        'acme/keys/status-list.json',
+        'acme/keys/trust-list.json',
+        'acme/keys/unused.json',
+        'acme/presentation/age.json',
+        'acme/registrar.json',
+        'acme/secrets.env.example',
+        'acme/tenant.json',
+        'acme/trust-lists/issuers.json',
+      ]);
+      const text = Object.values(files).join('\n');
+      for (const secret of [...Object.values(SECRETS), ...Object.values(MORE_SECRETS)]) {
+        expect(text).to.not.include(secret);
+      }
+      expect(text).to.not.match(/PRIVATE KEY|"d":|argon2/);
+      expect(JSON.parse(files['acme/keys/status-list.json'] ?? '')).to.include({ rootKeyChainId: 'signing' });
+      expect(JSON.parse(files['acme/keys/lists.json'] ?? '')).to.include({ selfSigned: true });
+      const card = JSON.parse(files['acme/issuance/credentials/card.json'] ?? '');
+      expect(card.claimsWebhook.auth.config.value).to.equal(placeholder('ACME_CARD_CLAIMS_WEBHOOK_KEY'));
+      expect(card.description).to.equal(`not a $${placeholder('PLACEHOLDER')}`);
+      expect(files['acme/secrets.env.example']).to.match(/^ACME_CARD_CLAIMS_WEBHOOK_KEY=$/m);
+    }).timeout(60_000);
+
+    it('does not overwrite a folder unless it is told to, and names what it leaves there', async () => {
+      const folder = newFolder();
+      folder.write({ 'acme/clients/gone.json': '{}', 'acme/tenant.json': '{}' });
+      const refused = await doExport(folder);
+      expect(refused.code).to.equal(1);
+      expect(refused.stderr).to.match(/acme is not empty; --force overwrites/);
+      expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.equal('{}');
+      const forced = await doExport(folder, '--force');
+      expect(forced.code).to.equal(0);
+      expect(forced.stderr).to.match(/clients\/gone.json was there before/);
+      expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('Acme');
+    }).timeout(60_000);
+
+    it('has to be there, and needs the secrets of the service', async () => {
+      const folder = newFolder();
+      const settings = { ...SETTINGS, DATABASE_URL: database.url };
+      const unknown = await run('config-export', ['nobody', folder.path], settings);
+      expect([unknown.code, unknown.stderr]).to.deep.equal([1, 'there is no tenant "nobody"\n']);
+      const { MASTER_SECRET: _secret, ...rest } = settings;
+      const locked = await run('config-export', ['acme', folder.path], { ...rest, DATA_FOLDER: folder.path });
+      expect(locked.code).to.equal(1);
+      expect(locked.stderr).to.match(/MASTER_SECRET: is missing/);
+      expect((await run('config-export', ['acme'], settings)).code).to.equal(2);
+      expect(readdirSync(folder.path)).to.deep.equal([]);
+    }).timeout(60_000);
+  });
+}
+
+describe('Configuration files that are checked without a service', () => {
+  let folder: ConfigFolder;
+
+  beforeEach(() => {
+    folder = new ConfigFolder();
+    folder.write(FILES);
+  });
+  afterEach(() => folder.remove());
+
+  it('are listed when they are right', async () => {
+    const { code, stdout, stderr } = await run('config-check', [folder.path], SECRETS);
+    expect([code, stderr]).to.deep.equal([0, '']);
+    expect(stdout).to.match(/^acme\/clients\/acme-shop.json: client acme-shop$/m);
+    expect(stdout).to.match(/10 files of 2 tenants are right/);
+  });
+
+  it('have every fault of theirs listed, and no secret', async () => {
+    folder.write({
+      'acme/tenant.yaml': 'name: 7',
+      'acme/presentation/who.json': { dcql_query: {}, accessKeyChainId: 'nowhere' },
+      'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_WEBHOOK') },
+      'acme/clients/till.json': { roles: [], secret: SECRETS.ACME_SHOP, allowedIssuanceConfigs: ['none'] },
+    });
+    const { code, stdout, stderr } = await run('config-check', [folder.path], SECRETS);
+    expect([code, stdout]).to.deep.equal([1, '']);
+    const files = stderr.split('\n').map((line) => line.split(':').slice(0, 2).join(':'));
+    expect(files).to.include.members([
+      'acme/clients/till.json: roles',
+      'acme/keys/access.json: key',
+      'acme/presentation/who.json: dcql_query.credentials',
+      'acme/tenant.yaml: name',
+    ]);
+    for (const secret of Object.values(SECRETS)) expect(stderr).to.not.include(secret);
+  });
+
+  it('are found', async () => {
+    expect((await run('config-check', [join(folder.path, 'none')], SECRETS)).code).to.equal(1);
+    expect((await run('config-check', [], SECRETS)).code).to.equal(2);
+  });
+
+  it('stop a service in the same words, which then ends with 1 and logs no secret', async () => {
+    const data = join(folder.path, '.data');
+    const environment = {
+      ...SECRETS,
+      ...SETTINGS,
+      DATA_FOLDER: data,
+      CONFIG_FOLDER: folder.path,
+      PORT: '3998',
+    };
+    writeFileSync(join(folder.path, 'acme/tenant.yaml'), `name: ${placeholder('NOT_SET')}\nx: 1\n`);
+    const { code, stdout, stderr } = await run('main', [], environment);
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^ {2}- acme\/tenant.yaml: name: the variable NOT_SET is not set$/m);
+    expect(stderr).to.match(/^ {2}- acme\/tenant.yaml: x: there is no such member$/m);
+    for (const secret of Object.values(SECRETS)) expect(stdout + stderr).to.not.include(secret);
+  });
+});
