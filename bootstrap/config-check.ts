@@ -36,7 +36,7 @@ try {
   const { documents, faults } = await checkFolder(importPorts(container), contents);
   const all = [...documents.values()].flat();
   if (faults.length === 0) {
-    for (const { file, kind, id } of all) console.log(`${file}: ${kind}${id === '' ? '' : ` ${id}`}`);
+    for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.redact(id)}`.trimEnd());
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
   } else {
     for (const fault of faults) console.error(describeFault(fault));

@@ -14,7 +14,8 @@ import { Closers, openAdapters } from './modules/platform.ts';
 
 /**
  * `npm run config:export -- <tenant> <folder> [--force]`: writes a tenant as files that the import takes, with the
- * settings of the service. Reads only; the service may run meanwhile.
+ * settings of the service, which may run meanwhile. The tenant is only read; an older database is brought up to date, as
+ * by a start.
  */
 const force = process.argv.includes('--force');
 const [tenant, folder, ...others] = process.argv.slice(2).filter((argument) => argument !== '--force');

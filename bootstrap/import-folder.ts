@@ -62,13 +62,15 @@ export async function importFolder(ports: Ports, folder: string, environment: En
     await inTurn(ports, async () => {
       for (let attempt = 1; ; attempt++) {
         const checked = await check(ports, folder, contents);
-        const faults = await apply(ports, checked);
+        const faults = await apply(ports, checked, contents);
         if (faults.length === 0) return;
         if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
       }
     });
   } catch (error) {
-    throw error instanceof FolderFaults ? error : new Error(contents.redact(messageOf(error)));
+    const message = error instanceof Error ? error.message : String(error);
+    const shown = contents.redact(message);
+    throw error instanceof FolderFaults || shown === message ? error : new Error(shown);
   }
 }
 
@@ -91,24 +93,26 @@ async function check(ports: ImportPorts, folder: string, contents: FolderContent
 }
 
 /** @returns what was refused although the rehearsal went well. */
-async function apply(ports: Ports, { documents }: CheckedFolder): Promise<FolderFault[]> {
+async function apply(
+  ports: Ports,
+  { documents }: CheckedFolder,
+  { redact }: FolderContents,
+): Promise<FolderFault[]> {
   const tools = new ImportTools(ports);
   const faults: FolderFault[] = [];
   for (const [tenantId, own] of documents) {
     const counts = { created: 0, changed: 0, unchanged: 0 };
     const report = (document: ImportDocument, outcome: Outcome) => {
       counts[outcome]++;
-      if (outcome !== 'unchanged') logOne(ports.log, document, outcome);
+      if (outcome === 'unchanged') return;
+      const { file, kind, id } = document;
+      ports.log.info(`configuration folder: ${outcome}`, { tenantId, kind, id: redact(id), file });
     };
     const { refused } = await importAll(tools, own, { report });
     ports.log.info('configuration folder: tenant imported', { tenantId, ...counts });
     for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
   }
   return faults;
-}
-
-function logOne(log: Log, { file, kind, tenant, id }: ImportDocument, outcome: string): void {
-  log.info(`configuration folder: ${outcome}`, { tenantId: tenant, kind, id, file });
 }
 
 /** Runs `work` while no other process does. A process that dies gives way after half a minute. */
@@ -121,21 +125,17 @@ async function inTurn({ store, clock, log }: Ports, work: () => Promise<void>): 
     if (performance.now() > deadline) throw new Error('another process is importing for too long');
     await pause(POLL_MS);
   }
-  const renewal = setInterval(() => {
-    hold().catch((error: unknown) => log.error('the lease of the import was not renewed', {}, error));
-  }, LEASE_SECONDS * 333);
+  const tryHold = (seconds?: number) =>
+    hold(seconds).catch((error: unknown) => log.error('the lease of the import was not written', {}, error));
+  const renewal = setInterval(() => void tryHold(), LEASE_SECONDS * 333);
   try {
     await work();
   } finally {
     clearInterval(renewal);
-    await hold(0);
+    await tryHold(0);
   }
 }
 
 function redacted(faults: readonly FolderFault[], { redact }: FolderContents): FolderFault[] {
   return faults.map((fault) => ({ ...fault, message: redact(fault.message) }));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -203,6 +203,9 @@ for (const { name, open } of databases()) {
       expect(files['acme/secrets.env.example']).to.match(/^ACME_CARD_CLAIMS_WEBHOOK_KEY=$/m);
     }).timeout(60_000);
 
+    // The rest is the same whatever the database.
+    if (name !== 'sqlite') return;
+
     it('does not overwrite a folder unless it is told to, and names what it leaves there', async () => {
       const folder = newFolder();
       folder.write({ 'acme/clients/gone.json': '{}', 'acme/tenant.json': '{}' });
@@ -240,11 +243,15 @@ describe('Configuration files that are checked without a service', () => {
   });
   afterEach(() => folder.remove());
 
-  it('are listed when they are right', async () => {
+  it('are listed when they are right, without what variables hold', async () => {
+    folder.write({
+      'acme/clients/till.json': { clientId: placeholder('ACME_SHOP'), roles: ['issuance:offer'] },
+    });
     const { code, stdout, stderr } = await run('config-check', [folder.path], SECRETS);
     expect([code, stderr]).to.deep.equal([0, '']);
     expect(stdout).to.match(/^acme\/clients\/acme-shop.json: client acme-shop$/m);
-    expect(stdout).to.match(/10 files of 2 tenants are right/);
+    for (const secret of Object.values(SECRETS)) expect(stdout).to.not.include(secret);
+    expect(stdout).to.match(/11 files of 2 tenants are right/);
   });
 
   it('have every fault of theirs listed, and no secret', async () => {

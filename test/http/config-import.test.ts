@@ -356,7 +356,10 @@ for (const { name, open } of databases()) {
       expect(certificates.startsWith(chain.activeCertificate)).to.equal(true);
       await stop();
       const before = await dump(database.url);
-      await start({ ACME_ACCESS_KEY: key });
+      const { container } = (await start({ ACME_ACCESS_KEY: key })).service;
+      const clock = { now: () => new Date('2126-01-01T00:00:00Z') };
+      const ports = { ...importPorts(container), log: container.get(Log), clock };
+      await importFolder(ports, folder.path, { ...SECRETS, ACME_ACCESS_KEY: key, PUBLIC_URL });
       await stop();
       expect((await dump(database.url))['key_chains']).to.deep.equal(before['key_chains']);
       expect(await failToStart()).to.match(/access.json: key: the key chain has another key/);

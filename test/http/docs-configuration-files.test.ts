@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { ConfigFolder, SECRETS } from '../support/config-folder.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -7,6 +8,24 @@ const PAGE = readFileSync(new URL('../../docs/configuration-files.md', import.me
 const files = [...PAGE.matchAll(/^`(\S+)`\n```(?:json|yaml)\n([\s\S]*?)```$/gm)].map(
   ([, name = '', text = '']) => [name, text] as const,
 );
+
+describe('the example of configuration files', () => {
+  it('can be imported as it stands', async () => {
+    const service = await startTestService({
+      CONFIG_FOLDER: fileURLToPath(new URL('../../config/examples', import.meta.url)),
+      DEMO_BACKEND: 'http://localhost:8080',
+      DEMO_API_KEY: 'key',
+    });
+    try {
+      const tenant = await service.call('GET', '/tenant/demo', { token: await service.rootToken() });
+      expect(tenant.body.clients[0].clientId).to.equal('demo-admin');
+      const metadata = await service.call('GET', '/demo/.well-known/openid-credential-issuer');
+      expect(metadata.body.credential_configurations_supported).to.have.all.keys('pid', 'mdl');
+    } finally {
+      await service.close();
+    }
+  });
+});
 
 describe('the page about configuration files', () => {
   it('shows files that a service starts with', async () => {
