@@ -7,6 +7,7 @@ import {
 } from 'zod-openapi';
 import { WEBHOOKS } from './openapi-webhooks.ts';
 import type { Access, Route, Surface } from './route.ts';
+import { ProtocolError } from './shapes/protocol-error.ts';
 
 export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
 
@@ -24,10 +25,6 @@ const Problem = z
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
   .meta({ id: 'Problem' });
-
-const ProtocolError = z
-  .looseObject({ error: z.string(), error_description: z.string().optional() })
-  .meta({ id: 'ProtocolError' });
 
 const MEANINGS: Readonly<Record<number, string>> = {
   200: 'Done',
@@ -64,7 +61,7 @@ const OPTIONS: CreateDocumentOptions = {
   },
 };
 
-const ENCRYPTED = { type: 'string' as const, description: 'A JWE in compact form' };
+const COMPACT = { type: 'string' as const, description: 'A JWS or JWE in compact form' };
 
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
@@ -173,7 +170,7 @@ function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOpe
     content: {
       ...(kind !== 'form' && { 'application/json': content }),
       ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': content }),
-      ...(kind === 'unread' && { 'application/jwt': { schema: ENCRYPTED } }),
+      ...(kind === 'unread' && { 'application/jwt': { schema: COMPACT } }),
     },
   };
 }
@@ -183,10 +180,10 @@ function answers(route: Route): Record<string, object> {
     Object.entries(route.responses).map(([status, answer]) => {
       if (typeof answer !== 'string') {
         const description = answer.description ?? meaning(status);
-        const mayBeEncrypted = route.bodyKind === 'unread' && Number(status) < 300;
+        const asJwt = (route.asJwt ?? route.bodyKind === 'unread') && Number(status) < 300;
         const content = {
           'application/json': { schema: answer },
-          ...(mayBeEncrypted && { 'application/jwt': { schema: ENCRYPTED } }),
+          ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
         };
         return [status, { description, content }];
       }

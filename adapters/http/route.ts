@@ -107,6 +107,8 @@ export type RouteDefinition<
       | boolean
       | ((input: Input<A, z.output<P>, z.output<Q>, z.output<B>>) => string | undefined);
   };
+  /** Answers may also be a JWT, as with `bodyKind` `unread`. */
+  readonly asJwt?: boolean;
   /** Pages of any origin may call it from their scripts, without credentials (Fetch standard, CORS protocol). */
   readonly anyOrigin?: boolean;
   /** Documented answers: a schema, or a sentence when there is no JSON body. */

@@ -1,5 +1,5 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { AuthenticateClient } from '../../application/access/authenticate-client.ts';
 import {
   type Caller,
@@ -167,7 +167,7 @@ async function answerOnce(
   const input = {
     caller: caller as never,
     params: parse(route.params, { ...request.params }, 'path'),
-    query: parse(route.query, { ...request.query }, 'query'),
+    query: readQuery(route, { ...request.query }),
     body: readRouteBody(route, request),
     request: rawRequest(request, response),
   };
@@ -194,13 +194,31 @@ function assertUnconditional({ surface }: Route, { headers }: Request): void {
   throw new Failure('invalid_input', 'conditions such as If-Match are not supported; leave the header out');
 }
 
+const NO_QUERY = z.object({});
+
+function readQuery(route: Route, value: object): unknown {
+  const { query: schema, access } = route;
+  const query = parse(schema, value, 'query');
+  if (!isStrict(route)) return query;
+  const unknown = unknownMembers(schema ?? NO_QUERY, value).filter(
+    // A stream takes its access token there.
+    ({ path }) => !(path === 'token' && typeof access === 'object' && 'stream' in access),
+  );
+  refuse(unknown.map(({ path, message }) => ({ path: `query.${path}`, message })));
+  return query;
+}
+
+/** Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not. */
+function isStrict({ surface, access }: Route): boolean {
+  return surface === 'admin' && access !== 'public';
+}
+
 function readRouteBody(route: Route, request: Request): unknown {
-  const { body: schema, bodyKind = 'json', surface, access, members = schema, responses } = route;
+  const { body: schema, bodyKind = 'json', members = schema, responses } = route;
   if (schema === undefined || bodyKind === 'unread') return undefined;
   const value = readBody(bodyKind, request.headers['content-type'], request.body);
   const body = parse(schema, value);
-  // Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not.
-  if (surface === 'admin' && access !== 'public' && members !== undefined) {
+  if (isStrict(route) && members !== undefined) {
     const view = responses[200] ?? responses[201];
     refuse(unknownMembers(members, value, typeof view === 'string' ? undefined : view));
   }

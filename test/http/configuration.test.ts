@@ -312,6 +312,11 @@ describe('configurations through HTTP', () => {
       expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
     });
 
+    it('are not listed by a parameter that nobody knows', async () => {
+      expectInvalid(await call('GET', '/issuer/deferred?sesion=x'), 'query.sesion');
+      expectInvalid(await call('GET', '/issuer/credentials?limit=3'), 'query.limit');
+    });
+
     it('have no member that nobody knows, at any depth', async () => {
       const { disclosureFrame, ...rest } = CARD;
       const misspelt = { ...rest, id: 'misspelt', disclosureframe: disclosureFrame };

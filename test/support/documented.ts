@@ -66,6 +66,8 @@ export class Documentation {
     const operation = this.#operations.find((one) => one.method === wanted && one.pattern.test(path));
     if (operation === undefined) return undefined;
     const { status, contentType, body } = answer;
+    // Another method of the address.
+    if (status === 405) return undefined;
     const response = operation.responses[status];
     if (response === undefined) return `${operation.name} answers ${status}, which is not documented`;
     if (response.content === undefined) return undefined;

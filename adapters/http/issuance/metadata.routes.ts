@@ -49,6 +49,7 @@ function issuerRoutes({ readIssuerMetadata }: UseCases): Route[] {
       surface: 'document',
       access: 'public',
       params: Tenant,
+      asJwt: true,
       responses: { 200: Document },
       async handle({ params, request: { headers } }) {
         const { text, signed, language } = await readIssuerMetadata.issuer(params.tenant as TenantId, {

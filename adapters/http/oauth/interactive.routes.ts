@@ -4,6 +4,7 @@ import type { ReturnToInteraction } from '../../../application/oauth/return-to-i
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
+import { ProtocolError } from '../shapes/protocol-error.ts';
 import { readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { oauthRequest } from './oauth-request.ts';
 
@@ -72,7 +73,10 @@ export class InteractiveRoutes extends Routes {
         body: z.record(z.string(), z.string()),
         bodyKind: 'form',
         bodyLimit: FORM_LIMIT,
-        responses: { 200: z.union([Code, EarlierCode, EarlierInteraction]), 401: RequiredInteraction },
+        responses: {
+          200: z.union([Code, EarlierCode, EarlierInteraction]),
+          401: z.union([RequiredInteraction, ProtocolError]),
+        },
         async handle({ params, body, request }) {
           const wallet = oauthRequest(body, request);
           const answer = await interactiveAuthorization.execute(params.tenant as TenantId, wallet);

@@ -96,6 +96,7 @@ export class StatusListRoutes extends Routes {
             .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
             .meta({ id: 'Revoked' }),
           404: 'There is no such session',
+          409: 'The session issued nothing that has a status, or somebody else changed it meanwhile',
         },
         async handle({ caller, body }) {
           const changed = await revokeSession.execute(caller, body);
