@@ -31,9 +31,10 @@ export function deriveKey(masterSecret: string, label: string): Buffer {
 
 /**
  * Seals to `v1.<keyId>.<base64url(iv | ciphertext | tag)>`. The first master secret seals, all of them open,
- * so a new secret is put in front and the old one leaves once everything has been sealed anew.
+ * so a new secret is put in front and the old ones stay behind it.
  */
 export class MasterCipher extends Cipher {
+  override readonly keyIds: readonly [string, ...string[]];
   readonly #sealing: SealingKeys;
   /** The sealing one first. */
   readonly #all: readonly [SealingKeys, ...SealingKeys[]];
@@ -43,6 +44,7 @@ export class MasterCipher extends Cipher {
     super();
     const [first, ...others] = settings.masterSecrets.map((secret) => new SealingKeys(secret));
     if (first === undefined) throw new Error('At least one master secret is needed to seal.');
+    this.keyIds = [first.id, ...others.map(({ id }) => id)];
     this.#sealing = first;
     this.#all = [first, ...others];
     this.#opening = new Map(this.#all.map((key) => [key.id, key]));

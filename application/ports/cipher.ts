@@ -6,6 +6,8 @@ import type { Macs } from '../../domain/audit/macs.ts';
  * (`table/column/tenant/id`), so a ciphertext moved elsewhere does not open.
  */
 export abstract class Cipher {
+  /** Names of the keys it has, which tell nothing about them; the one that seals first. */
+  abstract readonly keyIds: readonly [string, ...string[]];
   abstract seal(plaintext: string | Uint8Array, context: string): string;
   /** @throws Error when the text was not sealed by us for exactly this place. There is no plaintext fallback. */
   abstract open(sealed: string, context: string): Buffer;

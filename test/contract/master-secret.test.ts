@@ -30,12 +30,23 @@ for (const kind of databases()) {
         () => undefined,
         (error: unknown) => error as Error,
       );
-      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list the former one behind it/);
+      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
     });
 
     it('is opened as long as the former one is listed', async () => {
-      await (await open(OTHER, FORMER)).close();
       await (await open(FORMER)).close();
+      await (await open(OTHER, FORMER)).close();
+      await (await open(FORMER, OTHER)).close();
+    });
+
+    it('is not opened without one that sealed something meanwhile', async () => {
+      for (const lacking of [FORMER, OTHER]) {
+        const refusal = await open(lacking).then(
+          () => undefined,
+          (error: unknown) => error as Error,
+        );
+        expect(refusal?.message).to.match(/or not all of those that did/);
+      }
     });
   });
 }

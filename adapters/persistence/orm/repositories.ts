@@ -29,7 +29,7 @@ import {
 } from './rows/administration.row.ts';
 import { allRows } from './rows/all.ts';
 import { AuditEntryRow } from './rows/audit.row.ts';
-import { StatusListRow } from './rows/status.row.ts';
+import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
 import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
 import { trustListRepository } from './trust-list-repository.ts';
@@ -219,8 +219,22 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
   };
 }
 
-/** Opens one sealed document; a key chain, because every tenant that seals anything has one. */
+/**
+ * Refuses a cipher that would not open all of the database, and notes the key with which it is going to seal.
+ * The note comes first: whoever starts without that key later is refused, also after a crash.
+ */
 export async function checkCipher(em: EntityManager, cipher: Cipher): Promise<void> {
+  const connection = em.getConnection();
+  const known = (await connection.execute('select id from sealing_keys')) as { readonly id: string }[];
+  if (known.some(({ id }) => !cipher.keyIds.includes(id))) throw foreignSecret();
+  await checkOldest(em, cipher);
+  const [id] = cipher.keyIds;
+  if (known.some((key) => key.id === id)) return;
+  await em.upsert(SealingKeyRow, { id, firstUsedAt: Date.now() }, { onConflictAction: 'ignore' });
+}
+
+/** Opens one sealed document, for databases from before keys were noted; a key chain, since every tenant has one. */
+async function checkOldest(em: EntityManager, cipher: Cipher): Promise<void> {
   const rows = await em
     .getConnection()
     .execute('select tenant_id, id, body from key_chains order by created_at limit 1');
@@ -232,12 +246,16 @@ export async function checkCipher(em: EntityManager, cipher: Cipher): Promise<vo
       placeOf('key_chains', String(oldest['tenant_id']), String(oldest['id'])),
     );
   } catch (cause) {
-    throw new Error(
-      'MASTER_SECRET is not the one that sealed this database. Start with that one; after a change of the secret, ' +
-        'list the former one behind it, separated by a comma',
-      { cause },
-    );
+    throw foreignSecret(cause);
   }
+}
+
+function foreignSecret(cause?: unknown): Error {
+  return new Error(
+    'MASTER_SECRET is not the one that sealed this database, or not all of those that did. Start with that one; after ' +
+      'a change of the secret, list every former one behind it, separated by commas',
+    { cause },
+  );
 }
 
 function placeOf(table: string, tenantId: string, id: string): string {

@@ -129,6 +129,11 @@ const TAMPERINGS: readonly Tampering[] = [
 ];
 
 /** What somebody with access to the database can do to the audit log, and what is found of it. */
+const MASTER_SECRET = 'a master secret of decent length';
+const RENEWED = 'another master secret of decent length';
+/** A database needs every secret that ever sealed in it. */
+const afterRenewal = () => new MasterCipher({ masterSecrets: [MASTER_SECRET, RENEWED] });
+
 export function describeTampering(open: () => { store: Store; url: string; cipher: MasterCipher }): void {
   describe('an audit log that somebody tampers with', () => {
     const by = { clientId: 'root', tenantId: null };
@@ -220,8 +225,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
     });
 
     it('goes on under a new master secret', async () => {
-      const masterSecrets = ['another master secret of decent length', 'a master secret of decent length'];
-      const cipher = new MasterCipher({ masterSecrets });
+      const cipher = new MasterCipher({ masterSecrets: [RENEWED, MASTER_SECRET] });
       const renewed = await OrmStore.open({ url, poolSize: 2 }, cipher);
       await write(renewed);
       await renewed.close();
@@ -230,7 +234,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
     });
 
     it('is written by several processes at once, which change many things each', async () => {
-      const second = await OrmStore.open({ url, poolSize: 4 }, open().cipher);
+      const second = await OrmStore.open({ url, poolSize: 4 }, afterRenewal());
       try {
         const offers = await Promise.all(Array.from({ length: 40 }, () => openOffer(store, tenantId)));
         const removed = await Promise.all(
@@ -248,7 +252,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
     });
 
     it('takes a change back when its entry cannot be written', async () => {
-      const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+      const cipher = afterRenewal();
       cipher.macs = () => ({
         ...macs,
         make() {

@@ -11,7 +11,7 @@ import {
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
-import { LeaseRow, StatusEntryRow, StatusListRow } from './status.row.ts';
+import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 
 /** Every table of the service. */
@@ -33,6 +33,7 @@ export const allRows = [
   StatusListRow,
   StatusEntryRow,
   LeaseRow,
+  SealingKeyRow,
   RegistrarConfigurationRow,
   RegistrationCertificateRow,
   TrustListRow,

@@ -44,6 +44,16 @@ export const StatusEntryRow = defineEntity({
   filters: tenantFilter,
 });
 
+/** Every key that ever sealed something in this database, by the name that `Cipher` gives it. */
+export const SealingKeyRow = defineEntity({
+  name: 'SealingKeyRow',
+  tableName: 'sealing_keys',
+  properties: {
+    id: p.string().primary(),
+    firstUsedAt: time(),
+  },
+});
+
 export const LeaseRow = defineEntity({
   name: 'LeaseRow',
   tableName: 'leases',
