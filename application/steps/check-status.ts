@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type KeyChain, leavesOf, signingChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
@@ -49,7 +49,7 @@ export class StatusChecker {
 
   /** @throws Refusal `status_…` unless the status is *valid*; what cannot be established refuses as well. */
   async check(question: StatusQuestion): Promise<void> {
-    const { uri, idx } = question.reference;
+    const { uri } = question.reference;
     // Token Status List section 6.2
     if (uri.length > MAX_URI_LENGTH || !URL.canParse(uri)) throw new Refusal('status_invalid', 'uri');
     const own = ownListOf(uri, this.#ports.settings.publicUrl);

@@ -11,7 +11,6 @@ import {
   askLists,
   gatherAnchors,
   type ListedAnchor,
-  type Listing,
   type ListSource,
   revocationOf,
 } from './listed-anchors.ts';
