@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { GENERATED, SettingsError } from '../config/settings.ts';
+import { GENERATED, readSettings, SettingsError } from '../config/settings.ts';
 
 export type FirstStart = {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -44,6 +44,8 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
   };
   for (const name of missing) merged[name] = values[name];
   const lines = { ...known, ...Object.fromEntries(missing.map((name) => [name, values[name]])) };
+  // Before anything is written: a start that fails for another reason shows nothing.
+  readSettings(merged);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const text = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
   // The mode counts for a new file only; one that was copied here may be open to others.

@@ -4,9 +4,10 @@ import { Container } from 'inversify';
 import { buildRouter } from '../adapters/http/router.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
+import { Store } from '../application/ports/store.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
 import type { Environment } from '../config/import/placeholders.ts';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, SettingsError } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
 import { modules } from './modules/all.ts';
 import { Closers, openAdapters } from './modules/platform.ts';
@@ -21,6 +22,15 @@ export type RunningService = {
 
 const SWEEP_MS = 25;
 
+/** The account of the operator has no row; a client of the same name could no longer log in. */
+async function assertRootClientIsFree(container: Container, settings: Settings): Promise<void> {
+  const { AUTH_CLIENT_ID: id } = settings;
+  if (id === '') return;
+  const taken = await container.get(Store).forService(({ clients }) => clients.find(id));
+  if (taken === undefined) return;
+  throw new SettingsError([`AUTH_CLIENT_ID: "${id}" is a client of the tenant ${taken.tenantId}; choose another name`]);
+}
+
 /**
  * Wires and starts the service; throws, with everything released, when something is missing.
  * @param environment what placeholders of configuration files are filled in with.
@@ -34,6 +44,7 @@ export async function startService(
   try {
     container.load(await openAdapters(settings, closers), ...modules);
     const log = container.get(Log);
+    await assertRootClientIsFree(container, settings);
     if (settings.CONFIG_FOLDER !== undefined) {
       // Loaded when it is wanted: most of it is not needed to serve.
       const { importAtStart } = await import('./import-folder.ts');

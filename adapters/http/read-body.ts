@@ -9,6 +9,14 @@ export function bodyReader(route: Route): RequestHandler | undefined {
   return express.raw({ type: () => true, limit: route.bodyLimit ?? DEFAULT_BODY_LIMIT, inflate: false });
 }
 
+const FORM = 'application/x-www-form-urlencoded';
+const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
+  json: 'application/json',
+  form: FORM,
+  'json-or-form': `application/json or ${FORM}`,
+  unread: 'application/json or application/jwt',
+};
+
 /**
  * The body as the route wants it: the members of a JSON object, or the parameters of a form.
  * @throws Failure `unsupported_media_type`, or `invalid_request` for what cannot be read.
@@ -20,12 +28,14 @@ export function readBody(kind: BodyKind, contentType: string | undefined, bytes:
   if (kind !== 'form' && (type === 'application/json' || type?.endsWith('+json'))) {
     const body = parseJsonObject(text);
     if (body !== undefined) return body;
-    const message = 'the body must be one JSON object without repeated members and without NUL';
+    const message =
+      text === ''
+        ? 'the body is empty; send a JSON object'
+        : 'the body must be one whole JSON object: without repeated members, `__proto__` or NUL, at most 32 levels deep';
     throw new Failure('invalid_input', { message, errors: [{ path: '', message }] });
   }
-  if (kind !== 'json' && type === 'application/x-www-form-urlencoded') return readForm(text);
-  const wanted = kind === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
-  throw new Failure('unsupported_media_type', `send the body as ${wanted}`);
+  if (kind !== 'json' && type === FORM) return readForm(text);
+  throw new Failure('unsupported_media_type', `send the body as ${MEDIA_TYPES[kind]}`);
 }
 
 /** RFC 6749 section 3.2: a repeated parameter is an error, an empty one counts as absent. */

@@ -390,7 +390,10 @@ function begin(request: Request, response: Response, log: Log, https: boolean): 
 function bodyFailure(error: unknown): unknown {
   const type = (error as { type?: unknown } | null)?.type;
   if (type === 'entity.too.large')
-    return new Failure('too_large', 'the body is larger than this address takes');
+    return new Failure(
+      'too_large',
+      `this address takes at most ${(error as { limit?: unknown } | null)?.limit} bytes`,
+    );
   if (type === 'encoding.unsupported')
     return new Failure('unsupported_media_type', 'send the body uncompressed');
   if (type === 'request.aborted' || type === 'request.size.invalid') {

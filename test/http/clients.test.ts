@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
@@ -120,6 +123,17 @@ describe('clients through HTTP', () => {
     expect(await see()).to.equal(200);
     await call('DELETE', '/client/clerk');
     expect(await see()).to.equal(401);
+  });
+
+  it('keep their names: no operator takes one of them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    const url = { DATABASE_URL: `sqlite:${join(folder, 'names.sqlite')}` };
+    const first = await startTestService(url);
+    await createTenant(first, 'named');
+    await first.close();
+    const error = await startTestService({ ...url, AUTH_CLIENT_ID: 'named-admin' }).catch((thrown) => thrown);
+    expect(String(error)).to.match(/AUTH_CLIENT_ID: "named-admin" is a client of the tenant named/);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it('know the older name of a role', async () => {

@@ -117,6 +117,23 @@ describe('the service itself', () => {
       }
     });
 
+    it('to a body that cannot be read tells why', async () => {
+      const token = await root();
+      const detail = async (options: object) =>
+        (await service.call('POST', '/tenant', { token, ...options })).body.detail;
+      const headers = { 'Content-Type': 'application/json' };
+      expect(await detail({ text: '', headers })).to.include('the body is empty');
+      expect(await detail({ text: '{"id":"a","id":"b"}', headers })).to.include('without repeated members');
+      expect(await detail({ json: { id: 'x'.repeat(70_000) } })).to.equal(
+        'this address takes at most 65536 bytes',
+      );
+      const xml = { text: '<a/>', headers: { 'Content-Type': 'text/xml' } };
+      const wanted = await service.call('POST', '/oauth2/token', xml);
+      expect(wanted.body.error_description).to.include(
+        'application/json or application/x-www-form-urlencoded',
+      );
+    });
+
     it('to a method that an address does not know names those that it knows', async () => {
       const allow = async (method: string, path: string) => {
         const { status, headers } = await service.call(method, path);

@@ -40,6 +40,11 @@ describe('the first start', () => {
     expect(readFileSync(file(), 'utf8')).to.equal(text);
   });
 
+  it('generates nothing for a start that fails, since the secret is shown once', () => {
+    expect(() => prepareFirstStart({ DATA_FOLDER: data, PORT: 'abc' })).to.throw(SettingsError, 'PORT');
+    expect(existsSync(data)).to.equal(false);
+  });
+
   it('makes secrets that nobody else has', () => {
     const [one, other] = ['one', 'other'].map((name) =>
       readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment),
