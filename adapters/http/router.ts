@@ -13,6 +13,7 @@ import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
+import { bodyFaults } from './body-faults.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader, readBody } from './read-body.ts';
@@ -217,12 +218,13 @@ function readRouteBody(route: Route, request: Request): unknown {
   const { body: schema, bodyKind = 'json', members = schema, responses } = route;
   if (schema === undefined || bodyKind === 'unread') return undefined;
   const value = readBody(bodyKind, request.headers['content-type'], request.body);
-  const body = parse(schema, value);
-  if (isStrict(route) && members !== undefined) {
-    const view = responses[200] ?? responses[201];
-    refuse(unknownMembers(members, value, typeof view === 'string' ? undefined : view));
-  }
-  return body;
+  if (!isStrict(route) || members === undefined) return parse(schema, value);
+  const view = responses[200] ?? responses[201];
+  const unknown = unknownMembers(members, value, typeof view === 'string' ? undefined : view);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw unfit(bodyFaults(parsed.error.issues, value, unknown));
+  refuse(unknown);
+  return parsed.data;
 }
 
 async function authenticate(
@@ -276,20 +278,24 @@ function parse<S extends z.ZodType>(
   if (place !== undefined) assertText(value, place);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const errors: FieldError[] = parsed.error.issues.slice(0, 50).map((issue) => ({
-    path: [...(place === undefined ? [] : [place]), ...issue.path].map(String).join('.'),
-    message: issue.message,
+  const faults = bodyFaults(parsed.error.issues, value);
+  const errors: FieldError[] = faults.map(({ path, message }) => ({
+    path: [place, path].filter((part) => part !== undefined && part !== '').join('.'),
+    message,
   }));
-  refuse(errors);
-  throw new Failure('invalid_input', 'invalid');
+  throw unfit(errors);
 }
 
 /** @throws Failure `invalid_input` when there is any fault. */
 function refuse(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw unfit(errors);
+}
+
+function unfit(errors: readonly FieldError[]): Failure {
   const [first] = errors;
-  if (first === undefined) return;
+  if (first === undefined) return new Failure('invalid_input', 'invalid');
   const message = first.path === '' ? first.message : `${first.path}: ${first.message}`;
-  throw new Failure('invalid_input', { message, errors });
+  return new Failure('invalid_input', { message, errors });
 }
 
 /** Nothing is called by a name with NUL, and databases do not even want to hear it. */

@@ -5,6 +5,7 @@ import {
 } from '../../domain/issuance/configuration.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { fieldErrors } from '../../domain/shared/field-errors.ts';
 import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -71,12 +72,10 @@ export class ChangeCredentialConfiguration {
     return store(this.#ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
       const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
-      const parsed = CredentialConfigurationBody.safeParse({ ...body, ...change });
+      const changed = { ...body, ...change };
+      const parsed = CredentialConfigurationBody.safeParse(changed);
       if (parsed.success) return parsed.data;
-      const errors = parsed.error.issues.map((issue) => ({
-        path: issue.path.map(String).join('.'),
-        message: issue.message,
-      }));
+      const errors = fieldErrors(parsed.error.issues, changed);
       throw new Failure('invalid_input', {
         message: errors[0] === undefined ? 'invalid' : `${errors[0].path}: ${errors[0].message}`,
         errors,

@@ -13,7 +13,7 @@ import type { StatusAllocator } from './status-allocator.ts';
 export const Revocation = z
   .object({
     sessionId: z.string().min(1).max(128),
-    status: z.union([z.literal(0), z.literal(1), z.literal(2)], '0 valid, 1 revoked or 2 suspended'),
+    status: z.literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended'),
     credentialConfigurationId: z.string().min(1).max(128).optional(),
   })
   .meta({ id: 'Revocation' });

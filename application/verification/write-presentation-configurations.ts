@@ -1,6 +1,7 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { fieldErrors } from '../../domain/shared/field-errors.ts';
 import {
   type PresentationConfiguration,
   PresentationConfigurationBody,
@@ -148,10 +149,7 @@ function merge(
   const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
   const read = PresentationConfigurationBody.safeParse(merged);
   if (read.success) return read.data;
-  const errors = read.error.issues.map(({ path, message }) => ({
-    path: path.map(String).join('.'),
-    message,
-  }));
+  const errors = fieldErrors(read.error.issues, merged);
   const [first] = errors;
   throw new Failure('invalid_input', { message: `${first?.path}: ${first?.message}`, errors });
 }

@@ -83,7 +83,7 @@ export const StatusListConfig = z
       .optional()
       .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
     bits: z
-      .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
+      .literal([1, 2, 4, 8], '1, 2, 4 or 8')
       .nullable()
       .optional()
       .describe(

@@ -35,43 +35,46 @@ const Attached = z.object({
 
 /** Whose credentials are accepted: a certificate of ours or of somebody else. Without any, none is. */
 export const TrustAnchorConfig = z
-  .union([
-    z.strictObject({
-      certificate: z
-        .string()
-        .min(1)
-        .max(20_000)
-        .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
-    }),
-    z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
-    z.strictObject({
-      trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
-      signedBy: z
-        .array(z.string().min(1).max(20_000))
-        .min(1)
-        .max(20)
-        .optional()
-        .describe(
-          'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
-        ),
-      serviceTypes: z
-        .array(
-          z
-            .string()
-            .max(300)
-            .refine(
-              isCredentialIssuanceType,
-              'the type of a service that issues credentials, which ends with /Issuance',
-            ),
-        )
-        .min(1)
-        .max(20)
-        .optional()
-        .describe(
-          `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
-        ),
-    }),
-  ])
+  .union(
+    [
+      z.strictObject({
+        certificate: z
+          .string()
+          .min(1)
+          .max(20_000)
+          .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+      }),
+      z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
+      z.strictObject({
+        trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
+        signedBy: z
+          .array(z.string().min(1).max(20_000))
+          .min(1)
+          .max(20)
+          .optional()
+          .describe(
+            'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
+          ),
+        serviceTypes: z
+          .array(
+            z
+              .string()
+              .max(300)
+              .refine(
+                isCredentialIssuanceType,
+                'the type of a service that issues credentials, which ends with /Issuance',
+              ),
+          )
+          .min(1)
+          .max(20)
+          .optional()
+          .describe(
+            `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
+          ),
+      }),
+    ],
+    'one of certificate, keyChainId, trustList',
+  )
   .meta({ id: 'TrustAnchor' });
 
 export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;

@@ -306,7 +306,7 @@ describe('trust lists through HTTP', () => {
         [own({ revocationKeyChainId: 'access' }), 'entities.0.revocationKeyChainId'],
         [own({ issuerKeyChainId: undefined }), 'entities.0.issuerKeyChainId'],
         [own({ type: 'other' }), 'entities.0.type'],
-        [own({ info: { name: 'Acme', vat: 'x' } }), 'entities.0.info'],
+        [own({ info: { name: 'Acme', vat: 'x' } }), 'entities.0.info.vat'],
         [own({ info: { country: 'DE' } }), 'entities.0.info.name'],
         [own({ issuerCertPem: pem(registry) }), 'entities.0'],
         [other({ issuerCertPem: 'none' }), 'entities.0.issuerCertPem'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { unknownMember } from '../../shared/closest-name.ts';
 import { isMemberName } from '../../shared/json.ts';
 
 /**
@@ -29,7 +30,10 @@ export const SdJwtMeta = z.looseObject({ vct_values: z.array(Text).min(1).max(MA
 /** OpenID4VP 1.0 appendix B.2.3. */
 export const MdocMeta = z.looseObject({ doctype_value: Text });
 
-const META_OF_FORMAT: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+const META_OF_FORMAT: ReadonlyMap<string, typeof SdJwtMeta | typeof MdocMeta> = new Map<
+  string,
+  typeof SdJwtMeta | typeof MdocMeta
+>([
   ['dc+sd-jwt', SdJwtMeta],
   ['mso_mdoc', MdocMeta],
 ]);
@@ -58,14 +62,17 @@ const Authority = z.looseObject({
   values: z.array(Text).min(1).max(MAX_AUTHORITY_VALUES),
 });
 
+const claimsOf = <S extends z.ZodType>(claim: S) => z.array(claim).min(1).max(MAX_CLAIMS);
+const authoritiesOf = <S extends z.ZodType>(authority: S) => z.array(authority).min(1).max(MAX_AUTHORITIES);
+
 const CredentialShape = z.looseObject({
   id: Id,
   format: Text,
   meta: z.looseObject({}),
   multiple: z.boolean().optional(),
-  claims: z.array(Claim).min(1).max(MAX_CLAIMS).optional(),
+  claims: claimsOf(Claim).optional(),
   claim_sets: z.array(z.array(Id).min(1).max(MAX_CLAIMS)).min(1).max(MAX_SETS).optional(),
-  trusted_authorities: z.array(Authority).min(1).max(MAX_AUTHORITIES).optional(),
+  trusted_authorities: authoritiesOf(Authority).optional(),
   require_cryptographic_holder_binding: z.boolean().optional(),
 });
 
@@ -148,10 +155,33 @@ function checkClaimSets(
   });
 }
 
-const CredentialQuery = CredentialShape.superRefine((credential, issues) => {
+function checkCredential(credential: z.infer<typeof CredentialShape>, issues: Issues): void {
   checkMeta(credential, issues);
   checkClaims(credential, issues);
-});
+}
+
+function checkIds(query: IdsOfQuery, issues: Issues): void {
+  const ids = new Set<string>();
+  query.credentials.forEach(({ id }, i) => {
+    // OpenID4VP 1.0 section 6.1: an id appears once within the query.
+    if (ids.has(id)) report(issues, ['credentials', i, 'id'], 'duplicate_id', 'Another query has this id.');
+    ids.add(id);
+  });
+  query.credential_sets?.forEach((set, i) => {
+    set.options.forEach((option, j) => {
+      option.forEach((id, k) => {
+        if (ids.has(id)) return;
+        const path = ['credential_sets', i, 'options', j, k];
+        report(issues, path, 'options_unknown_id', 'No credential query has this id.');
+      });
+    });
+  });
+}
+
+type IdsOfQuery = {
+  readonly credentials: readonly { readonly id: string }[];
+  readonly credential_sets?: readonly z.infer<typeof CredentialSet>[] | undefined;
+};
 
 /**
  * A query in the Digital Credentials Query Language (OpenID4VP 1.0 section 6). Members we do not know are kept
@@ -159,26 +189,10 @@ const CredentialQuery = CredentialShape.superRefine((credential, issues) => {
  */
 export const DcqlQuery = z
   .looseObject({
-    credentials: z.array(CredentialQuery).min(1).max(MAX_CREDENTIALS),
+    credentials: z.array(CredentialShape.superRefine(checkCredential)).min(1).max(MAX_CREDENTIALS),
     credential_sets: z.array(CredentialSet).min(1).max(MAX_SETS).optional(),
   })
-  .superRefine((query, issues) => {
-    const ids = new Set<string>();
-    query.credentials.forEach(({ id }, i) => {
-      // OpenID4VP 1.0 section 6.1: an id appears once within the query.
-      if (ids.has(id)) report(issues, ['credentials', i, 'id'], 'duplicate_id', 'Another query has this id.');
-      ids.add(id);
-    });
-    query.credential_sets?.forEach((set, i) => {
-      set.options.forEach((option, j) => {
-        option.forEach((id, k) => {
-          if (ids.has(id)) return;
-          const path = ['credential_sets', i, 'options', j, k];
-          report(issues, path, 'options_unknown_id', 'No credential query has this id.');
-        });
-      });
-    });
-  });
+  .superRefine(checkIds);
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
 /** How an issuer can be asked for (OpenID4VP 1.0 section 6.1.1). Of another kind no evidence would ever be found. */
@@ -190,20 +204,58 @@ function checkName(id: string, path: PropertyKey[], issues: Issues): void {
     report(issues, path, 'id', 'Use another name; answers with a member of this one are refused.');
 }
 
-/** What a presentation configuration may ask: the grammar, in what we can verify afterwards. */
-export const SupportedDcqlQuery = DcqlQuery.superRefine((query, issues) => {
-  query.credentials.forEach(({ id, format, claims = [], trusted_authorities = [] }, i) => {
-    checkName(id, ['credentials', i, 'id'], issues);
-    claims.forEach((claim, j) => {
-      checkName(claim.id ?? '', ['credentials', i, 'claims', j, 'id'], issues);
-    });
-    trusted_authorities.forEach(({ type }, j) => {
-      if (AUTHORITY_TYPES.some((supported) => supported === type)) return;
-      const path = ['credentials', i, 'trusted_authorities', j, 'type'];
-      report(issues, path, 'authority_type', `Supported types: ${AUTHORITY_TYPES.join(', ')}.`);
-    });
-    if (SUPPORTED_FORMATS.some((supported) => supported === format)) return;
-    const message = `Supported formats: ${SUPPORTED_FORMATS.join(', ')}.`;
-    report(issues, ['credentials', i, 'format'], 'format', message);
+/** A member that nobody knows would ask for nothing, and its author believes that it does. */
+function checkKnownMeta(credential: z.infer<typeof CredentialShape>, issues: Issues): void {
+  const shape = META_OF_FORMAT.get(credential.format)?.shape;
+  if (shape === undefined) return;
+  const known = Object.keys(shape);
+  for (const name of Object.keys(credential.meta)) {
+    if (known.includes(name)) continue;
+    report(issues, ['meta', name], 'unknown_member', unknownMember(name, known));
+  }
+}
+
+const KnownCredential = CredentialShape.extend({
+  claims: claimsOf(Claim.strict()).optional(),
+  trusted_authorities: authoritiesOf(Authority.strict()).optional(),
+})
+  .strict()
+  .superRefine((credential, issues) => {
+    checkCredential(credential, issues);
+    checkKnownMeta(credential, issues);
   });
-});
+
+/**
+ * What a presentation configuration may ask: the grammar, in what we can verify afterwards, and nothing that we do not
+ * know: a misspelt `trusted_authorities` would accept every issuer.
+ */
+export const SupportedDcqlQuery = z
+  .strictObject({
+    credentials: z.array(KnownCredential).min(1).max(MAX_CREDENTIALS),
+    credential_sets: z.array(CredentialSet.strict()).min(1).max(MAX_SETS).optional(),
+  })
+  .superRefine((query, issues) => {
+    checkIds(query, issues);
+    query.credentials.forEach((credential, i) => {
+      checkSupported(credential, ['credentials', i], issues);
+    });
+  });
+
+function checkSupported(
+  { id, format, claims = [], trusted_authorities = [] }: z.infer<typeof KnownCredential>,
+  place: PropertyKey[],
+  issues: Issues,
+): void {
+  checkName(id, [...place, 'id'], issues);
+  claims.forEach((claim, j) => {
+    checkName(claim.id ?? '', [...place, 'claims', j, 'id'], issues);
+  });
+  trusted_authorities.forEach(({ type }, j) => {
+    if (AUTHORITY_TYPES.some((supported) => supported === type)) return;
+    const path = [...place, 'trusted_authorities', j, 'type'];
+    report(issues, path, 'authority_type', `Supported types: ${AUTHORITY_TYPES.join(', ')}.`);
+  });
+  if (SUPPORTED_FORMATS.some((supported) => supported === format)) return;
+  const message = `Supported formats: ${SUPPORTED_FORMATS.join(', ')}.`;
+  report(issues, [...place, 'format'], 'format', message);
+}

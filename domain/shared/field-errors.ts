@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import { unknownMember } from './closest-name.ts';
+import type { FieldError } from './failure.ts';
+
+type Issue = z.core.$ZodIssue;
+type Path = readonly PropertyKey[];
+
+/**
+ * The faults of a document, one for each field, as whoever wrote it can mend them: of alternatives the fault of the one
+ * that was meant, or what the alternatives are.
+ * @param value what the issues are about.
+ */
+export function fieldErrors(issues: readonly Issue[], value: unknown): FieldError[] {
+  return issues.flatMap((issue) => errorsOf(issue, value, []));
+}
+
+function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
+  const path = [...above, ...issue.path];
+  const fault = (message: string, below: Path = []) => ({
+    path: [...path, ...below].map(String).join('.'),
+    message,
+  });
+  if (issue.code === 'unrecognized_keys' && issue.message.startsWith('Unrecognized key')) {
+    return issue.keys.map((key) => fault(unknownMember(key, []), [key]));
+  }
+  // One with a discriminator names its values itself.
+  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [fault(issue.message)];
+  const given = valueAt(value, issue.path);
+  const meant = issue.errors.filter((issues) => issues.every((each) => isWithin(each, given)));
+  const [only] = meant;
+  if (meant.length === 1 && only !== undefined) return only.flatMap((each) => errorsOf(each, given, path));
+  return [
+    fault(issue.message === 'Invalid input' ? `expected ${alternatives(issue.errors)}` : issue.message),
+  ];
+}
+
+/** Whether the fault lies in a member that is there and known, so that its alternative is the one that was meant. */
+function isWithin(issue: Issue, value: unknown): boolean {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) return false;
+  return issue.path.length > 0 && valueAt(value, issue.path) !== undefined;
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const component of path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, component)) return undefined;
+    found = (found as Record<PropertyKey, unknown>)[component];
+  }
+  return found;
+}
+
+/** Such as `string, null or object with sub`. */
+function alternatives(branches: readonly (readonly Issue[])[]): string {
+  const names = [...new Set(branches.map(alternative))];
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
+
+function alternative(issues: readonly Issue[]): string {
+  const [whole] = issues.filter(({ path }) => path.length === 0);
+  if (whole?.code === 'invalid_type') return whole.expected === 'record' ? 'object' : whole.expected;
+  if (whole?.code === 'invalid_value') return whole.values.map(String).join(', ');
+  if (whole !== undefined && whole.code !== 'unrecognized_keys') return whole.message;
+  const members = new Set(issues.flatMap(({ path: [member] }) => (member === undefined ? [] : [member])));
+  return members.size === 0 ? 'object' : `object with ${[...members].map(String).join(', ')}`;
+}

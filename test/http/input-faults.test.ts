@@ -1,0 +1,196 @@
+import { expect } from 'chai';
+import { QUERY } from '../support/present.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const ALTERNATIVES = 'one of certificate, keyChainId, trustList';
+const NOBODY = 'there is no such member';
+const meant = (name: string) => `${NOBODY}; did you mean ${name}?`;
+
+/** What administrators mistype, and what the answer says of it. */
+describe('what an answer says of input that does not fit', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json: unknown) =>
+    service.call(method, path, { token: tenant.token, json });
+  const faultsOf = (answer: Answer): Record<string, string> => {
+    expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
+    return Object.fromEntries(
+      answer.body.errors.map(({ path, message }: { path: string; message: string }) => [path, message]),
+    );
+  };
+  const ask = (more: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...more });
+
+  describe('of several alternatives', () => {
+    const anchors: [string, unknown, Record<string, string>][] = [
+      ['is none of them', {}, { '': ALTERNATIVES }],
+      ['is no object', 'signing', { '': ALTERNATIVES }],
+      ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
+      ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
+      [
+        'is written in small letters',
+        { trustlist: 'https://lists.example' },
+        { '': ALTERNATIVES, '.trustlist': meant('trustList') },
+      ],
+    ];
+    for (const [name, anchor, expected] of anchors) {
+      it(`names them when a trust anchor ${name}`, async () => {
+        const found = faultsOf(await ask({ trustAnchors: [anchor] }));
+        const wanted = Object.entries(expected).map(([path, text]) => [`trustAnchors.0${path}`, text]);
+        expect(found).to.deep.equal(Object.fromEntries(wanted));
+      });
+    }
+
+    it('says what is wrong with the one that was meant', async () => {
+      const anchor = { trustList: 'https://lists.example/list', signedBy: 'x' };
+      const found = faultsOf(await ask({ trustAnchors: [anchor] }));
+      expect(Object.keys(found)).to.deep.equal(['trustAnchors.0.signedBy']);
+      expect(found['trustAnchors.0.signedBy']).to.include('expected array');
+    });
+
+    it('names numbers and kinds of values', async () => {
+      expect(faultsOf(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({
+        bits: '1, 2, 4 or 8',
+      });
+      const query = { credentials: [{ ...QUERY.credentials[0], claims: [{ path: [{}] }] }] };
+      expect(faultsOf(await ask({ dcql_query: query }))).to.deep.equal({
+        'dcql_query.credentials.0.claims.0.path.0': 'expected string, null or number',
+      });
+    });
+
+    it('names them when one member of a stored configuration is changed', async () => {
+      expect((await ask({ id: 'stored' })).status).to.equal(201);
+      const found = faultsOf(await call('PATCH', '/verifier/config/stored', { trustAnchors: [{}] }));
+      expect(found).to.deep.equal({ 'trustAnchors.0': ALTERNATIVES });
+    });
+  });
+
+  describe('of a member that no query knows', () => {
+    const [credential] = QUERY.credentials;
+    const authority = { type: 'aki', values: ['AAAA'] };
+    const inCredential = (more: object) => ({ credentials: [{ ...credential, ...more }] });
+    const at = 'dcql_query.credentials.0';
+    const unknown: [string, object, string, string][] = [
+      [
+        'in a credential query',
+        inCredential({ trusted_authority: [authority] }),
+        `${at}.trusted_authority`,
+        meant('trusted_authorities'),
+      ],
+      ['as a misspelt flag', inCredential({ multipel: true }), `${at}.multipel`, meant('multiple')],
+      [
+        'as a misspelt long name',
+        inCredential({ require_cryptographic_holder_bindng: true }),
+        `${at}.require_cryptographic_holder_bindng`,
+        meant('require_cryptographic_holder_binding'),
+      ],
+      [
+        'in meta',
+        inCredential({ meta: { ...credential?.meta, vct_value: ['urn:x'] } }),
+        `${at}.meta.vct_value`,
+        meant('vct_values'),
+      ],
+      [
+        'in the meta of another format',
+        inCredential({ meta: { ...credential?.meta, doctype_value: 'org.iso.18013.5.1.mDL' } }),
+        `${at}.meta.doctype_value`,
+        NOBODY,
+      ],
+      [
+        'in a claims query',
+        inCredential({ claims: [{ path: ['name'], value: ['Ada'] }] }),
+        `${at}.claims.0.value`,
+        meant('values'),
+      ],
+      [
+        'in a trusted authority',
+        inCredential({ trusted_authorities: [{ ...authority, kind: 'x' }] }),
+        `${at}.trusted_authorities.0.kind`,
+        NOBODY,
+      ],
+      [
+        'in a credential set',
+        { ...QUERY, credential_sets: [{ options: [[credential?.id]], require: false }] },
+        'dcql_query.credential_sets.0.require',
+        meant('required'),
+      ],
+      [
+        'in the query',
+        { ...QUERY, credential_set: [] },
+        'dcql_query.credential_set',
+        meant('credential_sets'),
+      ],
+    ];
+    for (const [name, dcql_query, path, message] of unknown) {
+      it(`names it ${name}`, async () => {
+        expect(faultsOf(await ask({ id: 'misspelt', dcql_query }))).to.deep.equal({ [path]: message });
+      });
+    }
+
+    it('names it in a change of a stored configuration, which stays', async () => {
+      expect((await ask({ id: 'kept' })).status).to.equal(201);
+      const [, changed, path, message] = unknown[0] ?? [];
+      const answer = await call('PATCH', '/verifier/config/kept', { dcql_query: changed });
+      expect(faultsOf(answer)).to.deep.equal({ [String(path)]: message });
+      const { body } = await service.call('GET', '/verifier/config/kept', { token: tenant.token });
+      expect(body.dcql_query).to.deep.equal(QUERY);
+    });
+  });
+
+  describe('of a misspelt member that is needed', () => {
+    const needed: [string, string, unknown, Record<string, string>][] = [
+      [
+        'of a client',
+        '/client',
+        { clientID: 'reg', roles: ['issuance:offer'] },
+        { clientId: 'received undefined', clientID: meant('clientId') },
+      ],
+      [
+        'of a client under another name',
+        '/client',
+        { id: 'reg', roles: ['issuance:offer'] },
+        { clientId: 'received undefined', id: NOBODY },
+      ],
+      [
+        'of a presentation request',
+        '/verifier/offer',
+        { response_type: 'uri', requestID: 'ask' },
+        { requestId: 'received undefined', requestID: meant('requestId') },
+      ],
+      [
+        'of a claim',
+        '/verifier/config',
+        {
+          id: 'ask',
+          dcql_query: { credentials: [{ ...QUERY.credentials[0], claims: [{ pth: ['name'] }] }] },
+        },
+        {
+          'dcql_query.credentials.0.claims.0.path': 'received undefined',
+          'dcql_query.credentials.0.claims.0.pth': meant('path'),
+        },
+      ],
+      [
+        'of an alternative',
+        '/trust-list',
+        { entities: [{ type: 'internal', issuerKeyChain: 'a', info: { name: 'A' } }] },
+        {
+          'entities.0.issuerKeyChainId': 'received undefined',
+          'entities.0.issuerKeyChain': meant('issuerKeyChainId'),
+        },
+      ],
+    ];
+    for (const [name, path, body, expected] of needed) {
+      it(`tells both faults ${name}`, async () => {
+        const found = faultsOf(await call('POST', path, body));
+        expect(Object.keys(found).sort()).to.include.members(Object.keys(expected));
+        for (const [member, text] of Object.entries(expected)) expect(found[member]).to.include(text);
+      });
+    }
+  });
+});
