@@ -28,7 +28,9 @@ async function assertRootClientIsFree(container: Container, settings: Settings):
   if (id === '') return;
   const taken = await container.get(Store).forService(({ clients }) => clients.find(id));
   if (taken === undefined) return;
-  throw new SettingsError([`AUTH_CLIENT_ID: "${id}" is a client of the tenant ${taken.tenantId}; choose another name`]);
+  throw new SettingsError([
+    `AUTH_CLIENT_ID: "${id}" is a client of the tenant ${taken.tenantId}; choose another name`,
+  ]);
 }
 
 /**
