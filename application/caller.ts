@@ -1,7 +1,7 @@
 import type { Client } from '../domain/clients/client.ts';
 import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
-import type { TenantHead } from './ports/store.ts';
+import type { Precondition, TenantHead } from './ports/store.ts';
 import type { TenantView } from './steps/tenant-views.ts';
 
 /** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
@@ -15,6 +15,8 @@ export type TenantCaller = {
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
   readonly view: TenantView;
   readonly requestId?: string;
+  /** What the caller takes to be stored of the thing that it writes; the store looks. */
+  readonly precondition?: Precondition;
 };
 
 /**
@@ -45,4 +47,5 @@ export type ServiceCaller = {
   readonly clientId: string;
   readonly roles: readonly Role[];
   readonly requestId?: string;
+  readonly precondition?: Precondition;
 };

@@ -6,6 +6,7 @@ import { AuthenticateClient } from '../application/access/authenticate-client.ts
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
+import { EditTags } from '../application/steps/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { type Settings, SettingsError } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
@@ -57,7 +58,7 @@ export async function startService(
     closers.addEarly(() => sessionWatcher.close());
     const app = buildRouter(
       collectRoutes(container),
-      { authenticateClient, log },
+      { authenticateClient, editTags: container.get(EditTags), log },
       {
         trustProxy: settings.TRUST_PROXY,
         publicUrl: settings.PUBLIC_URL,

@@ -36,7 +36,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   403: 'The role or a restriction does not allow it',
   404: 'Not found',
   406: 'No acceptable form',
-  409: 'Conflict',
+  409: 'Conflict, also with what `If-Match` expects',
   410: 'No longer available',
   413: 'The body is too large',
   415: 'The body is of another media type, or of another encoding',
@@ -103,6 +103,23 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
   return createDocument(document, OPTIONS);
 }
 
+const CONDITION = z.object({
+  'If-Match': z
+    .string()
+    .optional()
+    .describe(
+      'The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now',
+    ),
+});
+const TAG = {
+  description: 'Tells this state of the thing from others, for `If-Match`',
+  schema: { type: 'string' as const },
+};
+
+function takesCondition({ edits }: Route): boolean {
+  return edits?.id !== undefined;
+}
+
 function operation(route: Route): ZodOpenApiOperationObject {
   const roles = rolesOf(route.access);
   const query = asObject(route.query);
@@ -122,7 +139,11 @@ function operation(route: Route): ZodOpenApiOperationObject {
     tags: [route.tag],
     security: securityOf(route.access),
     ...(roles.length > 0 && { 'x-roles': [...roles] }),
-    requestParams: { path: pathParameters(route), ...(query !== undefined && { query }) },
+    requestParams: {
+      path: pathParameters(route),
+      ...(query !== undefined && { query }),
+      ...(takesCondition(route) && { header: CONDITION }),
+    },
     ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
     responses: { ...failures(route), ...answers(route) } as Responses,
   };
@@ -185,10 +206,13 @@ function answers(route: Route): Record<string, object> {
           'application/json': { schema: answer },
           ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
         };
-        return [status, { description, content }];
+        const headers = { ETag: TAG };
+        return [status, { description, content, ...(route.edits !== undefined && { headers }) }];
       }
       // A sentence describes either a failure of the usual form or an answer that is not JSON.
-      return [status, Number(status) < 400 ? { description: answer } : failure(route.surface, answer)];
+      if (Number(status) < 400) return [status, { description: answer }];
+      const stale = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
+      return [status, failure(route.surface, answer + stale)];
     }),
   );
 }
@@ -201,6 +225,7 @@ function failures(route: Route): Record<string, object> {
     ...(access === 'public' ? [] : [401, 403]),
     ...(route.body === undefined ? [] : [413, 415]),
     ...(route.path.includes(':') ? [404] : []),
+    ...(takesCondition(route) ? [409] : []),
     ...(route.rateLimit === undefined ? [] : [429]),
     ...[500, 503],
   ];

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
+import type { EditedKind } from '../../application/ports/store.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
 
@@ -51,7 +52,13 @@ export type RawRequest = {
 type ReplyHeaders = Readonly<Record<string, string>>;
 
 export type Reply =
-  | { readonly status: number; readonly json: unknown; readonly headers?: ReplyHeaders }
+  | {
+      readonly status: number;
+      readonly json: unknown;
+      readonly headers?: ReplyHeaders;
+      /** The stored thing that the answer shows. */
+      readonly shown?: object;
+    }
   | {
       readonly status: number;
       readonly text: string | Buffer;
@@ -66,6 +73,11 @@ export type StreamItem = { readonly id?: string; readonly data: unknown } | 'hea
 
 export function reply(status: number, json: unknown, headers?: ReplyHeaders): Reply {
   return headers === undefined ? { status, json } : { status, json, headers };
+}
+
+/** An answer that shows a stored thing of the kind that its route `edits`; it carries the `ETag` of that. */
+export function show(status: number, json: unknown, shown: object): Reply {
+  return { status, json, shown };
 }
 
 export type Input<A extends Access, P, Q, B> = {
@@ -113,6 +125,14 @@ export type RouteDefinition<
   readonly anyOrigin?: boolean;
   /** Documented answers: a schema, or a sentence when there is no JSON body. */
   readonly responses: Readonly<Record<number, z.ZodType | string>>;
+  /**
+   * The single thing that this route shows or writes: what shows it carries its `ETag`. With `id`, the id of that thing
+   * within its tenant, `If-Match` is taken.
+   */
+  readonly edits?: {
+    readonly kind: EditedKind;
+    readonly id?: (input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'params' | 'body'>) => string;
+  };
   /** An example request body, executed by the tests. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;

@@ -8,12 +8,14 @@ import {
   unconfirmed as unconfirmedCaller,
 } from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
+import type { EditTags } from '../../application/steps/edit-tags.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
 import { bodyFaults } from './body-faults.ts';
+import { preconditionOf, withTag } from './edits.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader, readBody } from './read-body.ts';
@@ -28,7 +30,11 @@ export type HttpSettings = {
   readonly rateLimits: RateLimitSettings;
 };
 
-type Ports = { readonly authenticateClient: AuthenticateClient; readonly log: Log };
+type Ports = {
+  readonly authenticateClient: AuthenticateClient;
+  readonly editTags: EditTags;
+  readonly log: Log;
+};
 /** What answers a request. */
 type Server = Ports & { readonly rateLimits: RateLimits };
 
@@ -163,17 +169,23 @@ async function answerOnce(
   unconfirmed: boolean,
 ): Promise<Reply> {
   const known = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
-  const caller = known && { ...known, requestId: requestIdOf(response) };
-  assertUnconditional(route, request);
-  const input = {
-    caller: caller as never,
+  assertUndated(route, request);
+  const asked = {
     params: parse(route.params, { ...request.params }, 'path'),
     query: readQuery(route, { ...request.query }),
     body: readRouteBody(route, request),
     request: rawRequest(request, response),
   };
+  const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
+  const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
+  const caller = known && {
+    ...known,
+    requestId: requestIdOf(response),
+    ...(precondition !== undefined && { precondition }),
+  };
+  const input = { ...asked, caller: caller as never };
   limitClient(route, input, caller, ports.rateLimits);
-  return route.handle(input);
+  return withTag(route, await route.handle(input), ports.editTags);
 }
 
 function limitClient(
@@ -189,10 +201,9 @@ function limitClient(
 }
 
 /** Who sends a condition relies on it. */
-function assertUnconditional({ surface }: Route, { headers }: Request): void {
-  const isConditional = headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined;
-  if (surface !== 'admin' || !isConditional) return;
-  throw new Failure('invalid_input', 'conditions such as If-Match are not supported; leave the header out');
+function assertUndated({ surface }: Route, { headers }: Request): void {
+  if (surface !== 'admin' || headers['if-unmodified-since'] === undefined) return;
+  throw new Failure('invalid_input', 'If-Unmodified-Since is not supported; If-Match with an ETag is');
 }
 
 const NO_QUERY = z.object({});

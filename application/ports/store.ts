@@ -29,10 +29,43 @@ import type { ListVersion, PublishedList } from '../../domain/trust-lists/publis
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
-/** Who writes, for the audit log: without it a transaction only reads. */
-export type Writing = {
-  readonly by: Actor;
+/** Things that one administrator must not overwrite for another. */
+export type EditedKind =
+  | Extract<
+      AuditKind,
+      | 'tenant'
+      | 'client'
+      | 'key-chain'
+      | 'issuance-configuration'
+      | 'credential-configuration'
+      | 'presentation-configuration'
+      | 'registrar-configuration'
+      | 'status-list'
+      | 'trust-list'
+    >
+  | 'session-settings'
+  | 'status-list-settings';
+
+/** What a writer takes to be stored. */
+export type Precondition = {
+  readonly kind: EditedKind;
+  readonly id: string;
+  /** Whether that is what the writer goes out from; undefined when there is nothing. */
+  readonly holds: (stored: object | undefined) => boolean;
 };
+
+/**
+ * Who writes, for the audit log: without it a transaction only reads. A caller may bring a precondition; the store looks
+ * in the same transaction whether it holds, and writes nothing otherwise.
+ */
+export type Writing = {
+  readonly by: Actor | (Exclude<Actor, string> & { readonly precondition?: Precondition });
+};
+
+export function preconditionOf(writing: Writing | undefined): Precondition | undefined {
+  const by = writing?.by;
+  return typeof by === 'object' && 'precondition' in by ? by.precondition : undefined;
+}
 
 export type TenantWriting = Writing & {
   /**

@@ -37,6 +37,7 @@ import { Random } from '../../application/ports/random.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
+import { EditTags } from '../../application/steps/edit-tags.ts';
 import { ChangeOwnSettings } from '../../application/tenants/change-own-settings.ts';
 import { CreateTenant } from '../../application/tenants/create-tenant.ts';
 import { DeleteTenant } from '../../application/tenants/delete-tenant.ts';
@@ -53,6 +54,7 @@ export const administration = new ContainerModule((options) => {
   const secret = { ...change, random: Random, secrets: Secrets };
   const client = { ...secret, cipher: Cipher, settings: ServiceSettings };
 
+  wire(options, EditTags, { cipher: Cipher });
   wire(options, TokenRoutes, { issueAccessToken: IssueAccessToken });
 
   wire(options, CreateTenant, { ...client, kms: Kms, certificateAuthority: CertificateAuthority });

@@ -144,6 +144,8 @@ export async function populate(service: TestService, id: string): Promise<Popula
   if (answer.status !== 200) throw new Error(`credential: ${answer.text}`);
   const [jwt = ''] = answer.body.credentials[0].credential.split('~');
   const { status } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+  // The first reader of a list has its token made, which its record tells of.
+  await service.call('GET', status.status_list.uri);
 
   const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   await refuse(wallet, refused.uri);

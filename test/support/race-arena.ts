@@ -55,7 +55,7 @@ export function describeRaces(subject: string, suite: (arena: () => Arena) => vo
         before(async function () {
           database = await kind.open();
           if (database === undefined) return this.skip();
-          const environment = { DATABASE_URL: database.url, MASTER_SECRET };
+          const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
           first = await startTestService(environment);
           if (processes === 2) second = await startSecond(first.address, environment);
           arena = await prepare(first, second === undefined ? [] : [second.address]);

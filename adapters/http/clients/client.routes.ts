@@ -7,7 +7,7 @@ import type { PickUpSecret } from '../../../application/clients/pick-up-secret.t
 import type { RotateSecret } from '../../../application/clients/rotate-secret.ts';
 import type { UpdateClient } from '../../../application/clients/update-client.ts';
 import { ClientCreation, ClientUpdate } from '../../../domain/clients/client.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { ClientView, SecretView, toClientView } from './client.view.ts';
 
@@ -55,12 +55,13 @@ function readRoutes({ listClients, getClient }: UseCases): Route[] {
       ...common,
       method: 'get',
       path: '/client/:id',
+      edits: { kind: 'client' },
       summary: 'Read a client',
       params,
       responses: { 200: ClientView },
       async handle({ caller, params: { id } }) {
         const client = await getClient.execute(caller, id);
-        return reply(200, toClientView(client, await caller.view.tenant()));
+        return show(200, toClientView(client, await caller.view.tenant()), client);
       },
     }),
   ];
@@ -72,6 +73,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       ...common,
       method: 'post',
       path: '/client',
+      edits: { kind: 'client' },
       summary: 'Create a client',
       description:
         'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
@@ -80,13 +82,14 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       responses: { 201: ClientView, 409: 'The id is taken, by this tenant or another' },
       async handle({ caller, body }) {
         const client = await createClient.execute(caller, body);
-        return reply(201, toClientView(client, await caller.view.tenant()));
+        return show(201, toClientView(client, await caller.view.tenant()), client);
       },
     }),
     route({
       ...common,
       method: 'patch',
       path: '/client/:id',
+      edits: { kind: 'client', id: ({ params }) => params.id },
       summary: 'Change a client',
       description: 'Rights change at once, also those of tokens that are out already.',
       params,
@@ -95,13 +98,14 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       responses: { 200: ClientView },
       async handle({ caller, params: { id }, body }) {
         const client = await updateClient.execute(caller, id, body);
-        return reply(200, toClientView(client, await caller.view.tenant()));
+        return show(200, toClientView(client, await caller.view.tenant()), client);
       },
     }),
     route({
       ...common,
       method: 'delete',
       path: '/client/:id',
+      edits: { kind: 'client', id: ({ params }) => params.id },
       summary: 'Delete a client',
       params,
       responses: { 200: DeletedView },

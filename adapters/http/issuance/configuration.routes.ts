@@ -14,7 +14,7 @@ import type { CreateOffer } from '../../../application/issuance/create-offer.ts'
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
@@ -107,21 +107,21 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
     route({
       method: 'get',
       path: '/issuer/config',
+      edits: { kind: 'issuance-configuration' },
       summary: 'Read how the tenant issues',
       tag,
       surface: 'admin',
       access: manage,
       responses: { 200: IssuanceConfigurationView },
       async handle({ caller }) {
-        return reply(
-          200,
-          toIssuanceConfigurationView(caller.tenantId, await readIssuanceConfiguration.execute(caller)),
-        );
+        const configuration = await readIssuanceConfiguration.execute(caller);
+        return show(200, toIssuanceConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
     route({
       method: 'post',
       path: '/issuer/config',
+      edits: { kind: 'issuance-configuration', id: () => 'default' },
       summary: 'Set how the tenant issues',
       tag,
       surface: 'admin',
@@ -136,7 +136,7 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
       responses: { 201: IssuanceConfigurationView },
       async handle({ caller, body }) {
         const configuration = await writeIssuanceConfiguration.execute(caller, body);
-        return reply(201, toIssuanceConfigurationView(caller.tenantId, configuration));
+        return show(201, toIssuanceConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
   ];
@@ -166,6 +166,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
     route({
       method: 'post',
       path: '/issuer/credentials',
+      edits: { kind: 'credential-configuration', id: ({ body }) => body.id },
       summary: 'Create or replace a credential configuration',
       tag,
       surface: 'admin',
@@ -176,12 +177,13 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       responses: { 201: CredentialConfigurationView },
       async handle({ caller, body }) {
         const configuration = await writeCredentialConfiguration.execute(caller, body);
-        return reply(201, toCredentialConfigurationView(caller.tenantId, configuration));
+        return show(201, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
     route({
       method: 'get',
       path: '/issuer/credentials/:id',
+      edits: { kind: 'credential-configuration' },
       summary: 'Read a credential configuration',
       tag,
       surface: 'admin',
@@ -190,12 +192,13 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       responses: { 200: CredentialConfigurationView },
       async handle({ caller, params }) {
         const configuration = await readCredentialConfiguration.execute(caller, params.id);
-        return reply(200, toCredentialConfigurationView(caller.tenantId, configuration));
+        return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
     route({
       method: 'patch',
       path: '/issuer/credentials/:id',
+      edits: { kind: 'credential-configuration', id: ({ params }) => params.id },
       summary: 'Change a credential configuration',
       description: 'Members that are given replace the stored ones; null resets an optional one.',
       tag,
@@ -209,12 +212,13 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       responses: { 200: CredentialConfigurationView },
       async handle({ caller, params, body }) {
         const configuration = await changeCredentialConfiguration.execute(caller, params.id, body);
-        return reply(200, toCredentialConfigurationView(caller.tenantId, configuration));
+        return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
     route({
       method: 'delete',
       path: '/issuer/credentials/:id',
+      edits: { kind: 'credential-configuration', id: ({ params }) => params.id },
       summary: 'Delete a credential configuration',
       tag,
       surface: 'admin',

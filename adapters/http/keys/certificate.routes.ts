@@ -9,7 +9,8 @@ import {
 } from '../../../application/keys/key-chain-input.ts';
 import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
 import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { type Reply, type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
@@ -35,6 +36,13 @@ export class CertificateRoutes extends Routes {
   }
 }
 
+/** The one that was found. */
+function shown({ found, all }: Awaited<ReturnType<FindCertificates['execute']>>): Reply {
+  const [chain] = found;
+  if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
+  return show(200, toCertificateView(chain, all), chain);
+}
+
 function readRoutes({ findCertificates }: UseCases): Route[] {
   return [
     route({
@@ -56,13 +64,12 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
       ...common,
       method: 'get',
       path: '/certs/:certId',
+      edits: { kind: 'key-chain' },
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
       async handle({ caller, params: { certId } }) {
-        const { found, all } = await findCertificates.execute(caller, { certId });
-        const [view] = found.map((chain) => toCertificateView(chain, all));
-        return reply(200, view);
+        return shown(await findCertificates.execute(caller, { certId }));
       },
     }),
   ];
@@ -92,6 +99,7 @@ function writeRoutes(useCases: UseCases): Route[] {
       ...written,
       method: 'patch',
       path: '/certs/:certId',
+      edits: { kind: 'key-chain', id: ({ params }) => params.certId },
       summary: 'Change a certificate',
       description: 'With `crt`: certificates obtained elsewhere replace those that it has. The key stays.',
       params,
@@ -105,15 +113,14 @@ function writeRoutes(useCases: UseCases): Route[] {
         const { description, crt: certificates } = body;
         const usages = body.certUsageTypes ?? body.usages;
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, 'crt');
-        const { found, all } = await findCertificates.execute(caller, { certId });
-        const [view] = found.map((chain) => toCertificateView(chain, all));
-        return reply(200, view);
+        return shown(await findCertificates.execute(caller, { certId }));
       },
     }),
     route({
       ...written,
       method: 'delete',
       path: '/certs/:certId',
+      edits: { kind: 'key-chain', id: ({ params }) => params.certId },
       summary: 'Delete a certificate',
       description: 'The key goes with its last certificate.',
       params,

@@ -15,7 +15,7 @@ import type { ListKeyProviders } from '../../../application/keys/list-key-provid
 import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
 import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
 import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
@@ -71,11 +71,13 @@ function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases):
       ...common,
       method: 'get',
       path: '/key-chain/:id',
+      edits: { kind: 'key-chain' },
       summary: 'Read a key chain',
       params,
       responses: { 200: KeyChainView },
       async handle({ caller, params: { id } }) {
-        return reply(200, toKeyChainView(await getKeyChain.execute(caller, id)));
+        const chain = await getKeyChain.execute(caller, id);
+        return show(200, toKeyChainView(chain), chain);
       },
     }),
   ];
@@ -87,6 +89,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       ...written,
       method: 'post',
       path: '/key-chain',
+      edits: { kind: 'key-chain' },
       summary: 'Create a key chain',
       description:
         'Makes a key, an internal authority for it unless another one is named, and its certificate.',
@@ -94,26 +97,30 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
       responses: { 201: KeyChainView, 409: 'The id is taken' },
       async handle({ caller, body }) {
-        return reply(201, toKeyChainView(await createKeyChain.execute(caller, body)));
+        const chain = await createKeyChain.execute(caller, body);
+        return show(201, toKeyChainView(chain), chain);
       },
     }),
     route({
       ...written,
       method: 'patch',
       path: '/key-chain/:id',
+      edits: { kind: 'key-chain', id: ({ params }) => params.id },
       summary: 'Change a key chain',
       params,
       body: KeyChainUpdate,
       example: { description: 'Signs diplomas' },
       responses: { 200: KeyChainView, 409: 'Something needs a usage or an internal authority that would go' },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, toKeyChainView(await updateKeyChain.execute(caller, id, body)));
+        const chain = await updateKeyChain.execute(caller, id, body);
+        return show(200, toKeyChainView(chain), chain);
       },
     }),
     route({
       ...written,
       method: 'delete',
       path: '/key-chain/:id',
+      edits: { kind: 'key-chain', id: ({ params }) => params.id },
       summary: 'Delete a key chain',
       params,
       responses: { 200: DeletedView, 409: 'A configuration or status list names it' },

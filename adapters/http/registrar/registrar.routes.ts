@@ -16,7 +16,7 @@ import {
   RegistrarConfigurationBody,
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
@@ -61,18 +61,21 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       ...common,
       method: 'get',
       path: '/registrar/config',
+      edits: { kind: 'registrar-configuration' },
       summary: 'Read the login at the registrar',
       description: 'Secrets are never shown.',
       responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
       async handle({ caller }) {
         const configuration = await getRegistrarConfiguration.execute(caller);
-        return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        return show(200, view, configuration);
       },
     }),
     route({
       ...written,
       method: 'post',
       path: '/registrar/config',
+      edits: { kind: 'registrar-configuration', id: () => 'default' },
       summary: 'Create or replace the login at the registrar',
       description:
         'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
@@ -94,13 +97,15 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
       async handle({ caller, body }) {
         const configuration = await saveRegistrarConfiguration.execute(caller, body);
-        return reply(201, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        return show(201, view, configuration);
       },
     }),
     route({
       ...written,
       method: 'patch',
       path: '/registrar/config',
+      edits: { kind: 'registrar-configuration', id: () => 'default' },
       summary: 'Change members of the login at the registrar',
       description:
         'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
@@ -115,13 +120,15 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
       async handle({ caller, body }) {
         const configuration = await updateRegistrarConfiguration.execute(caller, body);
-        return reply(200, toRegistrarConfigurationView(configuration, await caller.view.tenant()));
+        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        return show(200, view, configuration);
       },
     }),
     route({
       ...written,
       method: 'delete',
       path: '/registrar/config',
+      edits: { kind: 'registrar-configuration', id: () => 'default' },
       summary: 'Remove the login at the registrar',
       responses: {
         200: DeletedView,

@@ -7,7 +7,7 @@ import type {
   UpdateStatusList,
 } from '../../../application/status-lists/write-status-lists.ts';
 import { StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import { StatusListView, toStatusListView } from './status-list.view.ts';
 
@@ -55,12 +55,13 @@ function readRoutes({ listStatusLists, getStatusList, settings }: UseCases): rea
       ...common,
       method: 'get',
       path: '/status-lists/:listId',
+      edits: { kind: 'status-list' },
       summary: 'Read a status list',
       params,
       responses: { 200: StatusListView },
       async handle({ caller, params: { listId } }) {
         const list = await getStatusList.execute(caller, listId);
-        return reply(200, toStatusListView(settings, caller.tenantId, list));
+        return show(200, toStatusListView(settings, caller.tenantId, list), list);
       },
     }),
   ];
@@ -73,6 +74,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       ...writing,
       method: 'post',
       path: '/status-lists',
+      edits: { kind: 'status-list' },
       summary: 'Make a status list',
       description:
         'Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only ' +
@@ -83,13 +85,14 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       responses: { 201: StatusListView, 409: 'There are 100 lists that no credential uses' },
       async handle({ caller, body }) {
         const list = await createStatusList.execute(caller, body);
-        return reply(201, toStatusListView(settings, caller.tenantId, list));
+        return show(201, toStatusListView(settings, caller.tenantId, list), list);
       },
     }),
     route({
       ...writing,
       method: 'patch',
       path: '/status-lists/:listId',
+      edits: { kind: 'status-list', id: ({ params }) => params.listId },
       summary: 'Change whose credentials a status list serves, and who signs it',
       description:
         'Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the ' +
@@ -100,13 +103,14 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       responses: { 200: StatusListView, 409: 'Readers of its credentials do not trust this key chain' },
       async handle({ caller, params: { listId }, body }) {
         const list = await updateStatusList.execute(caller, listId, body);
-        return reply(200, toStatusListView(settings, caller.tenantId, list));
+        return show(200, toStatusListView(settings, caller.tenantId, list), list);
       },
     }),
     route({
       ...writing,
       method: 'delete',
       path: '/status-lists/:listId',
+      edits: { kind: 'status-list', id: ({ params }) => params.listId },
       summary: 'Delete a status list that no credential uses',
       params,
       responses: { 204: 'Done', 409: 'Credentials use the list' },

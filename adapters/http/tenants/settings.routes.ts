@@ -2,7 +2,7 @@ import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { ChangeOwnSettings } from '../../../application/tenants/change-own-settings.ts';
 import type { GetOwnSettings } from '../../../application/tenants/get-own-settings.ts';
 import { SessionStorageConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, route, show } from '../route.ts';
 import {
   EffectiveSessionConfig,
   EffectiveStatusListConfig,
@@ -45,14 +45,17 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
   return [
     route({
       ...sessions,
+      edits: { kind: 'session-settings' },
       method: 'get',
       summary: 'Read how long sessions are kept',
       async handle({ caller }) {
-        return reply(200, toSessionConfigView(await getOwnSettings.execute(caller), settings));
+        const tenant = await getOwnSettings.execute(caller);
+        return show(200, toSessionConfigView(tenant, settings), tenant);
       },
     }),
     route({
       ...sessions,
+      edits: { kind: 'session-settings', id: () => 'default' },
       access: { ...sessions.access, unrestricted: true },
       method: 'put',
       summary: 'Set how long sessions are kept',
@@ -61,17 +64,18 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
       example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
       async handle({ caller, body }) {
         const tenant = await changeOwnSettings.execute(caller, { sessionConfig: body });
-        return reply(200, toSessionConfigView(tenant, settings));
+        return show(200, toSessionConfigView(tenant, settings), tenant);
       },
     }),
     route({
       ...sessions,
+      edits: { kind: 'session-settings', id: () => 'default' },
       access: { ...sessions.access, unrestricted: true },
       method: 'delete',
       summary: 'Go back to the global defaults',
       async handle({ caller }) {
         const tenant = await changeOwnSettings.execute(caller, { sessionConfig: null });
-        return reply(200, toSessionConfigView(tenant, settings));
+        return show(200, toSessionConfigView(tenant, settings), tenant);
       },
     }),
   ];
@@ -81,15 +85,17 @@ function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCa
   return [
     route({
       ...statusLists,
+      edits: { kind: 'status-list-settings' },
       method: 'get',
       summary: 'Read the shape of new status lists',
       async handle({ caller }) {
         const tenant = await getOwnSettings.execute(caller);
-        return reply(200, toStatusListConfigView(tenant, settings.statusDefaults));
+        return show(200, toStatusListConfigView(tenant, settings.statusDefaults), tenant);
       },
     }),
     route({
       ...statusLists,
+      edits: { kind: 'status-list-settings', id: () => 'default' },
       access: { ...statusLists.access, unrestricted: true },
       method: 'put',
       summary: 'Set the shape of new status lists',
@@ -99,7 +105,7 @@ function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCa
       example: { bits: 2, ttl: 900, immediateUpdate: true },
       async handle({ caller, body }) {
         const tenant = await changeOwnSettings.execute(caller, { statusListConfig: body });
-        return reply(200, toStatusListConfigView(tenant, settings.statusDefaults));
+        return show(200, toStatusListConfigView(tenant, settings.statusDefaults), tenant);
       },
     }),
   ];

@@ -6,7 +6,7 @@ import type { ListTenants } from '../../../application/tenants/list-tenants.ts';
 import type { UpdateTenant } from '../../../application/tenants/update-tenant.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { TenantView, toTenantView, WrittenTenantView } from './tenant.view.ts';
 
@@ -53,11 +53,13 @@ function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
       ...common,
       method: 'get',
       path: '/tenant/:id',
+      edits: { kind: 'tenant' },
       summary: 'Read a tenant',
       params,
       responses: { 200: TenantView },
       async handle({ params: { id } }) {
-        return reply(200, toTenantView(await getTenant.execute(id)));
+        const found = await getTenant.execute(id);
+        return show(200, toTenantView(found), found.tenant);
       },
     }),
   ];
@@ -69,6 +71,7 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       ...common,
       method: 'post',
       path: '/tenant',
+      edits: { kind: 'tenant' },
       summary: 'Create a tenant with its keys',
       description:
         'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
@@ -87,13 +90,15 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       },
       responses: { 201: WrittenTenantView, 409: 'The id, or that of its administrator, is taken' },
       async handle({ caller, body }) {
-        return reply(201, toTenantView(await createTenant.execute(caller, body)));
+        const created = await createTenant.execute(caller, body);
+        return show(201, toTenantView(created), created.tenant);
       },
     }),
     route({
       ...common,
       method: 'patch',
       path: '/tenant/:id',
+      edits: { kind: 'tenant', id: ({ params }) => params.id },
       summary: 'Change a tenant',
       description:
         'What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings ' +
@@ -104,13 +109,15 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
       responses: { 200: WrittenTenantView },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, toTenantView(await updateTenant.execute(caller, id, body)));
+        const updated = await updateTenant.execute(caller, id, body);
+        return show(200, toTenantView(updated), updated.tenant);
       },
     }),
     route({
       ...common,
       method: 'delete',
       path: '/tenant/:id',
+      edits: { kind: 'tenant', id: ({ params }) => params.id },
       summary: 'Delete a tenant and everything that is its own',
       params,
       responses: { 200: DeletedView },

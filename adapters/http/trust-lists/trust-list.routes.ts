@@ -16,7 +16,7 @@ import type {
 } from '../../../application/trust-lists/write-trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import type { PublishedList } from '../../../domain/trust-lists/published-list.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
@@ -72,8 +72,9 @@ const EXAMPLE = {
   },
 };
 
-async function shown(caller: TenantCaller, list: PublishedList) {
-  return toTrustListView(list, await caller.view.tenant(), await caller.view.keyChains());
+async function shown(status: number, caller: TenantCaller, list: PublishedList) {
+  const view = toTrustListView(list, await caller.view.tenant(), await caller.view.keyChains());
+  return show(status, view, list);
 }
 
 /** The trust lists of a tenant as its administrators write and read them. */
@@ -96,18 +97,23 @@ function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[
       responses: { 200: z.array(TrustListView) },
       async handle({ caller }) {
         const lists = await listTrustLists.execute(caller);
-        return reply(200, await Promise.all(lists.map((list) => shown(caller, list))));
+        const [tenant, chains] = [await caller.view.tenant(), await caller.view.keyChains()];
+        return reply(
+          200,
+          lists.map((list) => toTrustListView(list, tenant, chains)),
+        );
       },
     }),
     route({
       ...common,
       method: 'get',
       path: '/trust-list/:id',
+      edits: { kind: 'trust-list' },
       summary: 'Read a trust list',
       params,
       responses: { 200: TrustListView },
       async handle({ caller, params: { id } }) {
-        return reply(200, await shown(caller, await getTrustList.execute(caller, id)));
+        return shown(200, caller, await getTrustList.execute(caller, id));
       },
     }),
     route({
@@ -182,6 +188,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       ...written,
       method: 'post',
       path: '/trust-list',
+      edits: { kind: 'trust-list' },
       summary: 'Publish a trust list',
       description:
         'The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal ' +
@@ -192,26 +199,28 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       example: EXAMPLE,
       responses: { 201: TrustListView, 409: 'There is a list of this id, or there are 50 already' },
       async handle({ caller, body }) {
-        return reply(201, await shown(caller, await createTrustList.execute(caller, body)));
+        return shown(201, caller, await createTrustList.execute(caller, body));
       },
     }),
     route({
       ...written,
       method: 'put',
       path: '/trust-list/:id',
+      edits: { kind: 'trust-list', id: ({ params }) => params.id },
       summary: 'Replace a trust list',
       params,
       body: acceptKeyReferences(TrustListReplacement),
       example: { description: 'Nobody at present', entities: [] },
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, await shown(caller, await replaceTrustList.execute(caller, id, body)));
+        return shown(200, caller, await replaceTrustList.execute(caller, id, body));
       },
     }),
     route({
       ...written,
       method: 'patch',
       path: '/trust-list/:id',
+      edits: { kind: 'trust-list', id: ({ params }) => params.id },
       summary: 'Change members of a trust list',
       description:
         'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
@@ -220,13 +229,14 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       example: { entities: ENTITIES },
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, await shown(caller, await updateTrustList.execute(caller, id, body)));
+        return shown(200, caller, await updateTrustList.execute(caller, id, body));
       },
     }),
     route({
       ...written,
       method: 'delete',
       path: '/trust-list/:id',
+      edits: { kind: 'trust-list', id: ({ params }) => params.id },
       summary: 'Take a trust list out of publication',
       description: 'A later list of this id goes on from its last sequence number.',
       params,

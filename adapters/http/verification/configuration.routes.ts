@@ -14,7 +14,7 @@ import {
   PresentationConfigurationBody,
   PresentationConfigurationUpdate,
 } from '../../../domain/verification/configuration.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
@@ -52,8 +52,8 @@ const EXAMPLE = {
   redirectUri: 'https://shop.example/done?session={sessionId}',
 };
 
-async function shown(caller: TenantCaller, configuration: PresentationConfiguration) {
-  return toConfigurationView(configuration, await caller.view.tenant());
+async function shown(status: number, caller: TenantCaller, configuration: PresentationConfiguration) {
+  return show(status, toConfigurationView(configuration, await caller.view.tenant()), configuration);
 }
 
 export class PresentationConfigurationRoutes extends Routes {
@@ -91,12 +91,13 @@ function readRoutes(useCases: UseCases): readonly Route[] {
       ...common,
       method: 'get',
       path: '/verifier/config/:id',
+      edits: { kind: 'presentation-configuration' },
       summary: 'Read a presentation configuration',
       access: reads,
       params,
       responses: { 200: PresentationConfigurationView },
       async handle({ caller, params: { id } }) {
-        return reply(200, await shown(caller, await getPresentationConfiguration.execute(caller, id)));
+        return shown(200, caller, await getPresentationConfiguration.execute(caller, id));
       },
     }),
   ];
@@ -110,6 +111,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       ...common,
       method: 'post',
       path: '/verifier/config',
+      edits: { kind: 'presentation-configuration', id: ({ body }) => body.id },
       summary: 'Create or replace a presentation configuration',
       description:
         'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is ' +
@@ -121,13 +123,14 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       example: EXAMPLE,
       responses: { 201: PresentationConfigurationView },
       async handle({ caller, body }) {
-        return reply(201, await shown(caller, await savePresentationConfiguration.execute(caller, body)));
+        return shown(201, caller, await savePresentationConfiguration.execute(caller, body));
       },
     }),
     route({
       ...common,
       method: 'patch',
       path: '/verifier/config/:id',
+      edits: { kind: 'presentation-configuration', id: ({ params }) => params.id },
       summary: 'Change members of a presentation configuration',
       description: 'Members are replaced whole; null resets one to its default.',
       access: writes,
@@ -137,14 +140,14 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       example: { lifeTime: 600, redirectUri: null },
       responses: { 200: PresentationConfigurationView },
       async handle({ caller, params: { id }, body }) {
-        const changed = await updatePresentationConfiguration.execute(caller, id, body);
-        return reply(200, await shown(caller, changed));
+        return shown(200, caller, await updatePresentationConfiguration.execute(caller, id, body));
       },
     }),
     route({
       ...common,
       method: 'delete',
       path: '/verifier/config/:id',
+      edits: { kind: 'presentation-configuration', id: ({ params }) => params.id },
       summary: 'Remove a presentation configuration',
       access: writes,
       params,

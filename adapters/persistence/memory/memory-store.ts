@@ -14,6 +14,7 @@ import { hmacs, type Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { auditedService, auditedTenant } from '../audited-repositories.ts';
 import { Journal } from '../journal.ts';
+import { assertHolds, assertTenantHolds } from '../preconditions.ts';
 import { Turnstile } from '../turnstile.ts';
 import { AuditChains } from './audit-chains.ts';
 import { authorizationBeats } from './authorization-beats.ts';
@@ -76,6 +77,7 @@ export class MemoryStore extends Store {
         ...tenantRepositories(this.#state, tenantId, touch),
         audit: this.#chains.log(tenantId),
       };
+      await assertHolds(writing, plain);
       const result = await work(auditedTenant(plain, tenantId, journal, now));
       if (touched) this.#state.raiseRevision(tenantId);
       return result;
@@ -85,8 +87,9 @@ export class MemoryStore extends Store {
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
-    return this.#transaction(writing, (journal) => {
+    return this.#transaction(writing, async (journal) => {
       const plain = { ...serviceRepositories(this.#state), audit: this.#chains.serviceLog() };
+      await assertTenantHolds(writing, plain);
       return work(auditedService(plain, journal, now));
     });
   }

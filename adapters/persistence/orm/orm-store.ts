@@ -3,6 +3,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
   type Beats,
   type Chores,
+  preconditionOf,
   type ServiceReader,
   type ServiceRepositories,
   Store,
@@ -15,6 +16,7 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { auditedService, auditedTenant } from '../audited-repositories.ts';
 import { Journal } from '../journal.ts';
+import { assertHolds, assertTenantHolds } from '../preconditions.ts';
 import { PostgresChains } from './audit-chain.postgres.ts';
 import { sqliteChain } from './audit-chain.sqlite.ts';
 import { appendEntries, settleChain } from './audit-chain.ts';
@@ -126,24 +128,31 @@ export class OrmStore extends Store {
     writing?: TenantWriting,
   ): Promise<T> {
     return this.#transaction(writing, async (em, journal) => {
-      if (writing?.alone) await this.#hot.lock(em, tenantId);
+      const condition = preconditionOf(writing);
+      if (writing?.alone || condition !== undefined) await this.#hot.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
-      let touched = false;
-      const plain = tenantRepositories(em, this.#cipher, tenantId, () => {
-        touched = true;
-      });
-      const result = await work(auditedTenant(plain, tenantId, journal, now));
-      if (touched) await raiseRevision(em, tenantId);
-      return result;
+      let raised: Promise<void> | undefined;
+      // Before the first write: whoever writes to a tenant locks its row before any other of its own.
+      const touch = () => {
+        raised ??= raiseRevision(em, tenantId);
+        return raised;
+      };
+      const plain = tenantRepositories(em, this.#cipher, tenantId, touch);
+      await assertHolds(writing, plain);
+      return work(auditedTenant(plain, tenantId, journal, now));
     });
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
-    return this.#transaction(writing, (em, journal) =>
-      work(auditedService(serviceRepositories(em, this.#cipher), journal, now)),
-    );
+    return this.#transaction(writing, async (em, journal) => {
+      const plain = serviceRepositories(em, this.#cipher);
+      const condition = preconditionOf(writing);
+      if (condition !== undefined) await this.#hot.lock(em, condition.id as TenantId);
+      await assertTenantHolds(writing, plain);
+      return work(auditedService(plain, journal, now));
+    });
   }
 
   override async ping(): Promise<void> {

@@ -44,17 +44,17 @@ const byClientId = (a: Client, b: Client) => (a.clientId < b.clientId ? -1 : 1);
 /** The document tables differ by name only, so one repository serves them all. */
 const anyRow = (row: unknown) => row as EntityName<AnyRow>;
 
-/** Repositories of one tenant inside one transaction; `touched` tells whether something was written. */
+/** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
-  touched: () => void,
+  touch: () => Promise<void>,
 ): PlainTenantRepositories {
   const documents = <T extends { readonly id: string }>(
     row: EntityName<AnyRow>,
     table: string,
-  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, touched);
+  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, touch);
   return {
     tenant: {
       async get() {
@@ -63,11 +63,11 @@ export function tenantRepositories(
         return readTenant(row);
       },
       async save(tenant) {
+        await touch();
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
         const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
         if (changed === 0) throw staleWrite('tenant');
-        touched();
         return { ...tenant, version: tenant.version + 1 };
       },
     },
@@ -81,17 +81,17 @@ export function tenantRepositories(
         return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
       },
       async add(client) {
+        await touch();
         await addClient(em, { ...client, tenantId });
-        touched();
       },
       async save(client) {
-        touched();
+        await touch();
         return saveClient(em, client, { tenantId });
       },
       async remove(clientId) {
+        await touch();
         const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
         if (removed === 0) throw new Failure('not_found', 'there is no such client');
-        touched();
       },
     },
     issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations'),
@@ -114,6 +114,7 @@ export function tenantRepositories(
         return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
       },
       async add(list) {
+        await touch();
         const { secret, token: _token, createdAt, ...columns } = list;
         const row = {
           ...columns,
@@ -123,25 +124,24 @@ export function tenantRepositories(
           token: null,
         };
         await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
-        touched();
       },
       async rebind(id, { credentialConfigurationId, keyChainId }) {
+        await touch();
         const version = raw<number>('version + 1');
         await em.nativeUpdate(
           StatusListRow,
           { tenantId, id },
           { credentialConfigurationId, keyChainId, version },
         );
-        touched();
         return this.get(id);
       },
       async removeUnused(id) {
+        await touch();
         const removed = await em.nativeDelete(StatusListRow, { tenantId, id, usedEntries: 0 });
-        if (removed > 0) touched();
         return removed > 0;
       },
     },
-    trustLists: trustListRepository(em, cipher, tenantId, touched),
+    trustLists: trustListRepository(em, cipher, tenantId, touch),
     seenReleases: {
       async removeAll() {
         await em.nativeDelete(SeenReleaseRow, { tenantId });
@@ -177,7 +177,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
           tenant.id,
           anyRow(KeyChainRow),
           'key_chains',
-          () => {},
+          async () => {},
         );
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
@@ -206,13 +206,12 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         return (await em.find(ClientRow, { tenantId }, unscoped)).map(readClient).sort(byClientId);
       },
       async add(client) {
-        await addClient(em, client);
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
+        await addClient(em, client);
       },
       async save(client) {
-        const saved = await saveClient(em, client, { tenantId: client.tenantId });
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
-        return saved;
+        return saveClient(em, client, { tenantId: client.tenantId });
       },
     },
     audit: serviceAuditLog(em),
@@ -278,7 +277,7 @@ function documentsOf<T extends { readonly id: string }>(
   tenantId: TenantId,
   row: EntityName<AnyRow>,
   table: string,
-  touched: () => void,
+  touch: () => Promise<void>,
 ): Documents<T> {
   const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
@@ -309,18 +308,18 @@ function documentsOf<T extends { readonly id: string }>(
       return rows.map((found) => read(found as AnyRow)).sort(byId);
     },
     async add(document) {
+      await touch();
       await insertUnique('this id exists already', () => em.insert(row, columns(document) as AnyRow));
-      touched();
     },
     async put(document) {
+      await touch();
       await em.upsert(row, columns(document) as AnyRow);
-      touched();
     },
     async remove(id) {
+      await touch();
       const removed = await em.nativeDelete(row, { id, tenantId } as AnyRow);
       if (removed === 0)
         throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
-      touched();
     },
   };
 }

@@ -19,12 +19,12 @@ const ALL: VersionPortion = { limit: MAX_VERSIONS, before: undefined };
 /** In the place of what the last release of a removed list was: of that only the number is of use. */
 const REMOVED = '';
 
-/** Trust lists of one tenant inside one transaction; `touched` tells whether something was written. */
+/** Trust lists of one tenant inside one transaction; `touch` comes before each write. */
 export function trustListRepository(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
-  touched: () => void,
+  touch: () => Promise<void>,
 ): TrustListRepository {
   const rows = codec(cipher, tenantId);
   const find = async (id: string) => {
@@ -57,26 +57,26 @@ export function trustListRepository(
       return found.map(rows.readList).sort((one, other) => (one.id < other.id ? -1 : 1));
     },
     async add(list) {
+      await touch();
       const { id, createdAt } = list;
       const row = { tenantId, id, createdAt: createdAt.getTime(), ...rows.listColumns(list) };
       await insertUnique('this id exists already', () => em.insert(TrustListRow, row));
-      touched();
     },
     async replace(list, former) {
+      await touch();
       const { id, sequenceNumber } = former.list;
       const where = { tenantId, id, sequenceNumber };
       if ((await em.nativeUpdate(TrustListRow, where, rows.listColumns(list))) === 0) return false;
       await em.insert(TrustListVersionRow, rows.versionColumns(former));
       await forget(id, MAX_VERSIONS);
-      touched();
       return true;
     },
     async remove(former) {
+      await touch();
       const { id, sequenceNumber } = former.list;
       if ((await em.nativeDelete(TrustListRow, { tenantId, id, sequenceNumber })) === 0) return false;
       await em.insert(TrustListVersionRow, { ...rows.versionColumns(former), body: REMOVED });
       await forget(id, 1);
-      touched();
       return true;
     },
     async lastNumber(id) {

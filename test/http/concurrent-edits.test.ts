@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import { Cipher } from '../../application/ports/cipher.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { type Edit, editsOf } from '../support/edits.ts';
+import { created, type Populated, populate, UPSTREAM_SECRET } from '../support/populated.ts';
+import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { sharedRegistrar } from '../support/registrar.ts';
+import { addressOf } from '../support/requests.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const registrar = await sharedRegistrar();
+
+/** Sends one of the writes of an edit. */
+function writer({ service, token }: Pick<Populated, 'service' | 'token'>, root: string, edit: Edit) {
+  const bearer = edit.byService ? root : token;
+  const read = async () => {
+    const answer = await service.call('GET', edit.read, { token: bearer });
+    expect(answer.status, `${edit.read}: ${answer.text}`).to.equal(200);
+    return answer;
+  };
+  const write = (which: number, n: number, ifMatch?: string) => {
+    const { method, path, json } = edit.writes[which % edit.writes.length] as Edit['writes'][number];
+    const headers = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
+    return service.call(method, path, { token: bearer, json: json(n), headers });
+  };
+  const tagOf = async () => (await read()).headers.get('etag') ?? '';
+  return { read, write, tagOf };
+}
+
+describe('Who edits what somebody else changed meanwhile', () => {
+  let service: TestService;
+  let world: Populated;
+  let root: string;
+  let edits: readonly Edit[];
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'edited');
+    root = await service.rootToken();
+    edits = editsOf(world.ids, registrar);
+  });
+  after(() => service.close());
+
+  it('is told so, whatever it is, and changes nothing', async function () {
+    this.timeout(60_000);
+    for (const edit of edits) {
+      const { read, write, tagOf } = writer(world, root, edit);
+      for (const [which, { method, path }] of edit.writes.entries()) {
+        const name = `${method} ${path}`;
+        const first = await tagOf();
+        expect(first, name).to.match(/^"[\w.-]{20,}"$/);
+        expect(await tagOf(), `${name}: the same while nothing changes`).to.equal(first);
+        const good = await write(which, 1 + 2 * which, first);
+        expect(good.status, `${name}: ${good.text}`).to.be.oneOf([200, 201]);
+        const second = await tagOf();
+        expect(good.headers.get('etag'), `${name} answers the new tag`).to.equal(second);
+        expect(second, name).to.not.equal(first);
+        const before = (await read()).text;
+        const stale = await write(which, 2 + 2 * which, first);
+        expect([stale.status, stale.body.code], `${name}: ${stale.text}`).to.deep.equal([409, 'conflict']);
+        expect((await read()).text, name).to.equal(before);
+        const several = await write(which, 2 + 2 * which, `"other", ${second}`);
+        expect(several.status, `${name}: ${several.text}`).to.be.oneOf([200, 201]);
+        expect((await write(which, 1 + 2 * which, '*')).status, name).to.be.oneOf([200, 201]);
+        expect((await write(which, 2 + 2 * which)).status, `${name} without`).to.be.oneOf([200, 201]);
+        expect((await write(which, 1 + 2 * which, `W/${await tagOf()}`)).status, 'weak').to.equal(409);
+      }
+    }
+  });
+
+  it('is told so for every route that edits a single thing', async () => {
+    const routes = collectRoutes(service.service.container).filter(({ edits }) => edits?.id !== undefined);
+    const params = {
+      ...world.ids,
+      id: 'x',
+      certId: world.ids.keyChain,
+      listId: world.ids.statusList,
+    };
+    const covered = new Set(
+      edits.flatMap(({ writes }) => writes.map(({ method, path }) => `${method} ${path}`)),
+    );
+    const { paths } = (await service.call('GET', '/openapi.json')).body;
+    for (const route of routes) {
+      const operation = paths[route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}')][route.method];
+      const headers = operation.parameters.filter((parameter: { in: string }) => parameter.in === 'header');
+      expect(headers.map(({ name }: { name: string }) => name)).to.deep.equal(['If-Match']);
+      expect(operation.responses).to.have.property('409');
+      if (route.method === 'delete') continue;
+      const matches = [...covered].some((known) => {
+        const [method, path = ''] = known.split(' ');
+        const pattern = new RegExp(
+          `^${addressOf(route, { ...params, id: '[^/]+' }).replaceAll('%5B%5E%2F%5D%2B', '[^/]+')}$`,
+        );
+        return method === route.method.toUpperCase() && pattern.test(path);
+      });
+      expect(matches, `${route.method} ${route.path} is not tried`).to.equal(true);
+    }
+    const shown = collectRoutes(service.service.container).filter(({ edits }) => edits !== undefined);
+    for (const route of shown) {
+      const { responses } = paths[route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}')][route.method];
+      const answer = responses[200] ?? responses[201];
+      if (answer?.content !== undefined) expect(answer.headers, route.path).to.have.property('ETag');
+    }
+  });
+
+  it('removes nothing that is another by now, and what it read', async () => {
+    const { token } = world;
+    const make = async (id: string) => {
+      await created(service, token, '/key-chain', { id, usageType: 'signing' });
+      const tag = (await service.call('GET', `/key-chain/${id}`, { token })).headers.get('etag') ?? '';
+      const json = { description: 'Mine' };
+      expect((await service.call('PATCH', `/key-chain/${id}`, { token, json })).status).to.equal(200);
+      return tag;
+    };
+    const remove = (path: string, tag: string) =>
+      service.call('DELETE', path, { token, headers: { 'If-Match': tag } });
+    const stale = await make('removed');
+    expect((await remove('/key-chain/removed', stale)).status).to.equal(409);
+    const fresh = (await service.call('GET', '/key-chain/removed', { token })).headers.get('etag') ?? '';
+    expect((await remove('/key-chain/removed', fresh)).status).to.equal(200);
+    expect((await remove('/key-chain/removed', fresh)).status, 'gone').to.equal(404);
+    const tenant = { id: 'brief', name: 'Brief' };
+    const made = await service.call('POST', '/tenant', { token: root, json: tenant });
+    const json = { name: 'Briefer' };
+    expect((await service.call('PATCH', '/tenant/brief', { token: root, json })).status).to.equal(200);
+    const headers = { 'If-Match': made.headers.get('etag') ?? '' };
+    expect((await service.call('DELETE', '/tenant/brief', { token: root, headers })).status).to.equal(409);
+    const now = (await service.call('GET', '/tenant/brief', { token: root })).headers.get('etag') ?? '';
+    const last = { token: root, headers: { 'If-Match': now } };
+    expect((await service.call('DELETE', '/tenant/brief', last)).status).to.equal(200);
+  });
+
+  it('is refused where a condition would be of no use, or is none', async () => {
+    const { token } = world;
+    const send = (method: string, path: string, headers: Record<string, string>, json?: object) =>
+      service.call(method, path, { token, headers, ...(json && { json }) });
+    expect((await send('GET', '/session', { 'If-Match': '*' })).status).to.equal(400);
+    expect(
+      (await send('POST', '/client', { 'If-Match': '*' }, { clientId: 'x', roles: [] })).status,
+    ).to.equal(400);
+    for (const bad of ['', 'unquoted', '"open', '"a" "b"', Array(21).fill('"a"').join()]) {
+      const answer = await send('PUT', '/session-config', { 'If-Match': bad }, {});
+      expect(answer.status, bad).to.equal(400);
+    }
+    const date = new Date().toUTCString();
+    expect((await send('PUT', '/session-config', { 'If-Unmodified-Since': date }, {})).status).to.equal(400);
+    const nothing = { ...{ id: 'never-made', dcql_query: { credentials: [] } } };
+    expect((await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing)).status).to.be.oneOf([
+      400, 409,
+    ]);
+  });
+
+  it('learns nothing about secrets from a tag', async () => {
+    const { token } = world;
+    const put = async (clientSecret: string) => {
+      const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'edited', clientSecret };
+      const json = { display: [{ name: 'Issuer', locale: 'en' }], chainedAs: { upstream } };
+      return (await service.call('POST', '/issuer/config', { token, json })).headers.get('etag');
+    };
+    const [one, two] = [await put(UPSTREAM_SECRET), await put('another secret')];
+    expect(one).to.not.equal(two);
+    const [, keyed] = /^"[^.]+\.([\w-]{43})"$/.exec(one ?? '') ?? [];
+    expect(keyed, 'a code under a key of the service').to.not.equal(undefined);
+    expect(service.service.container.get(Cipher).macs('vidimus/edit-tag').make('')).to.include('.');
+  });
+});
+
+describeRaces('Edits with one tag', (arena) => {
+  it('succeed once, whatever they edit and whoever else does', async function () {
+    this.timeout(180_000);
+    const { service } = arena();
+    const world = await populate(service, 'raced');
+    const root = await service.rootToken();
+    for (const edit of editsOf(world.ids, registrar)) {
+      const { write, tagOf } = writer(world, root, edit);
+      // What all of them write differs from what is there.
+      await write(0, 0);
+      const tag = await tagOf();
+      const answers = await times(12, (n) =>
+        write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag),
+      );
+      const counts = tally(answers);
+      const good = (counts['200'] ?? 0) + (counts['201'] ?? 0);
+      expect([good, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([
+        1, 11,
+      ]);
+      const winner = answers.find(({ status }) => status < 300);
+      expect(winner?.headers.get('etag'), edit.name).to.equal(await tagOf());
+    }
+  });
+
+  it('never overwrite one that came without', async () => {
+    const { service } = arena();
+    const world = await populate(service, 'mixed');
+    const path = `/client/${world.ids.client}`;
+    const { token } = world;
+    const patch = (description: string, ifMatch?: string) => {
+      const json = { roles: ['presentation:request'], description };
+      return service.call('PATCH', path, { token, json, headers: ifMatch ? { 'If-Match': ifMatch } : {} });
+    };
+    for (let round = 0; round < 5; round++) {
+      const tag = (await service.call('GET', path, { token })).headers.get('etag') ?? '';
+      const answers = await times(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
+      for (const { status, text } of answers) expect(status, text).to.be.oneOf([200, 409]);
+      const conditional = answers.filter((_, n) => n % 2 === 0);
+      expect(conditional.filter(({ status }) => status === 200).length).to.be.at.most(1);
+    }
+  });
+});

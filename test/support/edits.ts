@@ -1,0 +1,89 @@
+import { credentialBody, type Ids, presentationBody } from './populated.ts';
+import type { sharedRegistrar } from './registrar.ts';
+
+type Registrar = Awaited<ReturnType<typeof sharedRegistrar>>;
+
+/** A way to write a thing: `n` makes what is written different each time. */
+type Write = { readonly method: string; readonly path: string; readonly json: (n: number) => object };
+
+export type Edit = {
+  readonly name: string;
+  /** Where the thing is read. */
+  readonly read: string;
+  readonly writes: readonly Write[];
+  /** Of an account that manages tenants. */
+  readonly byService?: true;
+};
+
+const described = (n: number) => ({ description: `Changed ${n}` });
+
+/** Everything that `If-Match` protects, in one tenant. */
+export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly Edit[] {
+  const patch = (path: string, json: (n: number) => object = described) => ({ method: 'PATCH', path, json });
+  const post = (path: string, json: (n: number) => object) => ({ method: 'POST', path, json });
+  const thing = (name: string, read: string, ...writes: readonly Write[]) => ({ name, read, writes });
+  const [credential, presentation] = [
+    `/issuer/credentials/${ids.credential}`,
+    `/verifier/config/${ids.presentation}`,
+  ];
+  const [list, statusList] = [`/trust-list/${ids.trustList}`, `/status-lists/${ids.statusList}`];
+  const settings = { method: 'PUT', json: (n: number) => ({ ttlSeconds: 5000 + n }) };
+  return [
+    { ...thing('a tenant', `/tenant/${ids.tenant}`, patch(`/tenant/${ids.tenant}`)), byService: true },
+    thing(
+      'a client',
+      `/client/${ids.client}`,
+      patch(`/client/${ids.client}`, (n) => ({ roles: ['presentation:request'], ...described(n) })),
+    ),
+    thing('a key chain', `/key-chain/${ids.keyChain}`, patch(`/key-chain/${ids.keyChain}`)),
+    thing('a certificate', `/certs/${ids.keyChain}`, patch(`/certs/${ids.keyChain}`)),
+    thing(
+      'the issuance configuration',
+      '/issuer/config',
+      post('/issuer/config', (n) => ({ display: [{ name: `Issuer ${n}`, locale: 'en' }] })),
+    ),
+    thing(
+      'a credential configuration',
+      credential,
+      patch(credential),
+      post('/issuer/credentials', (n) => ({
+        ...credentialBody(ids.credential, ids.keyChain),
+        ...described(n),
+      })),
+    ),
+    thing(
+      'a presentation configuration',
+      presentation,
+      patch(presentation, (n) => ({ lifeTime: 600 + n })),
+      post('/verifier/config', (n) => ({
+        ...presentationBody(ids.presentation, ids.keyChain),
+        lifeTime: 900 + n,
+      })),
+    ),
+    thing(
+      'the registrar configuration',
+      '/registrar/config',
+      patch('/registrar/config', (n) => ({
+        registrationCertificateDefaults: { privacy_policy: `https://acme.example/${n}` },
+      })),
+      post('/registrar/config', (n) => ({
+        ...registrar.login(),
+        registrationCertificateDefaults: { support_uri: `https://acme.example/${n}` },
+      })),
+    ),
+    thing('a trust list', list, patch(list), {
+      ...{ method: 'PUT', path: list },
+      json: (n) => ({ entities: [], ...described(n) }),
+    }),
+    thing(
+      'a status list',
+      statusList,
+      patch(statusList, (n) => ({ credentialConfigurationId: n % 2 === 1 ? ids.credential : null })),
+    ),
+    thing('the settings of sessions', '/session-config', { ...settings, path: '/session-config' }),
+    thing('the settings of status lists', '/status-list-config', {
+      ...{ method: 'PUT', path: '/status-list-config' },
+      json: (n) => ({ ttl: 900 + n }),
+    }),
+  ];
+}
