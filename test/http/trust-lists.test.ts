@@ -273,7 +273,7 @@ describe('trust lists through HTTP', () => {
       const plain = await ok('PATCH', '/trust-list/patched', reset);
       expect(plain).to.include({ description: null, certId: 'trust-list' });
       expect(plain.data.LoTE.ListAndSchemeInformation).not.to.have.property('SchemeTerritory');
-      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys('id', 'entities');
+      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys('id', 'certId', 'keyChainId', 'entities');
       const replaced = await ok('PUT', '/trust-list/patched', { entities: [] });
       expect(replaced).to.deep.include({ entityConfig: [], sequenceNumber: 4 });
       await ok('DELETE', '/trust-list/patched');

@@ -99,20 +99,20 @@ export function toVersionView(
 export const TrustListExportView = z
   .object({
     id: z.string(),
-    keyChainId: z.string().optional(),
-    certId: z.string().optional(),
+    keyChainId: z.string().nullable(),
+    certId: z.string().nullable(),
     description: z.string().optional(),
     entities: Entities,
     data: TrustListData.optional(),
   })
   .meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
 
-/** Members that were left to their defaults are left out again. */
+/** Members that were left to their defaults are left out again, or null where the contract names them. */
 export function toExportView(list: PublishedList): z.infer<typeof TrustListExportView> {
   const { id, keyChainId, description, entities, data } = list;
   return {
     id,
-    ...(keyChainId !== undefined && withKeyReferences({ keyChainId })),
+    ...withKeyReferences({ keyChainId: keyChainId ?? null }),
     ...(description !== undefined && { description }),
     entities: entities.map(withKeyReferences),
     ...(data !== undefined && { data }),
