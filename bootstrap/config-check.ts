@@ -18,7 +18,7 @@ if (folder === undefined || others.length > 0) {
   console.error('usage: npm run config:check -- <folder>');
   process.exit(2);
 }
-const { PUBLIC_URL, AUTH_CLIENT_ID } = process.env;
+const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW } = process.env;
 const closers = new Closers();
 try {
   const settings = readSettings({
@@ -28,6 +28,7 @@ try {
     AUTH_CLIENT_SECRET: 'nobody logs in with it',
     LOG_LEVEL: 'silent',
     PUBLIC_URL,
+    OUTBOUND_ALLOW,
   });
   const container = new Container();
   container.load(await openAdapters(settings, closers), ...modules);

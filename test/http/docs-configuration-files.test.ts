@@ -15,6 +15,7 @@ describe('the example of configuration files', () => {
       CONFIG_FOLDER: fileURLToPath(new URL('../../config/examples', import.meta.url)),
       DEMO_BACKEND: 'http://localhost:8080',
       DEMO_API_KEY: 'key',
+      OUTBOUND_ALLOW: 'localhost:8080',
     });
     try {
       const tenant = await service.call('GET', '/tenant/demo', { token: await service.rootToken() });
