@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type Populated, populate } from '../support/populated.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const DEFAULTS = { ttlSeconds: 86_400 };
+/** How every personal value stands in the database, see `sealed-data.test.ts`. */
+const SEALED = /^v1\.[^.]+\./;
+
+type Row = Readonly<Record<string, unknown>>;
+
+for (const kind of databases()) {
+  describe(`What is left of a session in the tables on ${kind.name}`, function () {
+    this.timeout(60_000);
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    const worlds = new Map<string, Populated>();
+
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    /** Rows of all tables that name the session by either of its ids. */
+    const rowsOf = async (sessionId: string): Promise<Row[]> => {
+      const tables =
+        kind.name === 'sqlite'
+          ? `select name from sqlite_master where type = 'table'`
+          : `select table_name as name from information_schema.tables where table_schema = 'public'`;
+      return rawSql(database?.url ?? '', async (run) => {
+        const all: Row[] = [];
+        for (const { name } of await run(tables)) {
+          // What administrators did stays: the audit log says when a session was revoked or removed, and no more.
+          if (!String(name).startsWith('audit_')) all.push(...(await run(`select * from "${name}"`)));
+        }
+        const session = all.find((row) => row['id'] === sessionId);
+        const ids = [sessionId, session?.['public_id']].filter((id) => typeof id === 'string');
+        return all.filter((row) => Object.values(row).some((value) => ids.includes(String(value))));
+      });
+    };
+    const sealedIn = (rows: readonly Row[]) =>
+      rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: database.url });
+      for (const mode of ['anonymize', 'full']) {
+        const world = await populate(service, mode);
+        worlds.set(mode, world);
+        const json = { ttlSeconds: 60, cleanupMode: mode };
+        const put = await service.call('PUT', '/session-config', { token: world.token, json });
+        expect(put.status, put.text).to.equal(200);
+        const { issuance, verification } = world.ids;
+        for (const id of [issuance, verification]) expect(sealedIn(await rowsOf(id))).to.not.deep.equal([]);
+      }
+      const { chores } = service.service.container.get(Store);
+      const later = new Date(Date.now() + 30 * 86_400_000);
+      await chores.expireDeferred(later, 1_000);
+      await chores.cleanUpSessions(later, 1_000, DEFAULTS);
+    });
+    for (const [mode, names] of [
+      ['anonymize', 'which the session was, and nothing about anybody'],
+      ['full', 'nothing'],
+    ] as const) {
+      it(`after ${mode}: ${names}`, async () => {
+        const { ids } = worlds.get(mode) as Populated;
+        for (const id of [ids.issuance, ids.verification]) {
+          const rows = await rowsOf(id);
+          expect(sealedIn(rows)).to.deep.equal([]);
+          expect(rows.some((row) => row['id'] === id)).to.equal(mode === 'anonymize');
+        }
+      });
+    }
+  });
+}
