@@ -87,6 +87,7 @@ export class Flows {
       'verify-20': () => this.#presentations.verify(asking['verify-20']),
       offer: async () => void (await this.#offer(plainId)),
       session: () => this.#readSession(),
+      sessions: () => this.#listSessions(),
       'status-list': async () => void (await this.#readList()),
       revoke: () => this.#revoke(),
       'revoke-read': (wallet) => this.#revokeAndRead(wallet),
@@ -216,6 +217,12 @@ export class Flows {
     const { session } = this.stocks['dc+sd-jwt'].next();
     const found = json('session', await this.#http.get(`/session/${session}`, this.#bearer), 200);
     if (found['id'] !== session) throw new WrongAnswer('session', 'another session');
+  }
+
+  async #listSessions(): Promise<void> {
+    const answer = await this.#http.get('/session', this.#bearer);
+    expectStatus('sessions', answer, 200);
+    if (!answer.text.startsWith('[{')) throw new WrongAnswer('sessions', 'an empty page');
   }
 
   async #readList(): Promise<string> {

@@ -14,7 +14,8 @@ export type ScenarioName =
   | 'status-list'
   | 'revoke'
   | 'revoke-read'
-  | 'session';
+  | 'session'
+  | 'sessions';
 
 export type Scenario = {
   readonly name: ScenarioName;
@@ -126,6 +127,13 @@ export const SCENARIOS: readonly Scenario[] = [
     floorMs: signature,
   },
   { name: 'session', title: 'session GET', limitMs: 0.25, referenceFloorMs: 0, floorMs: nothing },
+  {
+    name: 'sessions',
+    title: 'first page of 100 sessions',
+    limitMs: 10,
+    referenceFloorMs: 0,
+    floorMs: nothing,
+  },
 ];
 
 /** The limit of a scenario on this machine, by the ratio of what cryptography costs here and there. */
