@@ -19,6 +19,7 @@ import { Secrets } from '../application/ports/secrets.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
+import { Webhooks } from '../application/ports/webhooks.ts';
 import { SaveRegistrarConfiguration } from '../application/registrar/write-registrar-configuration.ts';
 import { TenantView } from '../application/steps/tenant-views.ts';
 import { CreateTenant } from '../application/tenants/create-tenant.ts';
@@ -43,6 +44,7 @@ export type ImportPorts = {
   readonly schemaValidator: SchemaValidator;
   readonly signatures: Signatures;
   readonly certificates: Certificates;
+  readonly webhooks: Webhooks;
 };
 
 export function importPorts(container: Container): ImportPorts {
@@ -58,6 +60,7 @@ export function importPorts(container: Container): ImportPorts {
     schemaValidator: container.get(SchemaValidator),
     signatures: container.get(Signatures),
     certificates: container.get(Certificates),
+    webhooks: container.get(Webhooks),
   };
 }
 

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -47,6 +48,20 @@ export class AddressGuard {
     );
   }
 
+  /** Whether a call of this address is refused whatever a name server says. */
+  refuses(text: string): boolean {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return true;
+    const isHttps = url.protocol === 'https:';
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const port = Number(url.port) || (isHttps ? 443 : 80);
+    if (this.isListedHost(host, port)) return false;
+    if (isIP(host) !== 0) return !this.isListedAddress(host, port) && !(isHttps && this.isPublic(host));
+    if (LOCAL_NAME.test(host)) return LOOPBACK.every((address) => !this.isListedAddress(address, port));
+    // Without TLS a name has to lead into a listed network.
+    return !isHttps && !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port));
+  }
+
   /** Whether this is a global unicast address, looked at as the address that is called in the end. */
   isPublic(text: string): boolean {
     const address = readAddress(text);
@@ -54,6 +69,10 @@ export class AddressGuard {
     return address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST);
   }
 }
+
+/** RFC 6761 section 6.3: these names lead to this machine, whoever is asked. */
+const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
+const LOOPBACK = ['127.0.0.1', '::1'];
 
 /** Unwraps IPv4 inside IPv6: mapped (RFC 4291 section 2.5.5.2) and translated (RFC 6052). */
 function readAddress(text: string): Address | undefined {

@@ -30,6 +30,10 @@ export class GuardedHttpClient extends Remote {
     });
   }
 
+  override refuses(url: string): boolean {
+    return this.#guard.refuses(url);
+  }
+
   override async request(url: string, options: Options): Promise<RemoteResponse> {
     const target = this.#admit(url);
     const waiting = this.#pending.get(target.origin) ?? 0;

@@ -5,13 +5,18 @@ import type { GuardedHttpClient } from './http-client.ts';
 /** The way out of the service. Its HTTP client is loaded when the first call is made; many processes never make one. */
 export class Outgoing extends Remote {
   readonly #allow: readonly string[];
+  readonly #guard: AddressGuard;
   #client: Promise<GuardedHttpClient> | undefined;
 
   /** @throws Error when an entry of `allow` cannot be read, so that a typing error stops the start. */
   constructor(settings: { readonly allow: readonly string[] }) {
     super();
-    new AddressGuard(settings.allow);
+    this.#guard = new AddressGuard(settings.allow);
     this.#allow = settings.allow;
+  }
+
+  override refuses(url: string): boolean {
+    return this.#guard.refuses(url);
   }
 
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {

@@ -14,8 +14,16 @@ export class RedirectedRemote extends Remote {
     this.#internal = addresses.internal;
   }
 
+  override refuses(url: string): boolean {
+    return this.#remote.refuses(this.#reached(url));
+  }
+
   override request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
+    return this.#remote.request(this.#reached(url), options);
+  }
+
+  #reached(url: string): string {
     const isWithin = url === this.#published || url.startsWith(`${this.#published}/`);
-    return this.#remote.request(isWithin ? this.#internal + url.slice(this.#published.length) : url, options);
+    return isWithin ? this.#internal + url.slice(this.#published.length) : url;
   }
 }

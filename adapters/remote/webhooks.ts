@@ -32,6 +32,10 @@ export class RemoteWebhooks extends Webhooks {
     this.#remote = ports.remote;
   }
 
+  override refuses(url: string): boolean {
+    return this.#remote.refuses(url);
+  }
+
   override async post(
     webhook: WebhookConfig,
     body: Json,

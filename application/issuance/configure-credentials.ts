@@ -11,9 +11,16 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
+import type { Webhooks } from '../ports/webhooks.ts';
 import { requireKeyChain } from '../steps/require-key-chain.ts';
+import { assertCallable } from '../steps/webhook-addresses.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly schemaValidator: SchemaValidator };
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly schemaValidator: SchemaValidator;
+  readonly webhooks: Webhooks;
+};
 
 const unknown = () => new Failure('not_found', 'there is no such credential configuration');
 
@@ -103,7 +110,7 @@ export class RemoveCredentialConfiguration {
 }
 
 async function store(
-  { store, clock, schemaValidator }: Ports,
+  { store, clock, schemaValidator, webhooks }: Ports,
   caller: TenantCaller,
   id: string,
   next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
@@ -117,6 +124,7 @@ async function store(
       const body = next(before);
       requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
       if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+      assertCallable(webhooks, addressesOf(body));
       await requirePresentations(repositories, body);
       const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
       const notificationWebhook = keepSecrets(
@@ -137,6 +145,18 @@ async function store(
     },
     { by: caller, alone: true },
   );
+}
+
+function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: CredentialConfigurationBody) {
+  const callbacks = (iaeActions ?? []).map((action, index) => ({
+    path: `iaeActions.${index}.callbackUrl`,
+    url: action.type === 'redirect_to_web' ? action.callbackUrl : undefined,
+  }));
+  return [
+    { path: 'claimsWebhook.url', url: claimsWebhook?.url },
+    { path: 'notificationWebhook.url', url: notificationWebhook?.url },
+    ...callbacks,
+  ];
 }
 
 /** What the user has to present before the issuance must be something that can be asked for. */

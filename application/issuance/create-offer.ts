@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { assertMayUse } from '../../domain/clients/client.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { authorizationServers } from '../../domain/issuance/issuance-configuration.ts';
 import {
   checkOfferRequest,
@@ -19,8 +20,10 @@ import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store } from '../ports/store.ts';
-import { claimsFaults } from '../steps/collect-claims.ts';
+import type { Webhooks } from '../ports/webhooks.ts';
+import { claimsFaults, ownSource } from '../steps/collect-claims.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
+import { assertCallable } from '../steps/webhook-addresses.ts';
 
 type Ports = {
   readonly store: Store;
@@ -28,6 +31,7 @@ type Ports = {
   readonly random: Random;
   readonly settings: ServiceSettings;
   readonly schemaValidator: SchemaValidator;
+  readonly webhooks: Webhooks;
 };
 
 export type CreatedOffer = {
@@ -57,7 +61,9 @@ export class CreateOffer {
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(view);
     checkOfferRequest(request, context);
+    assertCallable(this.#ports.webhooks, addressesOf(request));
     await this.#checkInlineClaims(caller, request);
+    await this.#checkOwnClaims(caller, request);
 
     const now = clock.now();
     const sessionConfig = (await view.tenant()).sessionConfig;
@@ -137,6 +143,42 @@ export class CreateOffer {
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
   }
+
+  /** The same for what is offered without claims: a wallet would come for what cannot be issued. */
+  async #checkOwnClaims(
+    { unconfirmedView: view }: UnconfirmedCaller,
+    { credentialConfigurationIds, credentialClaims = {} }: OfferRequest,
+  ): Promise<void> {
+    for (const [index, id] of credentialConfigurationIds.entries()) {
+      if (Object.hasOwn(credentialClaims, id)) continue;
+      const fault = await view.derive(`offers/own-claims/${id}`, () => this.#ownFault(view, id));
+      if (fault !== undefined) throw invalidInput(`credentialConfigurationIds.${index}`, fault);
+    }
+  }
+
+  async #ownFault(view: TenantView, id: string): Promise<string | undefined> {
+    const configuration = await view.credentialConfiguration(id);
+    if (configuration === undefined) return undefined;
+    const source = ownSource(configuration);
+    if (source.type !== 'inline') return undefined;
+    const [fault] = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+    if (fault === undefined) return undefined;
+    const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
+    return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;
+  }
+}
+
+function sourcesOf({ id, config }: CredentialConfiguration): string {
+  const elements = config.format === 'mso_mdoc' ? ', config.claimsByNamespace' : '';
+  return `credentialClaims.${id} of the offer, or from claimsWebhook, claims${elements} of its configuration`;
+}
+
+function addressesOf({ credentialClaims = {}, notifyWebhook }: OfferRequest) {
+  const sources = Object.entries(credentialClaims).map(([id, source]) => ({
+    path: `credentialClaims.${id}.webhook.url`,
+    url: source.type === 'webhook' ? source.webhook.url : undefined,
+  }));
+  return [...sources, { path: 'notifyWebhook.url', url: notifyWebhook?.url }];
 }
 
 function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: string): IssuanceRequest {

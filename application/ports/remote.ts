@@ -23,6 +23,12 @@ export class RemoteError extends Error {
  * network; never follows a redirect; bounded in time and size.
  */
 export abstract class Remote {
+  /**
+   * Whether a call of this address is refused for sure. Nothing is looked up: a name may turn out to lead to an address
+   * that is refused.
+   */
+  abstract refuses(url: string): boolean;
+
   /** @throws RemoteError when no complete answer arrived. Any status is an answer. */
   abstract request(
     url: string,

@@ -26,6 +26,9 @@ export class WebhookError extends Error {
 
 /** Calls customers' backends. */
 export abstract class Webhooks {
+  /** Whether a delivery to this address would fail for sure, as `refused_address`. Nothing is looked up. */
+  abstract refuses(url: string): boolean;
+
   /**
    * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
    * @param options `deliveryId` is the same for each attempt of one delivery, so the backend can recognize it.

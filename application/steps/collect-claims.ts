@@ -18,7 +18,14 @@ export function claimsSource(request: IssuanceRequest, configuration: Credential
     ? request.credentialClaims[configuration.id]
     : undefined;
   if (named !== undefined) return named;
-  const { claimsWebhook, claims, config } = configuration;
+  return ownSource(configuration);
+}
+
+/**
+ * Where the claims come from when the offer says nothing. What a backend decides later, what users log in with and what
+ * they present reaches a credential through a webhook only.
+ */
+export function ownSource({ claimsWebhook, claims, config }: CredentialConfiguration): ClaimsSource {
   if (claimsWebhook !== null && claimsWebhook !== undefined)
     return { type: 'webhook', webhook: claimsWebhook };
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };

@@ -30,9 +30,11 @@ import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import type { Webhooks } from '../ports/webhooks.ts';
 import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
+import { assertCallable } from '../steps/webhook-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 export const PresentationRequestBody = z
@@ -76,6 +78,7 @@ type Ports = {
   readonly encryption: Encryption;
   readonly settings: ServiceSettings;
   readonly registrationCertificates: RegistrationCertificates;
+  readonly webhooks: Webhooks;
 };
 
 /** What all kinds of requests are made of. */
@@ -108,7 +111,7 @@ export class CreatePresentationRequest {
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
   async execute(caller: UnconfirmedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    const { store, clock, random, settings } = this.#ports;
+    const { store, clock, random, settings, webhooks } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const { unconfirmedView: view, tenantId } = caller;
     const configuration = await view.presentationConfiguration(body.requestId);
@@ -116,6 +119,7 @@ export class CreatePresentationRequest {
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
     }
     checkTransactionData(body, configuration);
+    assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
     const now = clock.now();
     const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);

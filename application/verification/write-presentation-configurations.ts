@@ -12,7 +12,9 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
+import type { Webhooks } from '../ports/webhooks.ts';
 import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
+import { assertCallable } from '../steps/webhook-addresses.ts';
 import { checkReferences } from './configuration-references.ts';
 import { assertMaySee } from './read-presentation-configurations.ts';
 
@@ -21,6 +23,7 @@ type Ports = {
   readonly clock: Clock;
   readonly settings: ServiceSettings;
   readonly registrationCertificates: RegistrationCertificates;
+  readonly webhooks: Webhooks;
 };
 
 /** What a registration certificate is held against. */
@@ -121,13 +124,14 @@ function assertNotAskedFor(id: string, configurations: readonly CredentialConfig
 }
 
 async function put(
-  { clock, settings }: Ports,
+  { clock, settings, webhooks }: Ports,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
   body: PresentationConfigurationBody,
 ): Promise<PresentationConfiguration> {
   const now = clock.now();
   checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
+  assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
   const webhook = unmaskWebhook(body.webhook, known?.webhook);
   const configuration: PresentationConfiguration = {
     ...body,

@@ -168,7 +168,7 @@ export const issuance = new ContainerModule((options) => {
     clock: Clock,
     random: Random,
   });
-  wire(options, CreateOffer, { ...base, schemaValidator: SchemaValidator });
+  wire(options, CreateOffer, { ...base, schemaValidator: SchemaValidator, webhooks: Webhooks });
   wire(options, FetchOffer, { ...wallet, eventBus: EventBus });
   wire(options, CreateNonce, { ...base, tenantViews: TenantViews });
   wire(options, DpopProofs, { signatures: Signatures, random: Random, settings: ServiceSettings });
@@ -310,7 +310,7 @@ export const issuance = new ContainerModule((options) => {
   });
 
   const configure = { store: Store, clock: Clock };
-  const configureCredentials = { ...configure, schemaValidator: SchemaValidator };
+  const configureCredentials = { ...configure, schemaValidator: SchemaValidator, webhooks: Webhooks };
   wire(options, ReadIssuanceConfiguration, configure);
   wire(options, WriteIssuanceConfiguration, { ...configure, settings: ServiceSettings });
   wire(options, ListCredentialConfigurations, {});

@@ -107,6 +107,7 @@ export const verification = new ContainerModule((options) => {
     encryption: Encryption,
     settings: ServiceSettings,
     registrationCertificates: RegistrationCertificates,
+    webhooks: Webhooks,
   });
   wire(options, PresentationOfferRoutes, { createPresentationRequest: CreatePresentationRequest });
 
@@ -117,6 +118,7 @@ export const verification = new ContainerModule((options) => {
     clock: Clock,
     settings: ServiceSettings,
     registrationCertificates: RegistrationCertificates,
+    webhooks: Webhooks,
   };
   wire(options, SavePresentationConfiguration, write);
   wire(options, UpdatePresentationConfiguration, write);

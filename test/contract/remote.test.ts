@@ -340,6 +340,52 @@ describe('AddressGuard', () => {
     expect(guard.isListedAddress('::1', 80)).to.equal(true);
   });
 
+  describe('without a name server', () => {
+    const guard = new AddressGuard([
+      'backend.internal',
+      '*.cluster.example:8080',
+      '10.1.0.0/16',
+      '[::1]:9000',
+    ]);
+    const bare = new AddressGuard(['backend.internal']);
+    const certain = [
+      'https://127.0.0.1/claims',
+      'https://10.0.0.1/claims',
+      'https://169.254.169.254/latest',
+      'https://[fe80::1]/claims',
+      'https://[::ffff:10.0.0.1]/claims',
+      'https://0x7f.1/claims',
+      'https://localhost/claims',
+      'https://localhost./claims',
+      'https://api.localhost:8443/claims',
+      'https://[::1]:9001/claims',
+      'http://93.184.215.14/claims',
+      'ftp://backend.internal/claims',
+      'no address',
+    ];
+    const open = [
+      'https://backend.example/claims',
+      'https://93.184.215.14/claims',
+      'http://backend.internal:8080/claims',
+      'http://10.1.2.3:8080/claims',
+      'http://a.cluster.example:8080/claims',
+      'http://localhost:9000/claims',
+    ];
+
+    it('refuses what can never be called', () => {
+      for (const url of certain) expect(guard.refuses(url), url).to.equal(true);
+    });
+
+    it('leaves open what is public, listed, or known only when its name is looked up', () => {
+      for (const url of open) expect(guard.refuses(url), url).to.equal(false);
+    });
+
+    it('refuses http to a name that is not listed, unless it may lead into a listed network', () => {
+      expect(bare.refuses('http://backend.example/claims')).to.equal(true);
+      expect(guard.refuses('http://backend.example/claims')).to.equal(false);
+    });
+  });
+
   it('does not start with an entry that it cannot read', () => {
     for (const entry of [
       '',

@@ -123,6 +123,9 @@ describe('RemoteWebhooks', () => {
     for (const fault of ['timeout', 'unreachable'] as const) {
       let limits: object = {};
       class Failing extends Remote {
+        override refuses(): boolean {
+          return false;
+        }
         override async request(_url: string, options: object): Promise<never> {
           limits = options;
           throw new RemoteError(fault, 'no answer');

@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { issue } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
@@ -13,10 +18,12 @@ describe('the claims webhook', () => {
   let service: TestService;
   let backend: Backend;
   let tenant: { id: string; token: string };
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
 
   before(async () => {
     backend = await Backend.start();
-    service = await startTestService();
+    const kept = { DATA_FOLDER: folder, PORT: String(await freePort(createServer)) };
+    service = await startTestService({ ...kept, OUTBOUND_ALLOW: '127.0.0.1/32,10.0.0.1' });
     tenant = await createTenant(service, 'acme');
     const base = {
       config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -27,16 +34,16 @@ describe('the claims webhook', () => {
     const webhook = { url: `${backend.url}/configured`, auth };
     await write({ ...base, id: 'static', claims: { name: 'static' } });
     await write({ ...base, id: 'hooked', claims: { name: 'static' }, claimsWebhook: webhook });
-    await write({
-      ...base,
-      id: 'inside',
-      claimsWebhook: { url: 'http://10.0.0.1/claims' },
-    });
+    await write({ ...base, id: 'inside', claimsWebhook: { url: 'http://10.0.0.1/claims' } });
     await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    // The operator takes an address back that was allowed when it was configured.
+    await service.close();
+    service = await startTestService(kept);
   });
   after(async () => {
     await service.close();
     await backend.close();
+    rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {
     backend.forget();
@@ -91,13 +98,14 @@ describe('the claims webhook', () => {
   });
 
   /** Tries to collect, and reports what wallet and operator see. */
-  async function refusal(configurationId: string) {
+  async function refusal(configurationId: string, afterOffer?: () => Promise<unknown>) {
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',
       credentialConfigurationIds: [configurationId],
     };
     const { uri, session } = (await call('POST', '/issuer/offer', json)).body;
+    await afterOffer?.();
     const wallet = new RawWallet(service, tenant.id);
     const accessToken = await wallet.accessToken(uri);
     const first = await wallet.request(accessToken, configurationId);
@@ -157,9 +165,10 @@ describe('the claims webhook', () => {
     expect(seen.failure.message).to.match(/may be called/);
   });
 
-  it('fails the session when static claims do not fit the schema', async () => {
-    await call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } });
-    const { first, seen } = await refusal('static');
+  it('fails the session when static claims do not fit the schema any more', async () => {
+    const { first, seen } = await refusal('static', () =>
+      call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } }),
+    );
     await call('PATCH', '/issuer/credentials/static', { claims: { name: 'static' } });
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'claims_unavailable']);

@@ -82,6 +82,9 @@ export class FakeRemote extends Remote {
   readonly calls: { url: string; accept: string | undefined }[] = [];
   answer: (url: string) => RemoteResponse | RemoteError = () =>
     new RemoteError('unreachable', 'nobody there');
+  override refuses(): boolean {
+    return false;
+  }
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
     this.calls.push({ url, accept: options.headers?.['accept'] });
     await new Promise((resolve) => setImmediate(resolve));
@@ -98,6 +101,9 @@ export class FakeWebhooks extends Webhooks {
   readonly calls: WebhookCall[] = [];
   answer: Json | WebhookError | undefined;
   beforeAnswer: () => Promise<void> = async () => {};
+  override refuses(): boolean {
+    return false;
+  }
   override async post(_: unknown, body: Json, { deliveryId }: { readonly deliveryId: string }) {
     this.calls.push({ body: body as WebhookCall['body'], deliveryId });
     await this.beforeAnswer();
