@@ -356,12 +356,12 @@ describe('configurations through HTTP', () => {
     });
 
     it('are not changed on a condition that nobody looks at', async () => {
-      const headers = { 'If-Match': '"1"' };
+      const headers = { 'If-Unmodified-Since': new Date().toUTCString() };
       const options = { token: tenant.token, json: { description: 'x' }, headers };
       const answer = await service.call('PATCH', '/issuer/credentials/card', options);
       expect([answer.status, answer.body.detail]).to.deep.equal([
         400,
-        'conditions such as If-Match are not supported; leave the header out',
+        'If-Unmodified-Since is not supported; If-Match with an ETag is',
       ]);
     });
 

@@ -190,6 +190,8 @@ describe('The rotation of keys', () => {
     const { x } = (await chainOf('pid')).activeKey;
     expect(await signersOf('alone'), 'itself, without another').to.include({ x });
     expect((await call('PATCH', '/key-chain/pid-status', { usages: ['statusList'] })).status).to.equal(200);
+    // Lists that are good stay in use; a new one is signed by the chain that is for it.
+    await created('/status-lists', { credentialConfigurationId: 'alone' });
     const { x: own } = (await chainOf('pid-status')).activeKey;
     expect(await signersOf('alone'), 'the one that is for it').to.include({ x: own });
     const refused = await call('PATCH', '/key-chain/pid-status', { usages: ['access'] });

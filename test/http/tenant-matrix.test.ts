@@ -220,7 +220,9 @@ describe('The things of one tenant', () => {
       ([name]) => !name.includes('/tenant/') && !name.includes('/audit-log'),
     );
     const after = await snapshot(acme);
-    for (const [name, text] of unchanged) expect(after.get(name), name).to.equal(text);
+    // Whoever reads a status list has it signed, if nobody did before.
+    const unsigned = (text = '') => text.replaceAll(/"expiresAt":(null|"[^"]*")/g, '');
+    for (const [name, text] of unchanged) expect(unsigned(after.get(name)), name).to.equal(unsigned(text));
   });
 
   it('do not exist for wallets of a tenant that does not exist either', async () => {
