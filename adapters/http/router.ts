@@ -11,6 +11,7 @@ import type { Log } from '../../application/ports/log.ts';
 import type { EditTags } from '../../application/steps/edit-tags.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import { PARSING } from '../../domain/shared/field-errors.ts';
 import { isText } from '../../domain/shared/json.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
@@ -232,7 +233,7 @@ function readRouteBody(route: Route, request: Request): unknown {
   if (!isStrict(route) || members === undefined) return parse(schema, value);
   const view = responses[200] ?? responses[201];
   const unknown = unknownMembers(members, value, typeof view === 'string' ? undefined : view);
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, PARSING);
   if (!parsed.success) throw unfit(bodyFaults(parsed.error.issues, value, unknown));
   refuse(unknown);
   return parsed.data;
@@ -287,7 +288,7 @@ function parse<S extends z.ZodType>(
 ): z.output<S> | undefined {
   if (schema === undefined) return undefined;
   if (place !== undefined) assertText(value, place);
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, PARSING);
   if (parsed.success) return parsed.data;
   const faults = bodyFaults(parsed.error.issues, value);
   const errors: FieldError[] = faults.map(({ path, message }) => ({

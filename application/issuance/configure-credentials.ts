@@ -5,7 +5,7 @@ import {
 } from '../../domain/issuance/configuration.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { fieldErrors } from '../../domain/shared/field-errors.ts';
+import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
 import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -80,7 +80,7 @@ export class ChangeCredentialConfiguration {
       if (before === undefined) throw unknown();
       const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
       const changed = { ...body, ...change };
-      const parsed = CredentialConfigurationBody.safeParse(changed);
+      const parsed = CredentialConfigurationBody.safeParse(changed, PARSING);
       if (parsed.success) return parsed.data;
       const errors = fieldErrors(parsed.error.issues, changed);
       throw new Failure('invalid_input', {

@@ -1,7 +1,7 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { fieldErrors } from '../../domain/shared/field-errors.ts';
+import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
 import {
   type PresentationConfiguration,
   PresentationConfigurationBody,
@@ -151,7 +151,7 @@ function merge(
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   const members = Object.entries({ ...known, ...Object.fromEntries(given) });
   const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
-  const read = PresentationConfigurationBody.safeParse(merged);
+  const read = PresentationConfigurationBody.safeParse(merged, PARSING);
   if (read.success) return read.data;
   const errors = fieldErrors(read.error.issues, merged);
   const [first] = errors;

@@ -5,9 +5,33 @@ import type { FieldError } from './failure.ts';
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
+const UNKNOWN = 'there are members that nobody knows';
+const UNFIT = 'none of the alternatives';
+
+/**
+ * To parse with before `fieldErrors`: marks the faults that it words itself. A schema that words its own is left alone, and
+ * so are all other faults.
+ */
+export const PARSING = {
+  error: (issue: { readonly code?: string; readonly errors?: readonly unknown[] }): string | undefined => {
+    if (issue.code === 'unrecognized_keys') return UNKNOWN;
+    // One with a discriminator names its values.
+    return issue.code === 'invalid_union' && (issue.errors ?? []).length > 0 ? UNFIT : undefined;
+  },
+};
+
+/** Unknown members of which the schema itself says what to do about them. */
+export function wordedMembers(issues: readonly Issue[]): string[] {
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'unrecognized_keys' || issue.message === UNKNOWN) return [];
+    return issue.keys.map((key) => [...issue.path, key].map(String).join('.'));
+  });
+}
+
 /**
  * The faults of a document, one for each field, as whoever wrote it can mend them: of alternatives the fault of the one
  * that was meant, or what the alternatives are.
+ * @param issues of a schema that parsed with `PARSING`.
  * @param value what the issues are about.
  */
 export function fieldErrors(issues: readonly Issue[], value: unknown): FieldError[] {
@@ -20,18 +44,15 @@ function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
     path: [...path, ...below].map(String).join('.'),
     message,
   });
-  if (issue.code === 'unrecognized_keys' && issue.message.startsWith('Unrecognized key')) {
+  if (issue.code === 'unrecognized_keys' && issue.message === UNKNOWN) {
     return issue.keys.map((key) => fault(unknownMember(key, []), [key]));
   }
-  // One with a discriminator names its values itself.
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [fault(issue.message)];
   const given = valueAt(value, issue.path);
   const meant = issue.errors.filter((issues) => issues.every((each) => isWithin(each, given)));
   const [only] = meant;
   if (meant.length === 1 && only !== undefined) return only.flatMap((each) => errorsOf(each, given, path));
-  return [
-    fault(issue.message === 'Invalid input' ? `expected ${alternatives(issue.errors)}` : issue.message),
-  ];
+  return [fault(issue.message === UNFIT ? `expected ${alternatives(issue.errors)}` : issue.message)];
 }
 
 /** Whether the fault lies in a member that is there and known, so that its alternative is the one that was meant. */

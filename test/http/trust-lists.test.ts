@@ -273,7 +273,12 @@ describe('trust lists through HTTP', () => {
       const plain = await ok('PATCH', '/trust-list/patched', reset);
       expect(plain).to.include({ description: null, certId: 'trust-list' });
       expect(plain.data.LoTE.ListAndSchemeInformation).not.to.have.property('SchemeTerritory');
-      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys('id', 'certId', 'keyChainId', 'entities');
+      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys(
+        'id',
+        'certId',
+        'keyChainId',
+        'entities',
+      );
       const replaced = await ok('PUT', '/trust-list/patched', { entities: [] });
       expect(replaced).to.deep.include({ entityConfig: [], sequenceNumber: 4 });
       await ok('DELETE', '/trust-list/patched');
@@ -308,7 +313,7 @@ describe('trust lists through HTTP', () => {
         [own({ type: 'other' }), 'entities.0.type'],
         [own({ info: { name: 'Acme', vat: 'x' } }), 'entities.0.info.vat'],
         [own({ info: { country: 'DE' } }), 'entities.0.info.name'],
-        [own({ issuerCertPem: pem(registry) }), 'entities.0'],
+        [own({ issuerCertPem: pem(registry) }), 'entities.0.issuerCertPem'],
         [other({ issuerCertPem: 'none' }), 'entities.0.issuerCertPem'],
         [other({ issuerCertPem: pem(registry) + pem(university) }), 'entities.0.issuerCertPem'],
         [other({ revocationCertPem: pem(over) }), 'entities.0.revocationCertPem'],
