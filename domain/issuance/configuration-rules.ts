@@ -1,8 +1,9 @@
 import { readDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
 import { sdJwtFaults } from '../formats/sd-jwt/issue.ts';
 import { Failure, type FieldError } from '../shared/failure.ts';
-import type { JsonObject } from '../shared/json.ts';
-import type { CredentialConfig } from './credential-config.ts';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import type { ClaimPath, CredentialConfig } from './credential-config.ts';
+import { type KnownClaims, strangersIn } from './frame-names.ts';
 import { frameFaults } from './frame-schema.ts';
 import { mdocFaults, staticElements } from './mdoc-claims.ts';
 
@@ -16,6 +17,7 @@ type Judged = {
   readonly proofTypes?: unknown;
   readonly keyAttestationsRequired?: unknown;
   readonly schema?: JsonObject | null | undefined;
+  readonly claimsWebhook?: unknown;
 };
 
 /** What is wrong with a configuration although each member by itself is fine. */
@@ -50,18 +52,34 @@ function faultsOfMdoc(body: Judged): readonly FieldError[] {
   return [...foreign, ...faults.map(({ path, message }) => ({ path: place + path, message }))];
 }
 
-function faultsOfSdJwt({ disclosureFrame, schema, claims }: Judged): readonly FieldError[] {
+function faultsOfSdJwt(body: Judged): readonly FieldError[] {
+  const { disclosureFrame, schema, claims, claimsWebhook } = body;
   try {
     const frame = isGiven(disclosureFrame) ? readDisclosureFrame(disclosureFrame) : undefined;
     const faults = isGiven(claims) ? sdJwtFaults(claims, frame) : [];
     return [
       ...faults.map(({ path, message }) => ({ path: `claims${path}`, message })),
       ...(frame !== undefined && isGiven(schema) ? frameFaults(frame, schema, 'disclosureFrame') : []),
+      ...(frame !== undefined && !isGiven(claimsWebhook)
+        ? strangersIn(frame, knownClaims(body), 'disclosureFrame')
+        : []),
     ];
   } catch (error) {
     if (error instanceof Failure) return error.details.errors ?? [];
     throw error;
   }
+}
+
+function knownClaims({ claims, config, vct, schema }: Judged): KnownClaims {
+  const ofType = isJsonObject(vct) && Array.isArray(vct['claims']) ? (vct['claims'] as readonly Json[]) : [];
+  const paths = ofType.flatMap((entry) =>
+    isJsonObject(entry) && Array.isArray(entry['path']) ? [entry['path'] as ClaimPath] : [],
+  );
+  return {
+    values: isGiven(claims) ? [claims] : [],
+    paths: [...(config.claims ?? []).map(({ path }) => path), ...paths],
+    schema: schema ?? undefined,
+  };
 }
 
 function isGiven<T>(value: T | null | undefined): value is T {

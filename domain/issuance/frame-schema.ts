@@ -25,7 +25,7 @@ export function frameFaults(frame: Frame, schema: JsonObject, path: string): rea
 }
 
 /** @returns false where nothing can stand, undefined where the schema leaves it open. */
-function schemaAt(schema: JsonObject, key: string | number): JsonObject | false | undefined {
+export function schemaAt(schema: JsonObject, key: string | number): JsonObject | false | undefined {
   const isObject = admitsType(schema, 'object');
   const isArray = admitsType(schema, 'array');
   if (!isObject && !isArray) return false;

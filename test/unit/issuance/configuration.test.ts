@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { missingClaims } from '../../../domain/issuance/mandatory-claims.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
@@ -12,6 +13,9 @@ const paths = (format: object, ...all: unknown[]) => ({
 const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
 const OPEN = { type: 'object', properties: { name: { type: 'string' } } };
 const CLOSED = { ...OPEN, additionalProperties: false };
+const STATIC = { name: 'Ada', address: { street: 'Main Street 1' }, list: [{ a: 1 }, 'b'] };
+const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
+const described = (...all: unknown[][]) => ({ ...paths(SD_JWT.config, ...all), vct: SD_JWT.vct });
 const LIST = { type: 'object', properties: { list: { type: 'array', maxItems: 2, items: OPEN } } };
 
 describe('A credential configuration', () => {
@@ -35,6 +39,38 @@ describe('A credential configuration', () => {
     ],
     ['a frame over a reference', framed({ a: { _sd: ['b'] } }, { properties: { a: { $ref: '#/$defs/a' } } })],
     ['a frame over names by pattern', framed({ _sd: ['x'] }, { ...CLOSED, patternProperties: { x: {} } })],
+    ['a frame over static claims', { ...framed({ _sd: ['name'] }), claims: STATIC }],
+    [
+      'a frame below static claims',
+      { ...framed({ address: { _sd: ['street'] }, list: { '0': { _sd: ['a'] } } }), claims: STATIC },
+    ],
+    [
+      'a frame over described claims',
+      { ...described(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } },
+    ],
+    [
+      'a frame over one claim of each',
+      {
+        ...ofClaims({ _sd: ['name', 'age', 'more'] }),
+        ...described(['age']),
+        schema: { properties: { more: {} } },
+      },
+    ],
+    ['a frame where static claims are still empty', { ...framed({ _sd: ['name'] }), claims: {} }],
+    ['a frame that hides when it was issued', ofClaims({ _sd: ['iat'] })],
+    [
+      'a frame below a claim that is not described further',
+      { ...described(['address']), disclosureFrame: { address: { _sd: ['x'] } } },
+    ],
+    [
+      'a frame for what a webhook brings',
+      { ...ofClaims({ _sd: ['other'] }), claimsWebhook: { url: 'https://b.example' } },
+    ],
+    [
+      'a frame beyond a schema of several parts',
+      { ...ofClaims({ _sd: ['other'] }), schema: { allOf: [{}] } },
+    ],
+    ['a frame over claims that nobody knows yet', framed({ _sd: ['name'], address: { _sd: ['street'] } })],
     ['type metadata that extends another', { ...SD_JWT, vct: { extends: 'urn:x', 'extends#integrity': `sha256-${'A'.repeat(43)}=` } }], // biome-ignore format: one case
   ];
   for (const [what, body] of good) {
@@ -83,6 +119,33 @@ describe('A credential configuration', () => {
       framed({ list: { _sd: [2] } }, LIST),
       'disclosureFrame.list._sd',
     ],
+    ['a frame that misspells a static claim', ofClaims({ _sd: ['nmae'] }), 'disclosureFrame._sd'],
+    [
+      'a frame that misspells below one',
+      ofClaims({ address: { _sd: ['stret'] } }),
+      'disclosureFrame.address._sd',
+    ],
+    ['a frame that misspells the way', ofClaims({ adress: { _sd: ['street'] } }), 'disclosureFrame'],
+    [
+      'a frame that misspells within an entry',
+      ofClaims({ list: { '0': { _sd: ['b'] } } }),
+      'disclosureFrame.list.0._sd',
+    ],
+    [
+      'a frame that misspells a described claim',
+      { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } },
+      'disclosureFrame._sd',
+    ],
+    [
+      'a frame beyond static claims and an open schema',
+      { ...framed({ _sd: ['nmae'] }, OPEN), claims: STATIC },
+      'disclosureFrame._sd',
+    ],
+    [
+      'a frame beyond static claims and a closed schema',
+      { ...framed({ _sd: ['nmae'] }, CLOSED), claims: { name: 'Ada' } },
+      'disclosureFrame._sd',
+    ],
     ['claims of another shape than the frame', { ...framed({ name: { _sd: ['a'] } }), claims: { name: 'Ada' } }, 'claims.name'], // biome-ignore format: one case
     ['claims with a name of the format', { ...SD_JWT, claims: { a: { '...': 1 } } }, 'claims.a....'],
     [
@@ -95,6 +158,26 @@ describe('A credential configuration', () => {
   for (const [what, body, path] of refused) {
     it(`is refused for ${what}`, () => expect(faultyPaths(body)).to.deep.equal([path]));
   }
+
+  it('is refused for a book of unknown names without telling them all', () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `member-${index}`);
+    const claims = Object.fromEntries(names.map((name) => [name, 1]));
+    const frame = { ...framed({ _sd: names.map((name) => `${name}-x`) }), claims };
+    expect(faultyPaths(frame)).to.have.length.within(1, 20);
+  });
+
+  it('is refused with the claim that the frame means', () => {
+    const { disclosureFrame } = ofClaims({ _sd: ['nmae'] });
+    const fault = CredentialConfigurationBody.safeParse({
+      id: 'card',
+      ...SD_JWT,
+      claims: STATIC,
+      disclosureFrame,
+    });
+    expect(fault.error?.issues.map(({ message }) => message)).to.deep.equal([
+      'no claim of this configuration is called "nmae"; did you mean name?',
+    ]);
+  });
 
   it('is bound to a key and proves it with a JWT unless it says otherwise', () => {
     expect(aConfiguration()).to.include({ keyBinding: true, statusManagement: false });
