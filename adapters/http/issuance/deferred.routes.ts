@@ -30,6 +30,7 @@ export class DeferredRoutes extends Routes {
         access,
         params: Transaction,
         body: DeferredCompletion,
+        example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
         bodyLimit: 1024 * 1024,
         responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
         async handle({ caller, params, body }) {
@@ -46,6 +47,7 @@ export class DeferredRoutes extends Routes {
         access,
         params: Transaction,
         body: DeferredFailure,
+        example: { errorMessage: 'The register knows no such person' },
         responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
         async handle({ caller, params, body }) {
           const transaction = await decideDeferred.fail(caller, params.transactionId, body.errorMessage);

@@ -53,6 +53,7 @@ export class IssuanceWalletRoutes extends Routes {
         access: 'wallet',
         params: Tenant,
         body: Document,
+        example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
         bodyKind: 'unread',
         bodyLimit: 512 * 1024,
         responses: {
@@ -80,6 +81,7 @@ export class IssuanceWalletRoutes extends Routes {
         access: 'wallet',
         params: Tenant,
         body: Document,
+        example: { notification_id: '3fwe98js', event: 'credential_accepted' },
         bodyKind: 'unread',
         bodyLimit: 16 * 1024,
         responses: { 204: 'Noted' },
@@ -139,6 +141,7 @@ function deferredRoutes({ retrieveDeferred }: UseCases): Route[] {
       access: 'wallet',
       params: Tenant,
       body: Document,
+      example: { transaction_id: '8xLOxBtZp8' },
       bodyKind: 'unread',
       responses: { ...responses, 202: DeferralView },
       async handle({ params, request }) {

@@ -22,6 +22,15 @@ import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView }
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 
+/** Of RFC 7515 appendix A.3: everybody knows it. */
+const EXAMPLE_KEY = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+  d: 'jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI',
+};
+
 type UseCases = {
   readonly listKeyChains: ListKeyChains;
   readonly getKeyChain: GetKeyChain;
@@ -144,6 +153,7 @@ function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCa
         'With `certificates`: those that others issued for it. Without: an internal authority certifies the key. ' +
         'The key is sealed and never shown again.',
       body: KeyChainImport,
+      example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
       responses: { 201: KeyChainView, 409: 'The id is taken' },
       async handle({ caller, body }) {
         return reply(201, toKeyChainView(await importKeyChain.execute(caller, body)));

@@ -92,6 +92,12 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       access: 'public',
       params: Tenant,
       body: Form,
+      example: {
+        client_id: 'https://wallet.example',
+        request_uri: 'urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c',
+        decision: 'approve',
+        decision_token: 'wJalrXUtnFEMI',
+      },
       bodyKind: 'form',
       responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },
       async handle({ params: { tenant: tenantId }, body, request }) {

@@ -148,6 +148,7 @@ function confirmRoute({ confirmWallet, settings }: UseCases): Route {
     access: 'public',
     params: Tenant,
     body: Form,
+    example: { confirmation: 'wJalrXUtnFEMI', decision: 'approve' },
     bodyKind: 'form',
     responses: { 303: 'Back to the wallet, with a code or an error' },
     async handle({ params: { tenant: tenantId }, body, request }) {

@@ -7,6 +7,7 @@ import { type Route, Routes, reply, route } from '../route.ts';
 import { ProtocolError } from '../shapes/protocol-error.ts';
 import { readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { oauthRequest } from './oauth-request.ts';
+import { EXAMPLE_REQUEST } from './server-endpoints.ts';
 
 type UseCases = {
   readonly interactiveAuthorization: InteractiveAuthorization;
@@ -71,6 +72,10 @@ export class InteractiveRoutes extends Routes {
           'Other names are passed over.',
         surface: 'oauth',
         body: z.record(z.string(), z.string()),
+        example: {
+          ...EXAMPLE_REQUEST,
+          interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
+        },
         bodyKind: 'form',
         bodyLimit: FORM_LIMIT,
         responses: {

@@ -27,6 +27,23 @@ const TokenView = z.object({
 /** RFC 9126 section 2.2 */
 const PUSHED_HEADERS = { 'Cache-Control': 'no-cache, no-store' };
 
+/** Of RFC 7636 appendix B. */
+const EXAMPLE_PROOF = {
+  client_id: 'https://wallet.example',
+  redirect_uri: 'https://wallet.example/back',
+  code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+};
+
+export const EXAMPLE_REQUEST = {
+  response_type: 'code',
+  client_id: 'https://wallet.example',
+  redirect_uri: 'https://wallet.example/back',
+  scope: 'pid',
+  state: 'af0ifjsldkj',
+  code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  code_challenge_method: 'S256',
+};
+
 /** What both authorization servers of a tenant have: the endpoints for pushed requests and for tokens. */
 export function serverEndpoints(
   place: {
@@ -53,6 +70,7 @@ export function serverEndpoints(
     route({
       ...common,
       path: `${base}/par`,
+      example: EXAMPLE_REQUEST,
       rateLimit: { group: 'token', perAddress: true },
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
       responses: { 201: PushedRequestView, 401: 'The client did not authenticate' },
@@ -65,6 +83,7 @@ export function serverEndpoints(
     route({
       ...common,
       path: `${base}/token`,
+      example: { grant_type: 'authorization_code', code: 'SplxlOBeZQQYbYS6WxSbIA', ...EXAMPLE_PROOF },
       rateLimit: { group: 'token', perAddress: true },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,

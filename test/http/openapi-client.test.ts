@@ -1,0 +1,168 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { AxiosInstance, AxiosResponse } from 'axios';
+import { expect } from 'chai';
+import { OpenAPIClientAxios } from 'openapi-client-axios';
+import type { Route } from '../../adapters/http/route.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { type Ids, type Populated, populate } from '../support/populated.ts';
+import { sharedRegistrar } from '../support/registrar.ts';
+import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+/** Operations of a client that was made from the document: parameters, then the body. */
+// biome-ignore lint/suspicious/noExplicitAny: its answers are as the document says
+type Operation = (parameters?: object | null, body?: object) => Promise<AxiosResponse<any>>;
+type Client = AxiosInstance & Readonly<Record<string, Operation>>;
+
+describe('The OpenAPI document', function () {
+  this.timeout(60_000);
+  let service: TestService;
+  // biome-ignore lint/suspicious/noExplicitAny: a document of every shape
+  let document: any;
+  let routes: readonly Route[];
+
+  before(async () => {
+    service = await startTestService();
+    routes = collectRoutes(service.service.container);
+    document = (await service.call('GET', '/openapi.json')).body;
+  });
+  after(() => service.close());
+
+  it('is a valid one', async () => {
+    const verdict = await new Validator().validate(structuredClone(document));
+    expect(verdict.valid, JSON.stringify(verdict.errors)).to.equal(true);
+  });
+
+  it('tells of every operation what it is, what it takes and what can go wrong, with an example', () => {
+    for (const route of routes.filter(({ tag }) => tag !== 'Service')) {
+      const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
+      const operation = document.paths[path][route.method];
+      const name = nameOf(route);
+      expect(operation.summary, name).to.be.a('string').and.not.equal('');
+      const inPath = (operation.parameters ?? []).filter((one: { in: string }) => one.in === 'path');
+      const named = [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => parameter);
+      expect(
+        inPath.map((one: { name: string }) => one.name),
+        name,
+      ).to.have.members(named);
+      expect(Object.keys(operation.responses), name).to.include.members(['400', '500']);
+      if (route.body === undefined) continue;
+      for (const content of Object.values<{ example?: object }>(operation.requestBody.content)) {
+        if ('example' in content) expect(content.example, name).to.be.an('object');
+      }
+      expect(route.example, `${name} has an example`).to.be.an('object');
+    }
+  });
+
+  describe('makes a client', () => {
+    const clientOf = async (token?: string): Promise<Client> => {
+      const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+      const axiosConfigDefaults = { headers, adapter: 'fetch', validateStatus: () => true } as const;
+      const api = new OpenAPIClientAxios({
+        definition: document,
+        axiosConfigDefaults,
+      });
+      return (await api.init()) as unknown as Client;
+    };
+    const call = async (client: Client, name: string, parameters: object | null, body?: object) => {
+      const operation = client[name];
+      if (operation === undefined) throw new Error(`no operation ${name}`);
+      const { status, data } = await operation(parameters, body);
+      expect(status, `${name} ${JSON.stringify(data)}`).to.be.oneOf([200, 201, 204]);
+      return data;
+    };
+
+    it('that can be used from the first tenant to the last revocation', async () => {
+      const operator = await clientOf(await service.rootToken());
+      const roles = [
+        'clients:manage',
+        'issuance:manage',
+        'issuance:offer',
+        'presentation:manage',
+        'presentation:request',
+      ];
+      const { clients } = await call(operator, 'postTenant', null, { id: 'made', name: 'Made', roles });
+      const { access_token } = await call(await clientOf(), 'postOauth2Token', null, {
+        grant_type: 'client_credentials',
+        client_id: clients[0].clientId,
+        client_secret: clients[0].secret,
+      });
+      const client = await clientOf(access_token);
+      await call(client, 'postIssuerCredentials', null, {
+        id: 'badge',
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
+        vct: 'urn:made:badge:1',
+        claims: { name: 'Ada' },
+        statusManagement: true,
+      });
+      const offer = {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['badge'],
+      };
+      const { session } = await call(client, 'postIssuerOffer', null, offer);
+      const credentials = [{ id: 'badge', format: 'dc+sd-jwt', meta: { vct_values: ['urn:made:badge:1'] } }];
+      await call(client, 'postVerifierConfig', null, { id: 'who', dcql_query: { credentials } });
+      await call(client, 'postVerifierOffer', null, { response_type: 'uri', requestId: 'who' });
+      expect((await call(client, 'getSessionById', { id: session })).status).to.equal('active');
+      expect(await call(client, 'getSession', { limit: 1 })).to.have.length(1);
+      await call(client, 'patchVerifierConfigById', { id: 'who' }, { lifeTime: 600 });
+      expect((await call(client, 'getVerifierConfigById', { id: 'who' })).lifeTime).to.equal(600);
+      await call(client, 'deleteSessionById', { id: session });
+      await call(client, 'deleteVerifierConfigById', { id: 'who' });
+    });
+  });
+
+  describe('has examples', () => {
+    let world: Populated;
+    /** Members of examples that name things of the example's author. */
+    const own = (example: object, ids: Ids): object => {
+      const text = JSON.stringify(example);
+      const names: Readonly<Record<string, string>> = {
+        '"sessionId":"pTx5d1mKqkq1sWc0J6h0Sw"': `"sessionId":"${ids.issuance}"`,
+        '"keyChainId":"access"': `"keyChainId":"${ids.keyChain}"`,
+      };
+      return JSON.parse(Object.entries(names).reduce((all, [from, to]) => all.replaceAll(from, to), text));
+    };
+
+    before(async () => {
+      world = await populate(service, 'acme-corp');
+      const registrar = await sharedRegistrar();
+      await service.call('POST', '/registrar/config', { token: world.token, json: registrar.login() });
+      // What the examples of other operations made.
+      for (const path of ['/issuer/credentials', '/verifier/config']) {
+        const json = routes.find((route) => nameOf(route) === `POST ${path}`)?.example;
+        const made = await service.call('POST', path, { token: world.token, json });
+        expect(made.status, made.text).to.equal(201);
+      }
+    });
+
+    /** The registrar of these is made up, and the one that is there has another password. */
+    const ELSEWHERE: Readonly<Record<string, number>> = {
+      'POST /registrar/config': 503,
+      'PATCH /registrar/config': 400,
+    };
+
+    it('that the service takes, all of them', async () => {
+      const withExample = routes.filter(
+        (route) => route.example !== undefined && rolesOf(route) !== undefined,
+      );
+      expect(withExample).to.have.length.greaterThan(25);
+      for (const route of withExample) {
+        const { request, prepare } = recipeOf(route);
+        const [role = ''] = rolesOf(route) ?? [];
+        const fresh = freshId();
+        const ids = { ...world.ids, ...(await prepare?.(world, fresh, role)) };
+        const { params } = request(ids, fresh, role);
+        const token = role === 'tenants:manage' ? await service.rootToken() : world.token;
+        const answer = await service.call(route.method.toUpperCase(), addressOf(route, params), {
+          token,
+          json: own(route.example as object, ids),
+        });
+        const elsewhere = ELSEWHERE[nameOf(route)];
+        const expected = elsewhere === undefined ? [200, 201, 204] : [elsewhere];
+        expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.be.oneOf(expected);
+      }
+    });
+  });
+});
