@@ -3,11 +3,13 @@
  * `config/examples/demo`, and lets an independent wallet receive, present and lose a credential. Ends with 0 only if
  * everything really happened. `-- --keep` leaves the service running.
  */
+
 import { strict as assert } from 'node:assert';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { renderUnicodeCompact } from 'uqr';
 import { approve } from '../wallets/openid4vc/browser.ts';
 import { Openid4vcWallet, readableClaims, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
@@ -17,7 +19,7 @@ import { LICENCE_CLAIMS, presentLicence } from './licence-holder.ts';
 import { detail, done, fact, headline, step } from './narrator.ts';
 import { freePort, startProcess } from './process.ts';
 
-const keep = process.argv.includes('--keep');
+const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
 const examples = new URL('../../config/examples/demo/', import.meta.url);
 
 type Session = {
