@@ -96,6 +96,16 @@ export function startJobs(container: Container): () => Promise<void> {
         }),
     },
     {
+      name: 'remove-tenants',
+      everySeconds: 30,
+      run: (now) =>
+        untilDone(async () => {
+          const count = await store.chores.removeRemains(now, PORTION);
+          if (count > 0) log.info('rows of removed tenants removed', { count });
+          return count >= PORTION;
+        }),
+    },
+    {
       name: 'renew-trust-lists',
       everySeconds: 300,
       async run(now) {

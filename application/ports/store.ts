@@ -252,7 +252,10 @@ export type ServiceRepositories = {
      * @throws Failure `conflict` when its id, or that of a client, is taken.
      */
     add(tenant: Tenant, belongings?: TenantBelongings): Promise<void>;
-    /** Removes the tenant and all that is its own. */
+    /**
+     * Removes the tenant: nothing of it can be found any more. Its keys, clients and configuration go at once, what may be
+     * much goes by `removeRemains`.
+     */
     remove(id: TenantId): Promise<void>;
   };
   readonly clients: {
@@ -552,6 +555,11 @@ export type Chores = {
   ): Promise<{ readonly removed: number; readonly anonymized: number }>;
   /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
   expireDeferred(now: Date, limit: number): Promise<number>;
+  /**
+   * Removes what is left of removed tenants. A tenant of the same id can be made when there is little left.
+   * @returns how many rows went, at most `limit`.
+   */
+  removeRemains(now: Date, limit: number): Promise<number>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */

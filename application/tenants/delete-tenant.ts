@@ -1,11 +1,23 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Caller } from '../caller.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
+import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
-type Ports = { readonly store: Store; readonly eventBus: EventBus };
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly eventBus: EventBus;
+  readonly log: Log;
+};
 
-/** Removes a tenant with everything that is its own. Its tokens end at once. */
+/** Rows that one portion removes. */
+const PORTION = 500;
+/** Portions that the caller waits for; the rest is left to the chore. */
+const PORTIONS = 10;
+
+/** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
 export class DeleteTenant {
   readonly #ports: Ports;
 
@@ -18,5 +30,18 @@ export class DeleteTenant {
     const { store, eventBus } = this.#ports;
     await store.forService(({ tenants }) => tenants.remove(id), { by: caller });
     eventBus.publish({ type: 'tenant', tenantId: id });
+    await this.#removeSome(id);
+  }
+
+  /** The tenant is gone already, so the caller is not told when this fails. */
+  async #removeSome(tenant: TenantId): Promise<void> {
+    const { store, clock, log } = this.#ports;
+    try {
+      for (let portion = 0; portion < PORTIONS; portion++) {
+        if ((await store.chores.removeRemains(clock.now(), PORTION)) < PORTION) return;
+      }
+    } catch (error) {
+      log.error('the remains of a tenant are left to the chore', { tenant }, error);
+    }
   }
 }

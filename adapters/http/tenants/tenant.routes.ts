@@ -119,6 +119,9 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       path: '/tenant/:id',
       edits: { kind: 'tenant', id: ({ params }) => params.id },
       summary: 'Delete a tenant and everything that is its own',
+      description:
+        'Nothing of it is served any more. What there may be much of is removed in portions, also after this answer; ' +
+        'its id is free when little is left.',
       params,
       responses: { 200: DeletedView },
       async handle({ caller, params: { id } }) {

@@ -66,6 +66,7 @@ export function memoryChores(state: State, pass: Pass): Chores {
           .filter((list) => after === undefined || inOrderOfTheirEnds(list, after) > 0)
           .slice(0, limit),
       ),
+    removeRemains: async () => 0,
     refreshStatistics: async () => [],
     tryLease: (name, holder, now, ttlSeconds) =>
       pass(() => {

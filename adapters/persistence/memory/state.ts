@@ -11,6 +11,7 @@ import type { Grant } from '../../../domain/oauth/grant.ts';
 import type { RegistrarConfiguration } from '../../../domain/registrar/registrar-configuration.ts';
 import type { StoredRegistrationCertificate } from '../../../domain/registrar/registration-certificate.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
@@ -78,7 +79,7 @@ export class State {
 
   raiseRevision(tenantId: string): void {
     const tenant = this.tenants.find(EVERYWHERE, tenantId);
-    if (tenant === undefined) return;
+    if (tenant === undefined) throw new Failure('not_found', 'there is no such tenant');
     this.tenants.put(EVERYWHERE, tenantId, { ...tenant, revision: tenant.revision + 1 });
   }
 

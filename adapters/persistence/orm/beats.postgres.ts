@@ -193,7 +193,8 @@ const SESSION_VERSIONS = named(
 );
 const STATUS_LIST_HEADS = named(
   'status_list_heads',
-  'select id, version, key_chain_id from status_lists where tenant_id = $1 and id = any($2::text[])',
+  `select id, version, key_chain_id from status_lists
+   where tenant_id = $1 and id = any($2::text[]) and exists (select 1 from tenants where id = $1)`,
 );
 
 export function postgresBeats(

@@ -2,6 +2,7 @@ import type { Chores, EndingTrustList } from '../../../application/ports/store.t
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { postgresRetention, sqliteRetention } from './retention.ts';
 import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
+import { postgresRemains, sqliteRemains } from './tenant-remains.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
@@ -99,6 +100,7 @@ const endings = (rows: readonly Readonly<Record<string, unknown>>[]): EndingTrus
 export function postgresChores(sql: PostgresSql): Chores {
   return {
     ...postgresRetention(sql),
+    ...postgresRemains(sql),
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
@@ -131,6 +133,7 @@ export function postgresChores(sql: PostgresSql): Chores {
 export function sqliteChores(sql: SqliteSql): Chores {
   return {
     ...sqliteRetention(sql),
+    ...sqliteRemains(sql),
     expireSessions: (now, limit) =>
       sql.beat((run) => {
         const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);

@@ -1,7 +1,6 @@
 import { type EntityManager, type EntityName, LockMode, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Documents } from '../../../application/ports/store.ts';
-import type { AuditHead } from '../../../domain/audit/chain.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
@@ -27,11 +26,10 @@ import {
   RegistrationCertificateRow,
   TenantRow,
 } from './rows/administration.row.ts';
-import { allRows } from './rows/all.ts';
-import { AuditEntryRow } from './rows/audit.row.ts';
 import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
 import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
+import { beginRemoval, endRemoval } from './tenant-remains.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
 type AnyRow = Record<string, unknown>;
@@ -168,6 +166,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         return (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId);
       },
       async add(tenant, belongings) {
+        await endRemoval(em, tenant.id);
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, tenantColumns(tenant)),
         );
@@ -187,14 +186,9 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       async remove(id) {
         const removed = await em.nativeDelete(TenantRow, { id });
         if (removed === 0) throw new Failure('not_found', 'there is no such tenant');
+        await beginRemoval(em, id);
         // The head of its chain is locked last, as everywhere.
-        let head: AuditHead | undefined;
-        for (const row of allRows) {
-          if (!('tenantId' in row.meta.properties)) continue;
-          if (row === AuditEntryRow) head = await lockHead(em, id);
-          await em.nativeDelete(anyRow(row), { tenantId: id }, unscoped);
-        }
-        return head;
+        return lockHead(em, id);
       },
     },
     clients: {
@@ -268,7 +262,13 @@ export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise
 
 /** Whoever caches something of the tenant reads it anew after this. */
 export async function raiseRevision(em: EntityManager, tenantId: TenantId): Promise<void> {
-  await em.nativeUpdate(TenantRow, { id: tenantId }, { revision: raw<number>('revision + 1') });
+  const raised = await em.nativeUpdate(
+    TenantRow,
+    { id: tenantId },
+    { revision: raw<number>('revision + 1') },
+  );
+  // Whoever writes for a tenant that went meanwhile would leave something behind.
+  if (raised === 0) throw new Failure('not_found', 'there is no such tenant');
 }
 
 function documentsOf<T extends { readonly id: string }>(

@@ -173,7 +173,7 @@ export const CLAIM_RESPONSE = statement(
 
 export const FIND_STATUS_LIST = statement(
   'find_status_list',
-  'select * from status_lists where tenant_id = $1 and id = $2',
+  `select * from status_lists where tenant_id = $1 and id = $2 and exists (select 1 from tenants where id = $1)`,
 );
 
 export const STATUS_ENTRIES = statement(

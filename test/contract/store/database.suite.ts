@@ -143,6 +143,7 @@ export function describeDatabase(
       await store.beats(tenantId).openSession(aSession(tenantId));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
+      while ((await store.chores.removeRemains(NOW, 500)) > 0);
       await rawSql(url, async (run) => {
         for (const table of [...TABLES, 'session_events', 'grants', 'used_values', 'issued_batches']) {
           const rows = await run(`select 1 from ${table} where tenant_id = '${tenantId}'`);

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
+import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
+import { Cipher } from '../../application/ports/cipher.ts';
+import { Store } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type Populated, populate } from '../support/populated.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const DOOMED = 'doomed-tenant';
+const MASTER_SECRET = 'a master secret for removals 0123456789';
+/** When statements that were under way as the tenant went are over. */
+const LATER = () => new Date(Date.now() + 61_000);
+
+for (const kind of databases()) {
+  describe(`A tenant that is removed, on ${kind.name}`, function () {
+    this.timeout(60_000);
+    let database: TestDatabase;
+    let service: TestService;
+    let world: Populated;
+    let root: string;
+
+    beforeEach(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      await start();
+      world = await populate(service, DOOMED);
+    });
+    afterEach(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    async function start() {
+      service = await startTestService({ DATABASE_URL: database.url, MASTER_SECRET });
+      root = await service.rootToken();
+    }
+    const chores = () => service.service.container.get(Store).chores;
+    const remove = () => service.call('DELETE', `/tenant/${DOOMED}`, { token: root });
+
+    /** Tables that name the tenant, but for the chain of the service, which tells what became of it. */
+    const traces = () =>
+      rawSql(database.url, async (run) => {
+        const names =
+          kind.name === 'sqlite'
+            ? `select name from sqlite_master where type = 'table'`
+            : 'select table_name as name from information_schema.tables where table_schema = current_schema()';
+        const found: string[] = [];
+        for (const { name } of await run(names)) {
+          const rows = await run(`select * from "${name}"`);
+          const own = rows.filter((row) => name !== 'audit_entries' || row['tenant_id'] === DOOMED);
+          if (own.some((row) => JSON.stringify(row).includes(DOOMED))) found.push(String(name));
+        }
+        return found;
+      });
+
+    /** What served the tenant. */
+    const expectGone = async () => {
+      const { artefacts, ids, token } = world;
+      for (const path of [
+        `/.well-known/openid-credential-issuer/${DOOMED}`,
+        `/${DOOMED}/status-lists`,
+        `/${DOOMED}/trust-list/${ids.trustList}`,
+        `/${DOOMED}/credential-offer/${artefacts.offerId}`,
+        `/${DOOMED}/request/${artefacts.requestId}`,
+      ]) {
+        expect((await service.call('GET', path)).status, path).to.equal(404);
+      }
+      expect((await service.call('POST', `/${DOOMED}/nonce`)).status).to.equal(404);
+      expect((await service.call('GET', '/session', { token })).status).to.equal(401);
+      expect((await service.call('GET', `/tenant/${DOOMED}`, { token: root })).status).to.equal(404);
+      const beats = service.service.container.get(Store).beats(DOOMED as TenantId);
+      expect(await beats.findStatusList(artefacts.listId)).to.equal(undefined);
+      expect(await beats.statusListHeads([artefacts.listId])).to.deep.equal([]);
+      const tenants = (await service.call('GET', '/tenant', { token: root })).body;
+      expect(tenants.map(({ id }: { id: string }) => id)).to.not.include(DOOMED);
+    };
+
+    it('leaves nothing in any table, once its mark has gone', async () => {
+      expect(await traces()).to.include.members([
+        'tenants',
+        'sessions',
+        'key_chains',
+        'status_lists',
+        'audit_entries',
+      ]);
+      expect((await remove()).status).to.equal(200);
+      await expectGone();
+      expect(await traces()).to.deep.equal(['leases']);
+      await chores().removeRemains(LATER(), 100);
+      expect(await traces()).to.deep.equal([]);
+      expect(await chores().removeRemains(LATER(), 100)).to.equal(0);
+    });
+
+    it('is gone at once and for good, wherever the process dies', async () => {
+      // The process dies between the removal and what comes after it, and after each portion.
+      const broken = chores();
+      broken.removeRemains = async () => {
+        throw new Error('the process dies here');
+      };
+      expect((await remove()).status).to.equal(200);
+      expect(await traces())
+        .to.include.members(['sessions', 'audit_entries'])
+        .and.not.include('key_chains');
+      await service.close();
+      await start();
+      for (let portion = 0; ; portion++) {
+        if (portion % 5 === 0) await expectGone();
+        const gone = await chores().removeRemains(new Date(), 3);
+        expect(gone).to.be.at.most(3);
+        if (gone === 0) break;
+        expect(portion).to.be.lessThan(500);
+      }
+      expect(await traces()).to.deep.equal(['leases']);
+      await chores().removeRemains(LATER(), 3);
+      expect(await traces()).to.deep.equal([]);
+    });
+
+    it('stays whole when its removal fails', async () => {
+      await rawSql(database.url, (run) => run('alter table leases rename to leases_elsewhere'));
+      expect((await remove()).status).to.equal(500);
+      await rawSql(database.url, (run) => run('alter table leases_elsewhere rename to leases'));
+      expect((await service.call('GET', '/session', { token: world.token })).status).to.equal(200);
+      expect((await service.call('GET', `/${DOOMED}/status-lists`)).status).to.equal(200);
+      expect(await chores().removeRemains(LATER(), 100)).to.equal(0);
+      expect((await remove()).status).to.equal(200);
+    });
+
+    it('leaves the audit log whole, and nothing to a tenant of its name', async () => {
+      const broken = chores();
+      const removeRemains = broken.removeRemains;
+      broken.removeRemains = async () => 0;
+      expect((await remove()).status).to.equal(200);
+      const { container } = service.service;
+      const verify = new VerifyAuditLog({
+        store: container.get(Store),
+        macs: container.get(Cipher).macs(AUDIT_LOG),
+      });
+      for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
+      const again = await createTenant(service, DOOMED);
+      for (const path of [
+        '/session',
+        '/issuer/credentials',
+        '/verifier/config',
+        '/status-lists',
+        '/trust-list',
+      ]) {
+        const { status, body } = await service.call('GET', path, { token: again.token });
+        expect([status, body], path).to.deep.equal([200, []]);
+      }
+      broken.removeRemains = removeRemains;
+      expect(await chores().removeRemains(LATER(), 100), 'the new one loses nothing').to.equal(0);
+      expect((await service.call('GET', '/key-chain', { token: again.token })).body).to.have.length(4);
+      for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
+    });
+
+    it('keeps its name while much of it is left', async () => {
+      const store = service.service.container.get(Store);
+      const used = Array.from({ length: 600 }, (_, n) => ({
+        kind: 'c_nonce' as const,
+        hash: `hash ${n}`,
+        expiresAt: new Date(Date.now() + 3_600_000),
+      }));
+      await store.beats(DOOMED as TenantId).remember(used);
+      const broken = chores();
+      const removeRemains = broken.removeRemains;
+      broken.removeRemains = async () => 0;
+      expect((await remove()).status).to.equal(200);
+      const create = () =>
+        service.call('POST', '/tenant', { token: root, json: { id: DOOMED, name: 'Again' } });
+      expect([(await create()).status, (await create()).body.code]).to.deep.equal([409, 'conflict']);
+      broken.removeRemains = removeRemains;
+      await chores().removeRemains(new Date(), 500);
+      expect((await create()).status).to.equal(201);
+    });
+
+    it('is not written to by who was let in before', async () => {
+      const store = service.service.container.get(Store);
+      expect((await remove()).status).to.equal(200);
+      const document = { id: 'late', createdAt: new Date(), updatedAt: new Date() } as never;
+      const late = store.forTenant(
+        DOOMED as TenantId,
+        (own) => own.presentationConfigurations.put(document),
+        {
+          by: 'system',
+        },
+      );
+      let code: unknown;
+      await late.catch((error) => {
+        code = error.code;
+      });
+      expect(code).to.equal('not_found');
+      expect(await traces()).to.deep.equal(['leases']);
+    });
+  });
+}
