@@ -67,7 +67,7 @@ describe('A registration certificate that is ordered by hand', () => {
   it('is refused when it is ambiguous, incomplete, or of no use', async () => {
     expectInvalid(await order({}), '', 'exactly one');
     expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');
-    expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body');
+    expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body.rpId');
     expectInvalid(await order({ body: {} }), 'body.credentials', 'needs credentials');
     expectInvalid(await order({ id: 'nothing' }), 'id', 'of this id');
     const nowhere = { body: {}, presentationConfigurationId: 'nothing' };
