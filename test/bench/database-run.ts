@@ -111,6 +111,7 @@ class Round {
       'code',
       'offer',
       'session',
+      'sessions',
     ];
     for (const name of issuing.filter((name) => wanted.includes(name)))
       await this.#measure(name, 'many', long);
