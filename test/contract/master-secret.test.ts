@@ -33,6 +33,13 @@ for (const kind of databases()) {
       expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
     });
 
+    it('does not need one with which somebody only read', async () => {
+      const cipher = new MasterCipher({ masterSecrets: [OTHER, FORMER] });
+      const reading = { url: database?.url ?? '', poolSize: 2, migrates: false };
+      await (await OrmStore.open(reading, cipher)).close();
+      await (await open(FORMER)).close();
+    });
+
     it('is opened as long as the former one is listed', async () => {
       await (await open(FORMER)).close();
       await (await open(OTHER, FORMER)).close();

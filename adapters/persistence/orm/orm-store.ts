@@ -70,7 +70,8 @@ export class OrmStore extends Store {
   static async open(settings: DatabaseSettings, cipher: Cipher): Promise<OrmStore> {
     const orm = await openDatabase(settings);
     try {
-      await checkCipher(orm.em.fork(), cipher);
+      // What leaves the tables as they are only reads.
+      await checkCipher(orm.em.fork(), cipher, settings.migrates !== false);
     } catch (error) {
       await orm.close();
       throw error;

@@ -215,14 +215,15 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
 /**
  * Refuses a cipher that would not open all of the database, and notes the key with which it is going to seal.
  * The note comes first: whoever starts without that key later is refused, also after a crash.
+ * @param seals false for who only reads, and leaves no note.
  */
-export async function checkCipher(em: EntityManager, cipher: Cipher): Promise<void> {
+export async function checkCipher(em: EntityManager, cipher: Cipher, seals: boolean): Promise<void> {
   const connection = em.getConnection();
   const known = (await connection.execute('select id from sealing_keys')) as { readonly id: string }[];
   if (known.some(({ id }) => !cipher.keyIds.includes(id))) throw foreignSecret();
   await checkOldest(em, cipher);
   const [id] = cipher.keyIds;
-  if (known.some((key) => key.id === id)) return;
+  if (!seals || known.some((key) => key.id === id)) return;
   await em.upsert(SealingKeyRow, { id, firstUsedAt: Date.now() }, { onConflictAction: 'ignore' });
 }
 
