@@ -115,7 +115,7 @@ export class ResponseIntake {
     publicId: PublicId,
     opening: Opening,
   ): Promise<ResponseReply | undefined> {
-    const { store, tenantViews, clock, eventBus } = this.#ports;
+    const { store, tenantViews, clock, eventBus, log } = this.#ports;
     const beats = store.beats(tenantId);
     const session = beats.recallSession(publicId);
     const view = tenantViews.latest(tenantId);
@@ -126,7 +126,10 @@ export class ResponseIntake {
     if (envelope.kind !== 'presentations') return undefined;
     const found = { view, session, request };
     // What cannot be judged is judged once more by the steps, which end the session if that fails again.
-    const verdict = await this.#judge(found, envelope.vpToken).catch(() => undefined);
+    const verdict = await this.#judge(found, envelope.vpToken).catch((error: unknown) => {
+      log.error('a response could not be judged; it is tried once more', { sessionId: session.id }, error);
+      return undefined;
+    });
     if (verdict === undefined || verdict instanceof Refusal) return undefined;
     const { reply, outcome } = verdict.good
       ? this.#returnTo(request.redirectUri, session, {

@@ -244,7 +244,7 @@ describe('Registration certificates', () => {
 
   it('are looked for by requests although a save has just failed', async () => {
     registrar.fault = new RegistrarError('refused', 'No.');
-    await save({ id: 'x' }).catch(() => undefined);
+    expect(await save({ id: 'x' }).catch((error: unknown) => error)).to.be.instanceOf(Failure);
     registrar.fault = undefined;
     expect(await entry({ id: 'x' })).to.not.equal(undefined);
   });
