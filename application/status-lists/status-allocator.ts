@@ -3,10 +3,9 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Allocation, allocateFrom, prepareAllocation } from '../../domain/status-lists/allocation.ts';
-import { roundCapacity } from '../../domain/status-lists/bits.ts';
 import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
 import { type ListSigners, listSigners } from '../../domain/status-lists/list-signer.ts';
-import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
@@ -162,21 +161,16 @@ export class StatusAllocator {
   async #create(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
     const { store, clock, random } = this.#ports;
     const shape = await this.#shape(view);
-    const list: StatusList = {
-      id: random.token(),
-      credentialConfigurationId: null,
-      keyChainId: signer,
-      bits: shape.bits,
-      capacity: roundCapacity(shape.bits, Math.max(shape.capacity, atLeast)),
-      ttlSeconds: shape.ttl,
-      immediateUpdate: shape.immediateUpdate,
-      enableAggregation: shape.enableAggregation,
-      secret: random.bytes(32),
-      usedEntries: 0,
-      version: 1,
-      createdAt: clock.now(),
-      token: null,
-    };
+    const list = newStatusList(
+      { ...shape, capacity: Math.max(shape.capacity, atLeast) },
+      {
+        id: random.token(),
+        credentialConfigurationId: null,
+        keyChainId: signer,
+        secret: random.bytes(32),
+        createdAt: clock.now(),
+      },
+    );
     await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
     this.#created.set(await placeOf(view, signer), list);
     return list;

@@ -1,11 +1,10 @@
 import { Failure } from '../../domain/shared/failure.ts';
-import { roundCapacity } from '../../domain/status-lists/bits.ts';
 import {
   MAX_UNUSED_LISTS,
   type StatusListCreation,
   type StatusListUpdate,
 } from '../../domain/status-lists/list-definition.ts';
-import type { StatusList } from '../../domain/status-lists/status-list.ts';
+import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -62,20 +61,8 @@ export class CreateStatusList {
       { ...statusListConfig, ...Object.fromEntries(given) },
       settings.statusDefaults,
     );
-    return {
-      ...binding,
-      id: random.token(),
-      bits: shape.bits,
-      capacity: roundCapacity(shape.bits, shape.capacity),
-      ttlSeconds: shape.ttl,
-      immediateUpdate: shape.immediateUpdate,
-      enableAggregation: shape.enableAggregation,
-      secret: random.bytes(32),
-      usedEntries: 0,
-      version: 1,
-      createdAt: clock.now(),
-      token: null,
-    };
+    const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
+    return newStatusList(shape, made);
   }
 }
 

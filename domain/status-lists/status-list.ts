@@ -1,4 +1,5 @@
 import type { SessionId } from '../shared/ids.ts';
+import { roundCapacity } from './bits.ts';
 
 /** A status list as it is stored: a counter, a secret that scatters it, and the token made last. */
 export type StatusList = {
@@ -21,6 +22,26 @@ export type StatusList = {
   readonly createdAt: Date;
   readonly token: StatusToken | null;
 };
+
+/** What the configuration of a tenant says of new lists. */
+type Shape = {
+  readonly bits: StatusList['bits'];
+  readonly capacity: number;
+  readonly ttl: number;
+  readonly immediateUpdate: boolean;
+  readonly enableAggregation: boolean;
+};
+
+/** A list of which no entry was handed out. Its capacity is `shape.capacity`, rounded up to what can be scattered. */
+export function newStatusList(
+  shape: Shape,
+  given: Pick<StatusList, 'id' | 'credentialConfigurationId' | 'keyChainId' | 'secret' | 'createdAt'>,
+): StatusList {
+  const { bits, capacity, ttl, immediateUpdate, enableAggregation } = shape;
+  const start = { usedEntries: 0, version: 1, token: null } as const;
+  const rounded = roundCapacity(bits, capacity);
+  return { ...given, ...start, bits, capacity: rounded, ttlSeconds: ttl, immediateUpdate, enableAggregation };
+}
 
 export type StatusToken = {
   readonly jwt: string;
