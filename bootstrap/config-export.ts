@@ -32,7 +32,8 @@ try {
     CONFIG_FOLDER: undefined,
   });
   const container = new Container();
-  container.load(await openAdapters(settings, closers), ...modules);
+  // An export only reads.
+  container.load(await openAdapters(settings, closers, { migrates: false }), ...modules);
   const exported = await exportTenant(container.get(Store), tenant as TenantId);
   const { written, left } = writeExport(folder, tenant, exported, force);
   for (const path of written) console.log(join(folder, tenant, path));

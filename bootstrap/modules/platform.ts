@@ -67,14 +67,19 @@ export class Closers {
 }
 
 /** Opens the adapters that the configuration chooses and binds each to its port. */
-export async function openAdapters(settings: Settings, closers: Closers): Promise<ContainerModule> {
+export async function openAdapters(
+  settings: Settings,
+  closers: Closers,
+  { migrates = true }: { readonly migrates?: boolean } = {},
+): Promise<ContainerModule> {
   const service = serviceSettings(settings);
   const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
   closers.add(async () => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
-  const store = await OrmStore.open({ url: settings.DATABASE_URL, poolSize: settings.DATABASE_POOL }, cipher);
+  const database = { url: settings.DATABASE_URL, poolSize: settings.DATABASE_POOL, migrates };
+  const store = await OrmStore.open(database, cipher);
   closers.add(() => store.close());
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());

@@ -229,6 +229,14 @@ for (const { name, open } of databases()) {
       expect(locked.code).to.equal(1);
       expect(locked.stderr).to.match(/MASTER_SECRET: is missing/);
       expect((await run('config-export', ['acme'], settings)).code).to.equal(2);
+      const empty = {
+        ...settings,
+        DATABASE_URL: `sqlite:${join(folder.path, '..', 'nothing', 'here.sqlite')}`,
+      };
+      const nothing = await run('config-export', ['acme', folder.path], empty);
+      expect([nothing.code, nothing.stderr]).to.satisfy(
+        ([code, text]: [number, string]) => code === 1 && /empty or of an older release/.test(text),
+      );
       expect(readdirSync(folder.path)).to.deep.equal([]);
     }).timeout(60_000);
   });
