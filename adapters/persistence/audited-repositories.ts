@@ -61,10 +61,10 @@ export function auditedTenant(
         await statusLists.add(list);
         note(describeChange('status-list', list.id, undefined, list));
       },
-      async rebind(id, binding) {
+      async rebind(id, binding, state) {
         const before = await statusLists.get(id);
-        const after = await statusLists.rebind(id, binding);
-        note(describeChange('status-list', id, before, { ...before, ...binding }));
+        const after = await statusLists.rebind(id, binding, state);
+        if (after !== undefined) note(describeChange('status-list', id, before, { ...before, ...binding }));
         return after;
       },
       async removeUnused(id) {

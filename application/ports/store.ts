@@ -144,13 +144,17 @@ export type TenantRepositories = {
     list(): Promise<StatusList[]>;
     add(list: StatusList): Promise<void>;
     /**
-     * Changes whose credentials a list serves and who signs it, and raises its version.
+     * Changes whose credentials a list serves and who signs it, and raises its version. One conditional statement, so
+     * that nobody gets an entry of a list whose readers are about to change.
+     * @param state with `unused`, only as long as no entry was handed out.
+     * @returns undefined, with nothing changed, when one was.
      * @throws Failure `not_found`.
      */
     rebind(
       id: string,
       binding: Pick<StatusList, 'credentialConfigurationId' | 'keyChainId'>,
-    ): Promise<StatusList>;
+      state: { readonly unused: boolean },
+    ): Promise<StatusList | undefined>;
     /**
      * One conditional statement, so that nobody gets an entry of a list that goes.
      * @returns false, with nothing changed, when entries were handed out, or there is no such list.

@@ -87,7 +87,11 @@ export class UpdateStatusList {
           wanted;
         const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
         await assertStillTrusted(repositories, list, binding, clock.now());
-        return statusLists.rebind(id, binding);
+        const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
+        // Credentials may have come to it since the look, for which it has to be trusted.
+        if (rebound === undefined)
+          throw new Failure('conflict', 'the list has just come into use; try again');
+        return rebound;
       },
       { by: caller, alone: true },
     );

@@ -74,8 +74,9 @@ export function tenantRepositories(
         statusLists.put(tenantId, list.id, { ...list, token: null });
         touched();
       },
-      async rebind(id, binding) {
-        const list = known(statusLists.find(tenantId, id), 'status list');
+      async rebind(id, binding, { unused }) {
+        const list = statusLists.find(tenantId, id);
+        if (list === undefined || (unused && list.usedEntries > 0)) return undefined;
         const rebound = { ...list, ...binding, version: list.version + 1 };
         statusLists.put(tenantId, id, rebound);
         touched();

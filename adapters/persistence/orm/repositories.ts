@@ -123,15 +123,15 @@ export function tenantRepositories(
         };
         await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
       },
-      async rebind(id, { credentialConfigurationId, keyChainId }) {
+      async rebind(id, { credentialConfigurationId, keyChainId }, { unused }) {
         await touch();
         const version = raw<number>('version + 1');
-        await em.nativeUpdate(
+        const changed = await em.nativeUpdate(
           StatusListRow,
-          { tenantId, id },
+          { tenantId, id, ...(unused && { usedEntries: 0 }) },
           { credentialConfigurationId, keyChainId, version },
         );
-        return this.get(id);
+        return changed === 0 ? undefined : this.get(id);
       },
       async removeUnused(id) {
         await touch();

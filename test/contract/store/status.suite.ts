@@ -58,18 +58,38 @@ export function describeStatusLists(open: () => Store): void {
     it('change hands, with a version of their own each time', async () => {
       const list = await addList(store, tenantId);
       const binding = { credentialConfigurationId: 'diploma', keyChainId: 'chain' };
-      const rebind = (id: string) =>
-        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding), { by: 'system' });
+      const rebind = (id: string, unused = false) =>
+        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused }), {
+          by: 'system',
+        });
       expect(await rebind(list.id)).to.deep.equal({ ...list, ...binding, version: 2 });
       expect(await store.beats(tenantId).statusListHeads([list.id])).to.deep.equal([
         { id: list.id, version: 2, keyChainId: 'chain' },
       ]);
       expect(await failureOf(rebind('none'))).to.equal('not_found');
       const stranger = await addTenant(store);
-      const stolen = store.forTenant(stranger, ({ statusLists }) => statusLists.rebind(list.id, binding), {
-        by: 'system',
-      });
+      const stolen = store.forTenant(
+        stranger,
+        ({ statusLists }) => statusLists.rebind(list.id, binding, { unused: false }),
+        {
+          by: 'system',
+        },
+      );
       expect(await failureOf(stolen)).to.equal('not_found');
+    });
+
+    it('do not change hands as unused once an entry was handed out', async () => {
+      const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
+      const rebind = (id: string) =>
+        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused: true }), {
+          by: 'system',
+        });
+      const list = await addList(store, tenantId);
+      expect((await rebind(list.id))?.keyChainId).to.equal('chain');
+      await store.beats(tenantId).takeStatusRun(list.id, 1);
+      const used = await store.beats(tenantId).findStatusList(list.id);
+      expect(await rebind(list.id)).to.equal(undefined);
+      expect(await store.beats(tenantId).findStatusList(list.id)).to.deep.equal(used);
     });
 
     it('go only while nothing uses them', async () => {
