@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { decodeBase64url } from '../shared/base64url.ts';
 
 /** RFC 7636 section 4.1 and 4.2. */
 const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
@@ -6,13 +7,13 @@ const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 export function isChallenge(text: string | undefined): text is string {
-  return text !== undefined && CHALLENGE.test(text);
+  return text !== undefined && CHALLENGE.test(text) && decodeBase64url(text) !== undefined;
 }
 
 /** RFC 7636 section 4.6, S256 only: `plain` protects nothing against whoever reads the request. */
 export function verifies(verifier: string | undefined, challenge: string): boolean {
   if (verifier === undefined || !VERIFIER.test(verifier)) return false;
   const digest = createHash('sha256').update(verifier).digest();
-  const expected = Buffer.from(challenge, 'base64url');
-  return digest.length === expected.length && timingSafeEqual(digest, expected);
+  const expected = decodeBase64url(challenge);
+  return expected?.length === digest.length && timingSafeEqual(digest, expected);
 }

@@ -1,4 +1,5 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { decodeBase64url } from '../shared/base64url.ts';
 
 /**
  * A refresh token names its grant and how many of them were used before it, under a MAC; nothing of it is stored but
@@ -24,7 +25,9 @@ export function readRefreshToken(
   const [, grantId, generation, code] = TOKEN.exec(text) ?? [];
   if (grantId === undefined || generation === undefined || code === undefined) return undefined;
   const token = { grantId, generation: Number(generation) };
-  const received = Buffer.from(code, 'base64url');
+  // Strictly: one token has one spelling.
+  const received = decodeBase64url(code);
+  if (received === undefined) return undefined;
   const isOurs = keys.some((key) => {
     const expected = mac(key, tenantId, token);
     return received.length === expected.length && timingSafeEqual(expected, received);

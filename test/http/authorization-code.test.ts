@@ -307,8 +307,12 @@ describe('the authorization code flow', () => {
       const stranger = { client_id: 'https://other.example' };
       expect(errorOf(await wallet.refresh(token, stranger))).to.deep.equal([400, 'invalid_grant']);
       expect(errorOf(await wallet.refresh(token, form, {}))).to.deep.equal([400, 'invalid_dpop_proof']);
-      const changed = token.replace(/.$/, (last: string) => (last === 'A' ? 'B' : 'A'));
-      expect(errorOf(await wallet.refresh(changed, form))).to.deep.equal([400, 'invalid_grant']);
+      for (const last of ['A', 'B']) {
+        // One of the two may spell the same bytes as the token: that is refused as well.
+        const changed = `${token.slice(0, -1)}${last}`;
+        if (changed === token) continue;
+        expect(errorOf(await wallet.refresh(changed, form))).to.deep.equal([400, 'invalid_grant']);
+      }
       expect((await wallet.refresh(token, form)).status, 'none of that counted').to.equal(200);
     });
 
