@@ -8,6 +8,8 @@ RUN npm run build
 
 FROM node:24-slim
 ENV NODE_ENV=production DATA_FOLDER=/data
+# Memory for a password hash goes back to the system when the hash is done, whichever thread made it.
+ENV MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The image brings its own Node.
@@ -18,4 +20,5 @@ VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/bootstrap/main.js"]
+# A small young generation: requests leave little behind, and what they leave need not take 50 MB.
+CMD ["node", "--max-semi-space-size=2", "dist/bootstrap/main.js"]

@@ -1,5 +1,6 @@
 import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -39,7 +40,7 @@ export class Argon2Secrets extends Secrets {
   /** Computations under way or waiting, by the stored hash, which no two clients share. */
   readonly #ofClient = new Map<string, number>();
   readonly #memoryKey = randomBytes(32);
-  readonly #verified = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_MS });
+  readonly #verified = new LRUCache<string, true>({ ...bounded(REMEMBERED), ttl: REMEMBERED_MS });
   readonly #running = new Map<string, Promise<boolean>>();
 
   /** @param settings for clients that exist: with the other queues no more than the four pool threads are taken. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../../application/ports/certificates.ts';
 import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { checkLeaf, checkRights, checkValidity, isCa, isSelfIssued, isSignedBy } from './certificate-path.ts';
@@ -30,7 +31,7 @@ export class NodeCertificates extends Certificates {
     maxSize: MAX_KEPT_LENGTH,
     sizeCalculation: (_certificate, base64) => base64.length + CERTIFICATE_OVERHEAD,
   });
-  readonly #verdicts = new LRUCache<string, Remembered>({ max: MAX_VERDICTS });
+  readonly #verdicts = new LRUCache<string, Remembered>(bounded(MAX_VERDICTS));
   /** By the list of anchors itself: callers keep long lists and pass them again and again. */
   readonly #indexes = new WeakMap<readonly TrustAnchor[], AnchorIndex>();
 

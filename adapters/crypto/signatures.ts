@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 
@@ -17,7 +18,7 @@ const MAX_KEYS = 10_000;
 
 /** Verifies with node:crypto, synchronously; importing a key is dear, so the last ones are kept. */
 export class NodeSignatures extends Signatures {
-  readonly #keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS });
+  readonly #keys = new LRUCache<string, KeyObject>(bounded(MAX_KEYS));
 
   override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean {
     const scheme = SCHEMES.get(key.crv);

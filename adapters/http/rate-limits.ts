@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 
 /** What is limited together. */
@@ -22,7 +23,7 @@ const IPV6_PREFIX = 64;
 export class RateLimits {
   readonly #settings: RateLimitSettings;
   /** When the calls of a caller so far would be through at the allowed rate, milliseconds. */
-  readonly #busyUntil = new LRUCache<string, number>({ max: MAX_CALLERS });
+  readonly #busyUntil = new LRUCache<string, number>(bounded(MAX_CALLERS));
 
   constructor(settings: RateLimitSettings) {
     this.#settings = settings;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import {
   AccessTokens,
   type IssuedAccessToken,
@@ -40,7 +41,7 @@ export class OidcAccessTokens extends AccessTokens {
   override readonly issuedElsewhere: string;
   readonly #ports: Ports;
   readonly #settings: Settings;
-  readonly #verified = new LRUCache<string, Remembered>({ max: MAX_TOKENS });
+  readonly #verified = new LRUCache<string, Remembered>(bounded(MAX_TOKENS));
 
   constructor(ports: Ports, settings: Settings) {
     super();

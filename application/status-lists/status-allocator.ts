@@ -7,6 +7,7 @@ import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
 import { type ListSigners, listSigners } from '../../domain/status-lists/list-signer.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
+import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
@@ -37,13 +38,13 @@ const MAX_RESTS = 64;
 /** Hands out status list entries. Two credentials never share one, whichever process issues them. */
 export class StatusAllocator {
   readonly #ports: Ports;
-  readonly #reserves = new LRUCache<string, CounterReserve>({ max: MAX_LISTS });
+  readonly #reserves = new LRUCache<string, CounterReserve>(bounded(MAX_LISTS));
   readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
   readonly #creating = new Map<string, Promise<StatusList>>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
-  readonly #created = new LRUCache<string, StatusList>({ max: MAX_LISTS });
+  readonly #created = new LRUCache<string, StatusList>(bounded(MAX_LISTS));
   /** Lists that this process knows to be full. */
-  readonly #full = new LRUCache<string, true>({ max: MAX_LISTS });
+  readonly #full = new LRUCache<string, true>(bounded(MAX_LISTS));
 
   constructor(ports: Ports) {
     this.#ports = ports;

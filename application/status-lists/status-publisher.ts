@@ -9,6 +9,7 @@ import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/
 import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
+import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Kms } from '../ports/kms.ts';
@@ -74,7 +75,7 @@ export class StatusPublisher extends OwnStatusLists {
   });
   readonly #loading = new Map<string, Promise<Entry>>();
   /** Number of the last change of a list that this instance heard of. */
-  readonly #changes = new LRUCache<string, number>({ max: MAX_CHANGED });
+  readonly #changes = new LRUCache<string, number>(bounded(MAX_CHANGED));
   #change = 0;
 
   constructor(ports: Ports) {

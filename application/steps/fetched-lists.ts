@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
 import { SharedLists } from './shared-lists.ts';
 
@@ -31,9 +32,9 @@ type Rules<L extends Fetched> = {
 export class FetchedLists<L extends Fetched> {
   readonly #rules: Rules<L>;
   readonly #lists: SharedLists<L>;
-  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>({
-    max: MAX_FAILURES,
-  });
+  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>(
+    bounded(MAX_FAILURES),
+  );
   readonly #underWay = new Map<string, Promise<L>>();
   readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
 

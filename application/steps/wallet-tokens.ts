@@ -12,6 +12,7 @@ import {
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
+import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
@@ -32,7 +33,7 @@ const MAX_TOKEN_LENGTH = 8192;
 /** Access tokens of wallets, signed by a key chain of the tenant. */
 export class WalletTokens {
   readonly #ports: Ports;
-  readonly #verified = new LRUCache<string, WalletTokenClaims>({ max: MAX_REMEMBERED });
+  readonly #verified = new LRUCache<string, WalletTokenClaims>(bounded(MAX_REMEMBERED));
 
   constructor(ports: Ports) {
     this.#ports = ports;

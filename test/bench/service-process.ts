@@ -4,9 +4,11 @@ import { existsSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { startOptions } from '../support/start-options.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bootstrap/main.js', import.meta.url));
+const START = startOptions();
 const HEAP_PROBE = new URL('heap-probe.ts', import.meta.url).href;
 const START_LIMIT_MS = 20_000;
 const STOP_LIMIT_MS = 15_000;
@@ -47,11 +49,13 @@ export class ServiceProcess {
     this.origin = `http://127.0.0.1:${port}`;
     const { profileFolder, memory } = options;
     this.#nodeOptions = [
+      ...START.nodeOptions,
       ...(profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]),
       ...(memory ? ['--expose-gc', `--import=${HEAP_PROBE}`] : []),
     ];
     this.#channel = memory ? ['ipc'] : [];
     this.#environment = {
+      ...START.environment,
       PATH: process.env['PATH'] ?? '',
       HOST: '127.0.0.1',
       PORT: String(port),

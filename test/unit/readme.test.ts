@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
+import { startOptions } from '../support/start-options.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -24,5 +25,15 @@ describe('the README', () => {
   it('names commands that exist', () => {
     const named = [...readme.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
     for (const name of named) expect(manifest.scripts, name).to.have.property(name);
+  });
+});
+
+describe('the image', () => {
+  it('starts the service as npm start does', () => {
+    const file = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
+    const { environment, nodeOptions } = startOptions();
+    for (const [name, value] of Object.entries(environment)) expect(file).to.include(`${name}=${value}`);
+    const [, command = ''] = /^CMD (\[.*\])$/m.exec(file) ?? [];
+    expect(JSON.parse(command)).to.deep.equal(['node', ...nodeOptions, 'dist/bootstrap/main.js']);
   });
 });

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
@@ -31,7 +32,7 @@ type OpenKey = {
  */
 export class LocalKms extends KmsProvider {
   readonly #ports: Ports;
-  readonly #open = new LRUCache<string, OpenKey>({ max: OPEN_KEYS });
+  readonly #open = new LRUCache<string, OpenKey>(bounded(OPEN_KEYS));
 
   constructor(ports: Ports) {
     super();

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../../application/bounded.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 
@@ -8,7 +9,7 @@ const KEEP_MS = 5 * 60_000;
 
 /** Sessions that this process opened a moment ago. Their requests never change, so reading them again is a waste. */
 export class RecentSessions {
-  readonly #sessions = new LRUCache<string, Session>({ max: MAX_SESSIONS, ttl: KEEP_MS });
+  readonly #sessions = new LRUCache<string, Session>({ ...bounded(MAX_SESSIONS), ttl: KEEP_MS });
 
   keep(session: Session): void {
     this.#sessions.set(`${session.tenantId} ${session.publicId}`, session);

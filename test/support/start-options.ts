@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+
+/** What `npm start` gives the service besides its settings. */
+export type StartOptions = {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly nodeOptions: readonly string[];
+};
+
+/** Read from the manifest, so that what is measured is what runs. */
+export function startOptions(): StartOptions {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  const command = (JSON.parse(manifest) as { scripts: { start: string } }).scripts.start;
+  const [before = '', after = ''] = command.split('exec node');
+  const words = (text: string) => text.split(' ').filter((word) => word !== '');
+  const environment = Object.fromEntries(words(before).map((word) => word.split('=')));
+  return { environment, nodeOptions: words(after).slice(0, -1) };
+}
