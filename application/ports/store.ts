@@ -415,8 +415,11 @@ export type Beats = AuthorizationBeats &
       | undefined
     >;
 
-    /** A run of `count` counters of a list. @returns the first, or undefined when the list has no such room left. */
-    takeStatusRun(listId: string, count: number): Promise<number | undefined>;
+    /**
+     * A run of `count` counters of a list.
+     * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
+     */
+    takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
     /**
      * Records what was issued and sets the session's bit; the session completes when `completeMask` is full.
      * @returns the session's status and version afterwards, or undefined when the session is gone or failed.

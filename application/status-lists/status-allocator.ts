@@ -43,8 +43,8 @@ export class StatusAllocator {
   readonly #creating = new Map<string, Promise<StatusList>>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
   readonly #created = new LRUCache<string, StatusList>(bounded(MAX_LISTS));
-  /** Lists that this process knows to be full. */
-  readonly #full = new LRUCache<string, true>(bounded(MAX_LISTS));
+  /** Lists that this process knows to be full, or not to be of the signer that they had. */
+  readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(bounded(MAX_LISTS));
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -60,7 +60,7 @@ export class StatusAllocator {
     for (const list of await this.#candidates(view, configuration.id, signers)) {
       const firstCounter = await this.#take(view.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(view.tenantId, list, firstCounter, count);
-      this.#full.set(`${view.tenantId} ${list.id}`, true);
+      this.#full.set(`${view.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
     const list = await this.#createOnce(view, signers.preferred, count);
     const firstCounter = await this.#take(view.tenantId, list, count);
@@ -104,7 +104,7 @@ export class StatusAllocator {
       (list) =>
         accepted.has(list.keyChainId) &&
         (list.usedEntries < list.capacity || this.#reserves.has(`${view.tenantId} ${list.id}`)) &&
-        !this.#full.has(`${view.tenantId} ${list.id}`),
+        this.#full.get(`${view.tenantId} ${list.id}`)?.keyChainId !== list.keyChainId,
     );
     return [
       ...usable.filter((list) => list.credentialConfigurationId === configurationId),
@@ -121,8 +121,8 @@ export class StatusAllocator {
     const beats = this.#ports.store.beats(tenantId);
     // Small lists are not drained by one process's reserve.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
-    const first = await beats.takeStatusRun(list.id, length);
-    if (first === undefined) return length === count ? undefined : beats.takeStatusRun(list.id, count);
+    const first = await beats.takeStatusRun(list, length);
+    if (first === undefined) return length === count ? undefined : beats.takeStatusRun(list, count);
     reserve.add(first + count, first + length);
     return first;
   }

@@ -78,9 +78,9 @@ for (const kind of databases()) {
 
     it('give 200 callers 200 counters', async () => {
       const tenantId = await addTenant(store);
-      const { id } = await addList(store, tenantId, { capacity: 200 });
+      const list = await addList(store, tenantId, { capacity: 200 });
       const beats = store.beats(tenantId);
-      const counters = await Promise.all(Array.from({ length: 210 }, () => beats.takeStatusRun(id, 1)));
+      const counters = await Promise.all(Array.from({ length: 210 }, () => beats.takeStatusRun(list, 1)));
       expect(new Set(counters.filter((counter) => counter !== undefined)).size).to.equal(200);
       expect(counters.filter((counter) => counter === undefined)).to.have.length(10);
     });

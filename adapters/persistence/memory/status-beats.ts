@@ -38,11 +38,11 @@ export function statusBeats(state: State, pass: Pass, chains: AuditChains, tenan
   };
 
   return {
-    takeStatusRun: (listId, count) =>
+    takeStatusRun: ({ id, keyChainId }, count) =>
       pass(() => {
-        const list = statusLists.find(tenantId, listId);
-        if (list === undefined || list.usedEntries + count > list.capacity) return undefined;
-        statusLists.put(tenantId, listId, { ...list, usedEntries: list.usedEntries + count });
+        const list = statusLists.find(tenantId, id);
+        if (list?.keyChainId !== keyChainId || list.usedEntries + count > list.capacity) return undefined;
+        statusLists.put(tenantId, id, { ...list, usedEntries: list.usedEntries + count });
         return list.usedEntries;
       }),
     changeStatuses: (changes, _now, revocation) =>

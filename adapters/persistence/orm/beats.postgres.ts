@@ -324,8 +324,8 @@ export function postgresBeats(
       await one(shared.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
       return readRelease(await one(shared.FIND_RELEASE, id)) ?? { sequenceNumber, contentHash };
     },
-    async takeStatusRun(listId, count) {
-      const row = await one(shared.TAKE_STATUS_RUN, listId, count);
+    async takeStatusRun({ id, keyChainId }, count) {
+      const row = await one(shared.TAKE_STATUS_RUN, id, keyChainId, count);
       return row === undefined ? undefined : Number(row['first']);
     },
     async recordIssuance(sessionId, batch, bit, completeMask, now) {

@@ -269,9 +269,9 @@ export function sqliteBeats(
         run.change(shared.NOTE_RELEASE, tenantId, id, sequenceNumber, contentHash, now.getTime());
         return readRelease(first(run, shared.FIND_RELEASE, id)) ?? { sequenceNumber, contentHash };
       }),
-    takeStatusRun: (listId, count) =>
+    takeStatusRun: ({ id, keyChainId }, count) =>
       sql.single((run) => {
-        const row = first(run, shared.TAKE_STATUS_RUN, listId, count);
+        const row = first(run, shared.TAKE_STATUS_RUN, id, keyChainId, count);
         return row === undefined ? undefined : Number(row['first']);
       }),
     recordIssuance: (sessionId, batch, bit, completeMask, now) =>

@@ -146,9 +146,9 @@ export const TAKE_ATTEMPT = statement(
 
 export const TAKE_STATUS_RUN = statement(
   'take_status_run',
-  `update status_lists set used_entries = used_entries + $3
-   where tenant_id = $1 and id = $2 and used_entries + $3 <= capacity
-   returning used_entries - $3 as first`,
+  `update status_lists set used_entries = used_entries + $4
+   where tenant_id = $1 and id = $2 and key_chain_id is not distinct from $3 and used_entries + $4 <= capacity
+   returning used_entries - $4 as first`,
 );
 
 export const ISSUED_BATCHES = statement(

@@ -41,7 +41,7 @@ export function describeConcurrency(open: () => Store): void {
     });
 
     it('many steps and transactions, some of which fail, all come to their end', async () => {
-      const { id } = await addList(store, tenantId);
+      const list = await addList(store, tenantId);
       const work = Array.from({ length: 150 }, async (_, index) => {
         if (index % 3 === 0) {
           const failing = index % 2 === 0;
@@ -56,10 +56,10 @@ export function describeConcurrency(open: () => Store): void {
           );
           return failing ? failureOf(transaction) : transaction;
         }
-        return store.beats(tenantId).takeStatusRun(id, 1);
+        return store.beats(tenantId).takeStatusRun(list, 1);
       });
       await Promise.all(work);
-      expect((await store.beats(tenantId).findStatusList(id))?.usedEntries).to.equal(100);
+      expect((await store.beats(tenantId).findStatusList(list.id))?.usedEntries).to.equal(100);
       const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
       expect(documents).to.have.length(25);
     });

@@ -156,7 +156,7 @@ export function describeIsolation(open: () => Store): void {
       await beats.consumeGrant('same', REDEMPTION, [aUse()], NOW);
       await beats.claimResponse(session.id, NOW);
       await beats.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
-      await beats.takeStatusRun('same', 5);
+      await beats.takeStatusRun({ id: 'same', keyChainId: null }, 5);
       await beats.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
       await beats.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
       await beats.removeSession(session.id, 'system');

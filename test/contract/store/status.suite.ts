@@ -44,15 +44,15 @@ export function describeStatusLists(open: () => Store): void {
     });
 
     it('hand out runs one after the other and never beyond their capacity', async () => {
-      const { id } = await addList(store, tenantId, { capacity: 10 });
+      const list = await addList(store, tenantId, { capacity: 10 });
       const beats = store.beats(tenantId);
-      expect(await beats.takeStatusRun(id, 4)).to.equal(0);
-      expect(await beats.takeStatusRun(id, 5)).to.equal(4);
-      expect(await beats.takeStatusRun(id, 2)).to.equal(undefined);
-      expect(await beats.takeStatusRun(id, 1)).to.equal(9);
-      expect(await beats.takeStatusRun(id, 1)).to.equal(undefined);
-      expect((await beats.findStatusList(id))?.usedEntries).to.equal(10);
-      expect(await beats.takeStatusRun('none', 1)).to.equal(undefined);
+      expect(await beats.takeStatusRun(list, 4)).to.equal(0);
+      expect(await beats.takeStatusRun(list, 5)).to.equal(4);
+      expect(await beats.takeStatusRun(list, 2)).to.equal(undefined);
+      expect(await beats.takeStatusRun(list, 1)).to.equal(9);
+      expect(await beats.takeStatusRun(list, 1)).to.equal(undefined);
+      expect((await beats.findStatusList(list.id))?.usedEntries).to.equal(10);
+      expect(await beats.takeStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
     });
 
     it('change hands, with a version of their own each time', async () => {
@@ -86,16 +86,30 @@ export function describeStatusLists(open: () => Store): void {
         });
       const list = await addList(store, tenantId);
       expect((await rebind(list.id))?.keyChainId).to.equal('chain');
-      await store.beats(tenantId).takeStatusRun(list.id, 1);
+      await store.beats(tenantId).takeStatusRun({ ...list, ...binding }, 1);
       const used = await store.beats(tenantId).findStatusList(list.id);
       expect(await rebind(list.id)).to.equal(undefined);
       expect(await store.beats(tenantId).findStatusList(list.id)).to.deep.equal(used);
     });
 
+    it('give no entry to who knows them by an older signer', async () => {
+      const older = await addList(store, tenantId);
+      const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
+      const newer = await store.forTenant(
+        tenantId,
+        ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }),
+        { by: 'system' },
+      );
+      const beats = store.beats(tenantId);
+      expect(await beats.takeStatusRun(older, 1)).to.equal(undefined);
+      expect(await beats.takeStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
+      expect(await beats.takeStatusRun(newer ?? older, 1)).to.equal(0);
+    });
+
     it('go only while nothing uses them', async () => {
       const [unused, used] = [await addList(store, tenantId), await addList(store, tenantId)];
       const beats = store.beats(tenantId);
-      await beats.takeStatusRun(used.id, 1);
+      await beats.takeStatusRun(used, 1);
       const remove = (id: string, by = tenantId) =>
         store.forTenant(by, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
       expect(await remove(used.id)).to.equal(false);
@@ -104,18 +118,19 @@ export function describeStatusLists(open: () => Store): void {
       expect(await remove(unused.id)).to.equal(true);
       expect(await remove(unused.id)).to.equal(false);
       expect(await beats.findStatusList(unused.id)).to.equal(undefined);
-      expect(await beats.takeStatusRun(unused.id, 1)).to.equal(undefined);
+      expect(await beats.takeStatusRun(unused, 1)).to.equal(undefined);
       expect((await beats.findStatusList(used.id))?.usedEntries).to.equal(1);
     });
 
     it('either go or are used, whoever comes first', async () => {
       for (let round = 0; round < 6; round++) {
-        const { id } = await addList(store, tenantId);
+        const list = await addList(store, tenantId);
+        const { id } = list;
         const beats = store.beats(tenantId);
         const taken: number[] = [];
         let removed = 0;
         const take = async () => {
-          const first = await beats.takeStatusRun(id, 1);
+          const first = await beats.takeStatusRun(list, 1);
           if (first !== undefined) taken.push(first);
         };
         const remove = async () => {

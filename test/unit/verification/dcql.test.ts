@@ -264,7 +264,8 @@ describe('The size of DCQL queries', () => {
     expect(matchCredential(asked, credential({ list }), isUndisclosed)).to.include({
       reason: 'claim_set_unsatisfied',
     });
-    expect(performance.now() - began).to.be.lessThan(100);
+    // 70 ms; looking for the claims of each set anew takes fifty times as long.
+    expect(performance.now() - began).to.be.lessThan(1_000);
     let looked = 0;
     const claims = new Proxy(
       { list },
