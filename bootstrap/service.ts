@@ -8,7 +8,7 @@ import { Store } from '../application/ports/store.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
 import { EditTags } from '../application/steps/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
-import { type Settings, SettingsError } from '../config/settings.ts';
+import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
 import { modules } from './modules/all.ts';
 import { Closers, openAdapters } from './modules/platform.ts';
@@ -47,6 +47,7 @@ export async function startService(
   try {
     container.load(await openAdapters(settings, closers), ...modules);
     const log = container.get(Log);
+    for (const line of misspeltSettings(environment)) log.warn(line);
     await assertRootClientIsFree(container, settings);
     if (settings.CONFIG_FOLDER !== undefined) {
       // Loaded when it is wanted: most of it is not needed to serve.

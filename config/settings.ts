@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
+import { closestName } from '../domain/shared/closest-name.ts';
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
@@ -211,6 +212,23 @@ export class SettingsError extends Error {
   }
 }
 
+/** Shorter names are near too many variables of other programs. */
+const MIN_MISSPELT = 5;
+
+/**
+ * Variables that are probably meant as settings. Not refused at the start, since they may well belong to something else.
+ * @returns a line for each.
+ */
+export function misspeltSettings(environment: Readonly<Record<string, string | undefined>>): string[] {
+  const known = Object.keys(SettingsSchema.shape);
+  return Object.keys(environment)
+    .filter((name) => name.length >= MIN_MISSPELT && !known.includes(name))
+    .flatMap((name) => {
+      const meant = closestName(name, known);
+      return meant === undefined ? [] : [`${name}: is no setting; did you mean ${meant}?`];
+    });
+}
+
 /** Names that the service reads, and which of them may be generated at the first start. */
 export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
 
@@ -250,7 +268,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');
   }
-  if (faults.length > 0 || !parsed.success) throw new SettingsError(faults);
+  if (faults.length > 0 || !parsed.success) {
+    throw new SettingsError([...faults, ...misspeltSettings(environment)]);
+  }
   const { JWT_SECRET, MASTER_SECRET, ...rest } = parsed.data;
   return Object.freeze({
     ...rest,

@@ -19,7 +19,7 @@ import { LICENCE_CLAIMS, presentLicence } from './licence-holder.ts';
 import { detail, done, fact, headline, step } from './narrator.ts';
 import { freePort, startProcess } from './process.ts';
 
-const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
+const keep = readKeep();
 const examples = new URL('../../config/examples/demo/', import.meta.url);
 
 type Session = {
@@ -29,6 +29,16 @@ type Session = {
   report?: unknown[];
   notifications?: Record<string, unknown>[];
 };
+
+/** The one option there is. */
+function readKeep(): boolean {
+  try {
+    return parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values.keep;
+  } catch {
+    console.error('usage: npm run demo [-- --keep]');
+    process.exit(2);
+  }
+}
 
 async function main(): Promise<void> {
   const began = performance.now();

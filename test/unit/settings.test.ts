@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
-import { readSettings, SettingsError, SettingsSchema } from '../../config/settings.ts';
+import { misspeltSettings, readSettings, SettingsError, SettingsSchema } from '../../config/settings.ts';
 
 const SECRET = 'a master secret for the tests 0123456789';
 const PROVIDER = {
@@ -27,6 +27,36 @@ function faultsOf(environment: Record<string, string | undefined>): string[] {
       .map((line) => line.replace(/^ {2}- /, ''));
   }
 }
+
+describe('misspelt settings', () => {
+  it('are told apart from the variables of other programs', () => {
+    const others = {
+      PATH: '/bin',
+      HOME: '/',
+      HOSTNAME: 'a',
+      LOGNAME: 'a',
+      PORTS: '1',
+      USER: 'a',
+      NODE_OPTIONS: '',
+      SHELL: '',
+    };
+    expect(
+      misspeltSettings({ ...GOOD, ...others, OIDC: 'a' }).filter((line) => !line.startsWith('PORTS')),
+    ).to.deep.equal([]);
+    expect(misspeltSettings({ RATE_LIMIT_TOKN: '5', 'trust-proxy': '1' })).to.deep.equal([
+      'RATE_LIMIT_TOKN: is no setting; did you mean RATE_LIMIT_TOKEN?',
+      'trust-proxy: is no setting; did you mean TRUST_PROXY?',
+    ]);
+  });
+
+  it('are named when the start fails', () => {
+    const { MASTER_SECRET, ...rest } = GOOD;
+    expect(faultsOf({ ...rest, MASTER_SECERT: MASTER_SECRET })).to.deep.equal([
+      'MASTER_SECRET: is missing',
+      'MASTER_SECERT: is no setting; did you mean MASTER_SECRET?',
+    ]);
+  });
+});
 
 describe('settings', () => {
   it('need three secrets and have the published defaults for the rest', () => {
