@@ -1,8 +1,9 @@
-import { assertMayUse } from '../../domain/clients/client.ts';
+import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
+import type { InteractiveAction } from '../../domain/issuance/interactive-action.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
@@ -28,8 +29,7 @@ const unknown = () => new Failure('not_found', 'there is no such credential conf
 export class ListCredentialConfigurations {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
     const all = await caller.view.credentialConfigurations();
-    const allowed = caller.allowedIssuanceConfigs;
-    return allowed === null || allowed.length === 0 ? all : all.filter(({ id }) => allowed.includes(id));
+    return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
   }
 }
 
@@ -125,7 +125,7 @@ async function store(
       requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
       if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
       assertCallable(webhooks, addressesOf(body));
-      await requirePresentations(repositories, body);
+      await requirePresentations(repositories, caller, body, before);
       const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
       const notificationWebhook = keepSecrets(
         body.notificationWebhook,
@@ -139,7 +139,7 @@ async function store(
         createdAt: before?.createdAt ?? now,
         updatedAt: now,
       };
-      assertScopeOfOneType(configuration, await credentialConfigurations.list());
+      assertScopeOfOneType(configuration, await credentialConfigurations.list(), caller);
       await credentialConfigurations.put(configuration);
       return configuration;
     },
@@ -159,23 +159,36 @@ function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: Credent
   ];
 }
 
-/** What the user has to present before the issuance must be something that can be asked for. */
+/**
+ * What the user has to present before the issuance must be something that can be asked for. For a restricted client
+ * there are only its own configurations, and those that somebody else named here before.
+ */
 async function requirePresentations(
   { presentationConfigurations }: TenantRepositories,
+  { allowedPresentationConfigs }: TenantCaller,
   { iaeActions }: CredentialConfigurationBody,
+  before: CredentialConfiguration | undefined,
 ): Promise<void> {
+  const named = new Set((before?.iaeActions ?? []).map(presentationOf));
   for (const [index, action] of (iaeActions ?? []).entries()) {
-    if (action.type !== 'openid4vp_presentation') continue;
-    if ((await presentationConfigurations.find(action.presentationConfigId)) !== undefined) continue;
+    const id = presentationOf(action);
+    if (id === undefined) continue;
+    const isKnown = (await presentationConfigurations.find(id)) !== undefined;
+    if (isKnown && (mayUse(allowedPresentationConfigs, id) || named.has(id))) continue;
     const path = `iaeActions.${index}.presentationConfigId`;
     throw invalidInput(path, 'there is no such presentation configuration');
   }
+}
+
+function presentationOf(action: InteractiveAction): string | undefined {
+  return action.type === 'openid4vp_presentation' ? action.presentationConfigId : undefined;
 }
 
 /** HAIP 1.0 section 4.3: a scope means one type of credential, in however many configurations. */
 function assertScopeOfOneType(
   configuration: CredentialConfiguration,
   others: readonly CredentialConfiguration[],
+  { allowedIssuanceConfigs }: TenantCaller,
 ): void {
   // The addresses of hosted types differ by what follows the issuer, so it need not be known here.
   const type = typeOf(configuration, '');
@@ -186,5 +199,6 @@ function assertScopeOfOneType(
       typeOf(other, '') !== type,
   );
   if (clash === undefined) return;
-  throw invalidInput('config.scope', `${clash.id} has this scope, but is another type of credential`);
+  const named = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';
+  throw invalidInput('config.scope', `${named} has this scope, but is another type of credential`);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -65,13 +66,13 @@ export class DecideDeferred {
       limit: MAX_LISTED,
       ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
     });
-    return all.filter((transaction) => mayUse(caller, transaction));
+    return all.filter((transaction) => maySee(caller, transaction));
   }
 
   /** @throws Failure `not_found`. */
   async get(caller: TenantCaller, id: string): Promise<DeferredTransaction> {
     const transaction = await this.#ports.store.beats(caller.tenantId).findDeferred(id);
-    if (transaction === undefined || !mayUse(caller, transaction)) {
+    if (transaction === undefined || !maySee(caller, transaction)) {
       throw new Failure('not_found', 'there is no such deferred transaction');
     }
     return transaction;
@@ -146,7 +147,6 @@ export class DecideDeferred {
   }
 }
 
-function mayUse({ allowedIssuanceConfigs }: TenantCaller, transaction: DeferredTransaction): boolean {
-  if (allowedIssuanceConfigs === null || allowedIssuanceConfigs.length === 0) return true;
-  return allowedIssuanceConfigs.includes(transaction.credentialConfigurationId);
+function maySee({ allowedIssuanceConfigs }: TenantCaller, transaction: DeferredTransaction): boolean {
+  return mayUse(allowedIssuanceConfigs, transaction.credentialConfigurationId);
 }

@@ -1,3 +1,4 @@
+import { mayUse } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -26,8 +27,8 @@ export function assertMaySee(caller: TenantCaller, id: string): void {
   if (!maySee(caller, id)) throw unknown(id);
 }
 
-function maySee({ allowedPresentationConfigs: allowed }: TenantCaller, id: string): boolean {
-  return allowed === null || allowed.length === 0 || allowed.includes(id);
+function maySee({ allowedPresentationConfigs }: TenantCaller, id: string): boolean {
+  return mayUse(allowedPresentationConfigs, id);
 }
 
 function unknown(id: string): Failure {

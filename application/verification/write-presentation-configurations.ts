@@ -1,4 +1,4 @@
-import { assertMayUse } from '../../domain/clients/client.ts';
+import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
@@ -105,7 +105,7 @@ export class RemovePresentationConfiguration {
     await this.#ports.store.forTenant(
       caller.tenantId,
       async ({ presentationConfigurations, credentialConfigurations }) => {
-        assertNotAskedFor(id, await credentialConfigurations.list());
+        assertNotAskedFor(id, await credentialConfigurations.list(), caller);
         await presentationConfigurations.remove(id);
       },
       { by: caller, alone: true },
@@ -113,14 +113,21 @@ export class RemovePresentationConfiguration {
   }
 }
 
-function assertNotAskedFor(id: string, configurations: readonly CredentialConfiguration[]): void {
+function assertNotAskedFor(
+  id: string,
+  configurations: readonly CredentialConfiguration[],
+  { allowedIssuanceConfigs }: TenantCaller,
+): void {
   const asking = configurations.find(({ iaeActions }) =>
     iaeActions?.some(
       (action) => action.type === 'openid4vp_presentation' && action.presentationConfigId === id,
     ),
   );
   if (asking === undefined) return;
-  throw new Failure('conflict', `the credential configuration ${asking.id} asks for it in its iaeActions`);
+  const named = mayUse(allowedIssuanceConfigs, asking.id)
+    ? `the credential configuration ${asking.id}`
+    : 'a credential configuration';
+  throw new Failure('conflict', `${named} asks for it in its iaeActions`);
 }
 
 async function put(

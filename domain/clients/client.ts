@@ -95,10 +95,14 @@ export function isRestricted(
   return lists.some((allowed) => allowed !== null && allowed.length > 0);
 }
 
-/** Empty or null means all. @throws Failure `forbidden` when a configuration is outside the client's list. */
+/** Empty or null means all. */
+export function mayUse(allowed: readonly string[] | null, configurationId: string): boolean {
+  return allowed === null || allowed.length === 0 || allowed.includes(configurationId);
+}
+
+/** @throws Failure `forbidden` when a configuration is outside the client's list. */
 export function assertMayUse(allowed: readonly string[] | null, configurationIds: readonly string[]): void {
-  if (allowed === null || allowed.length === 0) return;
-  const foreign = configurationIds.find((id) => !allowed.includes(id));
+  const foreign = configurationIds.find((id) => !mayUse(allowed, id));
   if (foreign !== undefined) {
     throw new Failure('forbidden', `this client may not use the configuration ${JSON.stringify(foreign)}`);
   }

@@ -87,6 +87,48 @@ describe('A client that is restricted to some configurations', () => {
     expectRefusal(await call('POST', '/session/revoke', revocation), 404, 'not_found', 'revocation');
   });
 
+  it('cannot have others asked for before an issuance, and is not told which there are', async () => {
+    const asking = (presentationConfigId: string) => ({
+      iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }],
+    });
+    const change = (json: object) => call('PATCH', '/issuer/credentials/mine', json);
+    const replace = (json: object) =>
+      call('POST', '/issuer/credentials', { ...credentialBody('mine', 'signing'), ...json });
+    const hidden = world.ids.presentation;
+    for (const write of [change, replace]) {
+      const answers = [await write(asking(hidden)), await write(asking('nowhere'))];
+      expect(answers.map(({ status }) => status)).to.deep.equal([400, 400]);
+      const [ofHidden, ofNone] = answers.map(({ body: { detail, errors } }) => ({ detail, errors }));
+      expect(ofHidden).to.deep.equal(ofNone);
+      expect((await write(asking('my-question'))).status).to.be.oneOf([200, 201]);
+    }
+    // What somebody else had asked for stays, also where the client sends back what it read.
+    const whole = { token: world.token, json: asking(hidden) };
+    expect((await service.call('PATCH', '/issuer/credentials/mine', whole)).status).to.equal(200);
+    expect((await change({ description: 'changed' })).status).to.equal(200);
+    expect((await change((await call('GET', '/issuer/credentials/mine')).body)).status).to.equal(200);
+    expect((await change({ iaeActions: null })).status).to.equal(200);
+    expect((await change(asking(hidden))).status).to.equal(400);
+  });
+
+  it('is not told the names of others by conflicts with them', async () => {
+    const { credential } = world.ids;
+    const scope = (id: string) => ({ config: { ...credentialBody(id, 'signing').config, scope: 'taken' } });
+    const whole = (path: string, json: object) => service.call('PATCH', path, { token: world.token, json });
+    const asks = [{ type: 'openid4vp_presentation', presentationConfigId: 'my-question' }];
+    const other = await whole(`/issuer/credentials/${credential}`, {
+      ...scope(credential),
+      iaeActions: asks,
+    });
+    expect(other.status, other.text).to.equal(200);
+    const clash = await call('PATCH', '/issuer/credentials/mine', scope('mine'));
+    expectRefusal(clash, 400, 'invalid_input', 'scope');
+    const removal = await call('DELETE', '/verifier/config/my-question');
+    expectRefusal(removal, 409, 'conflict', 'removal');
+    for (const { text } of [clash, removal]) expect(text).to.not.include(credential);
+    expect((await whole(`/issuer/credentials/${credential}`, { iaeActions: null })).status).to.equal(200);
+  });
+
   it('sees its own alone in lists', async () => {
     const ids = async (path: string) =>
       (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
