@@ -6,11 +6,11 @@ import {
   Encryption,
   type EncryptionKeyPair,
 } from '../../application/ports/encryption.ts';
-import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { agree, deriveContentKey, makeKeyPair } from './ecdh-es.ts';
 import { RequestEncryptionKeys } from './request-encryption-keys.ts';
 

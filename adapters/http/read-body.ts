@@ -1,6 +1,7 @@
 import express, { type RequestHandler } from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
 import { isText, parseJsonObject } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { type BodyKind, DEFAULT_BODY_LIMIT, type Route } from './route.ts';
 
 /** Reads at most the route's limit as bytes; compression is refused, since no caller needs it. */
@@ -22,20 +23,48 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
  * @throws Failure `unsupported_media_type`, or `invalid_request` for what cannot be read.
  */
 export function readBody(kind: BodyKind, contentType: string | undefined, bytes: unknown): unknown {
-  const text = Buffer.isBuffer(bytes) ? bytes.toString('utf8') : '';
+  const text = readText(bytes, contentType);
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (text === '' && type === undefined) return {};
   if (kind !== 'form' && (type === 'application/json' || type?.endsWith('+json'))) {
     const body = parseJsonObject(text);
     if (body !== undefined) return body;
-    const message =
-      text === ''
-        ? 'the body is empty; send a JSON object'
-        : 'the body must be one whole JSON object: without repeated members, `__proto__` or NUL, at most 32 levels deep';
+    const message = jsonFault(text);
     throw new Failure('invalid_input', { message, errors: [{ path: '', message }] });
   }
   if (kind !== 'json' && type === FORM) return readForm(text);
   throw new Failure('unsupported_media_type', `send the body as ${MEDIA_TYPES[kind]}`);
+}
+
+function jsonFault(text: string): string {
+  if (text === '') return 'the body is empty; send a JSON object';
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    // The rest of the message quotes the text.
+    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
+    return `the body is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}`;
+  }
+  return (
+    'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +
+    '`constructor` or `prototype`, at most 32 levels deep'
+  );
+}
+
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+
+/**
+ * RFC 8259 section 8.1, RFC 6749 appendix B: other encodings would have other names of people signed.
+ * @throws Failure `unsupported_media_type`, `invalid_input`.
+ */
+function readText(bytes: unknown, contentType: string | undefined): string {
+  const [, charset] = CHARSET.exec(contentType ?? '') ?? [];
+  if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+    throw new Failure('unsupported_media_type', 'send the body in UTF-8');
+  }
+  const text = Buffer.isBuffer(bytes) ? decodeUtf8(bytes) : '';
+  if (text === undefined) throw new Failure('invalid_input', 'the body is not UTF-8');
+  return text;
 }
 
 /** RFC 6749 section 3.2: a repeated parameter is an error, an empty one counts as absent. */
@@ -45,6 +74,8 @@ function readForm(text: string): Record<string, string> {
     if (Object.hasOwn(form, name)) {
       throw new Failure('invalid_request', 'a parameter was sent more than once');
     }
+    // What stands in place of bytes that are not UTF-8.
+    if (value.includes('\uFFFD')) throw new Failure('invalid_request', 'a parameter is not UTF-8');
     if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');
     if (value !== '') form[name] = value;
   }

@@ -3,7 +3,6 @@ import {
   type AuthorizationServerFault,
 } from '../../application/ports/authorization-servers.ts';
 import { type Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
-import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import { type ForeignKey, readForeignKeys } from '../../domain/oauth/foreign-keys.ts';
 import {
   metadataAddresses,
@@ -11,6 +10,7 @@ import {
   type ServerMetadata,
 } from '../../domain/oauth/server-metadata.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { FAULT_WORDS } from './fault-words.ts';
 
 const TIMEOUT_MS = 5_000;

@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
 import { Registrar, type RegistrarAccount, RegistrarError } from '../../application/ports/registrar.ts';
 import { type Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
-import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import {
   type AccessCertificateRequest,
   IssuedAccessCertificate,
@@ -12,6 +11,7 @@ import {
 } from '../../domain/registrar/registrar-api.ts';
 import type { CompleteRegistrationBody } from '../../domain/registrar/registration-certificate-request.ts';
 import { parseJson } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { FAULT_WORDS } from './fault-words.ts';
 import { RegistrarTokens } from './registrar-tokens.ts';
 

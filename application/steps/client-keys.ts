@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { decodeUtf8 } from '../../domain/formats/jose/compact.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
 import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-assertion.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type Remote, RemoteError } from '../ports/remote.ts';
 

@@ -1,6 +1,7 @@
 import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { TenantView } from './tenant-views.ts';
 
@@ -43,7 +44,7 @@ export class CredentialMessages {
     if (requestEncryption === 'required') {
       throw new Failure('invalid_encryption_parameters', 'this issuer takes encrypted requests only');
     }
-    return { body: parse(body.toString('utf8')), encrypted: false };
+    return { body: parse(decodeUtf8(body) ?? ''), encrypted: false };
   }
 
   /**

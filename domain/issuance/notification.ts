@@ -1,5 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import { type JsonObject, parseJsonObject } from '../shared/json.ts';
+import { decodeUtf8 } from '../shared/utf8.ts';
 
 /** OpenID4VCI 1.0 section 11.1. */
 export const NOTIFICATION_EVENTS = [
@@ -35,7 +36,7 @@ export function readNotification(
   bytes: Buffer,
 ): Pick<Notification, 'id' | 'event' | 'eventDescription'> {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
-  const body = type === 'application/json' ? parseJsonObject(bytes.toString('utf8')) : undefined;
+  const body = type === 'application/json' ? parseJsonObject(decodeUtf8(bytes) ?? '') : undefined;
   if (body === undefined) throw refused('the body must be one JSON object, sent as application/json');
   const { notification_id: id, event, event_description: description } = body;
   if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH) {

@@ -1,6 +1,6 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readElements, readOid, readSequence } from '../formats/der/reader.ts';
-import { decodeUtf8 } from '../formats/jose/compact.ts';
+import { decodeUtf8 } from '../shared/utf8.ts';
 
 /** `organizationIdentifier` (X.520), such as `VATDE-123456789` (ETSI EN 319 412-1 section 5.1.4). */
 const ORGANIZATION_IDENTIFIER = '2.5.4.97';

@@ -192,4 +192,62 @@ describe('what an answer says of input that does not fit', () => {
       });
     }
   });
+
+  describe('of a body that cannot be read', () => {
+    let root: string;
+    before(async () => {
+      root = await service.rootToken();
+    });
+    const stored = async () => (await service.call('GET', '/tenant/acme', { token: root })).text;
+    const send = (body: Uint8Array | string, type = 'application/json') =>
+      fetch(`${service.address}/tenant/acme`, {
+        method: 'PATCH',
+        headers: { Authorization: `Bearer ${root}`, 'Content-Type': type },
+        body: typeof body === 'string' ? body : Buffer.from(body),
+      });
+    const detail = async (answer: Response) => [
+      answer.status,
+      ((await answer.json()) as { detail: string }).detail,
+    ];
+
+    it('says where JSON ends to be JSON, without repeating it', async () => {
+      expect(await detail(await send('{\n  "name": "x",\n}'))).to.deep.equal([
+        400,
+        'the body is not JSON (line 3, column 1)',
+      ]);
+      expect((await detail(await send('{"name": a secret}')))[1]).to.equal('the body is not JSON');
+      expect(await detail(await send('{"name": "x"'))).to.deep.equal([
+        400,
+        'the body is not JSON (line 1, column 13)',
+      ]);
+      expect(await detail(await send('{"name": "'))).to.deep.equal([
+        400,
+        'the body is not JSON (line 1, column 11)',
+      ]);
+      expect((await detail(await send('{"constructor": "x"}')))[1]).to.include(
+        'called `__proto__`, `constructor`',
+      );
+    });
+
+    it('takes no other encoding for UTF-8, which would change names', async () => {
+      const latin = Buffer.from('{"description":"M\u00fcller"}', 'latin1');
+      const before = await stored();
+      expect(await detail(await send(latin))).to.deep.equal([400, 'the body is not UTF-8']);
+      expect(await detail(await send(latin, 'application/json; charset=ISO-8859-1'))).to.deep.equal([
+        415,
+        'send the body in UTF-8',
+      ]);
+      expect(await stored()).to.equal(before);
+      const named = await send(
+        Buffer.from('{"description":"M\u00fcller"}'),
+        'application/json;charset="UTF-8"',
+      );
+      expect(named.status).to.equal(200);
+      const form = await service.call('POST', '/acme/token', {
+        text: 'grant_type=%ff',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      });
+      expect([form.status, form.body.error]).to.deep.equal([400, 'invalid_request']);
+    });
+  });
 });

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../jose/compact.ts';
+import { decodeUtf8 } from '../../shared/utf8.ts';
 import { type Cursor, malformed, readArgument, readByte, readLength, skip } from './cursor.ts';
 import { readHalf } from './half.ts';
 import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from './values.ts';

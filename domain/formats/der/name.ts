@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../jose/compact.ts';
+import { decodeUtf8 } from '../../shared/utf8.ts';
 import { readElements, readOid, readSequence } from './reader.ts';
 
 /** RFC 4514 section 3, and the ones that certificates of legal persons carry. */

@@ -1,6 +1,7 @@
 import { decodeBase64url, encodeBase64url } from '../../shared/base64url.ts';
 import { type JsonObject, parseJsonObject } from '../../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
+import { decodeUtf8 } from '../../shared/utf8.ts';
 
 /** A JWS in compact form (RFC 7515 section 7.1) whose payload is a JSON object. Nothing is verified yet. */
 export type CompactJws = {
@@ -41,17 +42,6 @@ export function parseCompactJws(text: string, limits: CompactLimits = {}): Compa
   const signature = decodeBase64url(text.slice(second + 1));
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
   return { header, payload, signingInput: text.slice(0, second), signature };
-}
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Text of UTF-8 bytes; `undefined` for bytes that are not UTF-8, instead of replacement characters. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 function decodeObject(part: string, depth: number): JsonObject | undefined {

@@ -8,7 +8,7 @@ import {
   parseJson,
 } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import { decodeUtf8 } from '../jose/compact.ts';
+import { decodeUtf8 } from '../../shared/utf8.ts';
 import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
 
 /** Stands in an array where a member was withheld, so that positions count as they were issued. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeBase64url } from '../../shared/base64url.ts';
 import { type Json, type JsonObject, parseJsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import { decodeUtf8 } from '../jose/compact.ts';
+import { decodeUtf8 } from '../../shared/utf8.ts';
 import { hashNameOf } from './disclosures.ts';
 
 /**
