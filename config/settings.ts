@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
 import { closestName } from '../domain/shared/closest-name.ts';
@@ -6,7 +7,6 @@ import { closestName } from '../domain/shared/closest-name.ts';
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
  * the README's table is made of them.
  */
-const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1');
 const wholeNumber = (minimum: number, maximum: number) =>
   z
     .string()
@@ -25,6 +25,27 @@ const list = z.string().transform((text) =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== ''),
 );
+
+const MAX_PROXIES = 16;
+
+/** A number counts from the end of `X-Forwarded-For`, so what a caller writes into it is never looked at. */
+const proxies = z.string().transform((text, context): false | number | string => {
+  if (text === 'false') return false;
+  if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_PROXIES) return Number(text);
+  const networks = text.split(',').map((entry) => entry.trim());
+  if (networks.every(isNetwork)) return networks.join(',');
+  context.addIssue(
+    `a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would believe what callers say`,
+  );
+  return z.NEVER;
+});
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const bits = { 4: 32, 6: 128 }[isIP(address)];
+  if (bits === undefined || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}
 
 const publicUrl = z
   .url({ protocol: /^https?$/ })
@@ -78,11 +99,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Public address of the service; every published address begins with it. Default `http://localhost:<PORT>`',
     ),
-  TRUST_PROXY: z
-    .union([flag, wholeNumber(0, 16)])
-    .or(z.string().regex(/^[0-9a-fA-F.:/, ]+$/, 'true, a number of proxies or a list of networks'))
+  TRUST_PROXY: proxies
     .default(false)
-    .describe('Proxies in front that may name the client address: a number of hops or networks'),
+    .describe(
+      'Proxies in front that may name the client address: how many there are, or their networks (`10.0.0.0/8, fd00::/8`)',
+    ),
   DATA_FOLDER: z
     .string()
     .min(1)

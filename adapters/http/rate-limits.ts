@@ -13,6 +13,7 @@ export type RateLimitSettings = Readonly<Record<RateLimitGroup, number>>;
 const MINUTE_MS = 60_000;
 /** Callers that are remembered; the one that was not seen for longest goes first. */
 const MAX_CALLERS = 100_000;
+const MAX_RECOGNIZED = 10_000;
 /** What one subscriber is given, who could use a new address for every call otherwise. */
 const IPV6_PREFIX = 64;
 
@@ -24,6 +25,9 @@ export class RateLimits {
   readonly #settings: RateLimitSettings;
   /** When the calls of a caller so far would be through at the allowed rate, milliseconds. */
   readonly #busyUntil = new LRUCache<string, number>(bounded(MAX_CALLERS));
+
+  /** Clients that proved who they are, with the address that they did it from. */
+  readonly #recognized = new LRUCache<string, true>(bounded(MAX_RECOGNIZED));
 
   constructor(settings: RateLimitSettings) {
     this.#settings = settings;
@@ -50,6 +54,21 @@ export class RateLimits {
     this.#busyUntil.set(key, busyUntil);
   }
 
+  /**
+   * For a client that is named and not proven yet. Strangers who guess at its secret, from however many addresses, have
+   * one count between them; where the client itself was let in, it has a count of its own, which they cannot use up.
+   * @throws Failure `too_many_requests`.
+   */
+  takeNamed(group: RateLimitGroup, clientId: string, ip: string | undefined): void {
+    const place = placeOf(clientId, ip);
+    this.take(group, this.#recognized.get(place) ? `client ${place}` : `client ${clientId}`);
+  }
+
+  /** The client of `takeNamed` has proven who it is. */
+  recognize(clientId: string, ip: string | undefined): void {
+    this.#recognized.set(placeOf(clientId, ip), true);
+  }
+
   /** Before anything is read of the request. */
   ofAddress(group: RateLimitGroup, refuse: (response: Response, error: unknown) => void) {
     return (request: Request, response: Response, next: NextFunction): void => {
@@ -65,15 +84,33 @@ export class RateLimits {
   }
 }
 
-/**
- * @returns undefined for an address that is not public: a proxy that does not say whom it speaks for (see TRUST_PROXY),
- *   or the operator's own network, where one address says nothing about who calls.
- */
-function callerAddress(text: string | undefined): string | undefined {
-  if (text === undefined || !ipaddr.isValid(text)) return undefined;
-  const address = ipaddr.process(text);
-  if (address.range() !== 'unicast') return undefined;
-  if (address.kind() === 'ipv4') return address.toString();
+function placeOf(clientId: string, ip: string | undefined): string {
+  return `${clientId} at ${callerAddress(ip) ?? 'home'}`;
+}
+
+/** A proxy that does not say whom it speaks for (see TRUST_PROXY), or the operator's own network. */
+const UNCOUNTED = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'];
+/** Some proxies add the port: `8.8.8.8:443`, `[2001:db8::1]:443`. */
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
+
+/** @returns undefined for an address that says nothing about who calls; what is no address counts as one caller. */
+function callerAddress(text = ''): string | undefined {
+  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
+  const bare = inBrackets ?? beforePort ?? text;
+  if (!ipaddr.isValid(bare)) return 'unknown';
+  const address = ipaddr.process(bare);
+  if (UNCOUNTED.includes(address.range())) return undefined;
+  if (address instanceof ipaddr.IPv4) return address.toString();
+  const embedded = embeddedAddress(address);
+  if (embedded !== undefined) return embedded;
   const network = ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${IPV6_PREFIX}`);
   return network.toString();
+}
+
+/** Who has one IPv4 address has a whole network of 6to4 (RFC 3056 section 2), and translators have one for all (RFC 6052). */
+function embeddedAddress(address: ipaddr.IPv6): string | undefined {
+  const range = address.range();
+  const bytes = address.toByteArray();
+  if (range === '6to4') return bytes.slice(2, 6).join('.');
+  return range === 'rfc6052' ? bytes.slice(12).join('.') : undefined;
 }

@@ -170,7 +170,7 @@ async function answerOnce(
   unconfirmed: boolean,
 ): Promise<Reply> {
   const known = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
-  assertUndated(route, request);
+  assertConditions(route, request);
   const asked = {
     params: parse(route.params, { ...request.params }, 'path'),
     query: readQuery(route, { ...request.query }),
@@ -185,27 +185,44 @@ async function answerOnce(
     ...(precondition !== undefined && { precondition }),
   };
   const input = { ...asked, caller: caller as never };
-  limitClient(route, input, caller, ports.rateLimits);
-  return withTag(route, await route.handle(input), ports.editTags);
+  limitClient(route, caller, ports.rateLimits);
+  const named = limitNamed(route, input, request.ip, ports.rateLimits);
+  const answer = await route.handle(input);
+  if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
+  return withTag(route, answer, ports.editTags);
 }
 
 function limitClient(
   { rateLimit }: Route,
-  input: Parameters<Route['handle']>[0],
   caller: Caller | UnconfirmedCaller | undefined,
   rateLimits: RateLimits,
 ): void {
-  const { group, perClient } = rateLimit ?? {};
-  if (group === undefined || perClient === undefined || perClient === false) return;
-  const clientId = perClient === true ? caller?.clientId : perClient(input);
-  if (clientId !== undefined) rateLimits.take(group, `client ${clientId}`);
+  if (rateLimit?.perClient !== true || caller === undefined) return;
+  rateLimits.take(rateLimit.group, `client ${caller.clientId}`);
 }
 
-/** Who sends a condition relies on it. */
-function assertUndated({ surface }: Route, { headers }: Request): void {
-  if (surface !== 'admin' || headers['if-unmodified-since'] === undefined) return;
-  throw new Failure('invalid_input', 'If-Unmodified-Since is not supported; If-Match with an ETag is');
+/** @returns the client that the request names, which the answer proves. */
+function limitNamed(
+  { rateLimit }: Route,
+  input: Parameters<Route['handle']>[0],
+  ip: string | undefined,
+  rateLimits: RateLimits,
+): string | undefined {
+  if (typeof rateLimit?.perClient !== 'function') return undefined;
+  const clientId = rateLimit.perClient(input);
+  if (clientId !== undefined) rateLimits.takeNamed(rateLimit.group, clientId, ip);
+  return clientId;
 }
+
+/** Who sends a condition relies on it (RFC 9110 section 13.1). */
+function assertConditions({ surface, method }: Route, { headers }: Request): void {
+  if (surface !== 'admin') return;
+  for (const name of method === 'get' ? UNHEARD : [...UNHEARD, 'If-None-Match']) {
+    if (headers[name.toLowerCase()] === undefined) continue;
+    throw new Failure('invalid_input', `${name} is not supported here; If-Match with an ETag is`);
+  }
+}
+const UNHEARD = ['If-Unmodified-Since'];
 
 const NO_QUERY = z.object({});
 

@@ -356,13 +356,19 @@ describe('configurations through HTTP', () => {
     });
 
     it('are not changed on a condition that nobody looks at', async () => {
-      const headers = { 'If-Unmodified-Since': new Date().toUTCString() };
-      const options = { token: tenant.token, json: { description: 'x' }, headers };
-      const answer = await service.call('PATCH', '/issuer/credentials/card', options);
-      expect([answer.status, answer.body.detail]).to.deep.equal([
-        400,
-        'If-Unmodified-Since is not supported; If-Match with an ETag is',
-      ]);
+      for (const [name, value] of [
+        ['If-Unmodified-Since', new Date().toUTCString()],
+        ['If-None-Match', '*'],
+      ] as const) {
+        const options = { token: tenant.token, json: { description: 'x' }, headers: { [name]: value } };
+        const answer = await service.call('PATCH', '/issuer/credentials/card', options);
+        expect([answer.status, answer.body.detail]).to.deep.equal([
+          400,
+          `${name} is not supported here; If-Match with an ETag is`,
+        ]);
+      }
+      const cached = { token: tenant.token, headers: { 'If-None-Match': '"x"' } };
+      expect((await service.call('GET', '/issuer/credentials', cached)).status).to.equal(200);
     });
 
     it('may ask for a presentation and tell of notifications, whose key is never shown', async () => {

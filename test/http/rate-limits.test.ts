@@ -54,10 +54,46 @@ describe('callers that call too often', () => {
   });
 
   it('are not counted when the address says nothing about who calls', async () => {
-    for (const address of ['10.1.2.3', '127.0.0.1', '192.168.0.9', 'fd00::1', 'nonsense']) {
+    for (const address of ['10.1.2.3', '127.0.0.1', '192.168.0.9', 'fd00::1', '100.64.0.1']) {
       const statuses = await statusesOf(7, () => nonce(address));
       expect(statuses, address).to.deep.equal(Array(7).fill(200));
     }
+  });
+
+  it('are counted however a proxy writes an address, and together when it is none', async () => {
+    const forms = {
+      'with a port': ['8.8.8.9', '8.8.8.9:5555'],
+      'in brackets': ['2a00:1:2:3::1', '[2a00:1:2:3::2]', '[2a00:1:2:3::3]:443'],
+      'of 6to4': ['2002:808:808:1::1', '2002:808:808:2::1', '8.8.8.8'],
+      translated: ['64:ff9b::909:909', '9.9.9.9'],
+      unknown: ['unknown', '_hidden', '999.1.1.1'],
+    };
+    for (const [form, addresses] of Object.entries(forms)) {
+      let next = 0;
+      const statuses = await statusesOf(6, () => nonce(addresses[next++ % addresses.length] ?? ''));
+      expect(statuses, form).to.deep.equal([200, 200, 200, 200, 200, 429]);
+    }
+  });
+
+  it('cannot choose the address that counts', async () => {
+    let next = 0;
+    const statuses = await statusesOf(6, () => nonce(`9.8.7.${++next}, 9.8.8.1`));
+    expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
+  });
+
+  it('cannot keep a client out that has logged in where it is', async () => {
+    const login = (address: string, client_secret = ROOT.secret) =>
+      service.call('POST', '/oauth2/token', {
+        json: { ...CREDENTIALS, client_secret },
+        headers: from(address),
+      });
+    expect((await login('9.7.0.1')).status).to.equal(200);
+    let next = 0;
+    const guessed = await statusesOf(8, () => login(`9.7.1.${++next}`, 'guessed-guessed-guessed'));
+    expect(guessed).to.include(429);
+    expect((await login('9.7.2.1')).status, 'elsewhere').to.equal(429);
+    expect((await login('9.7.0.1')).status).to.equal(200);
+    expect((await login('9.7.0.1', 'guessed-guessed-guessed')).status, 'not everything').to.equal(401);
   });
 
   it('cannot guess the secret of a client, from one address or from many', async () => {

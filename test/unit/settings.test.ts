@@ -179,12 +179,30 @@ describe('settings', () => {
       OUTBOUND_ALLOW: 'backend.example, 10.0.0.0/8,',
       TRUST_PROXY: '1',
     });
+    expect(settings.TRUST_PROXY, 'one of them, not all').to.equal(1);
     expect(settings.MASTER_SECRET).to.deep.equal([SECRET, other]);
     expect(settings.JWT_EXPIRES_IN).to.equal(7200);
     expect(settings.PUBLIC_URL).to.equal('https://id.example/base');
     expect(settings.DATABASE_URL).to.equal('sqlite:/var/lib/vidimus/vidimus.sqlite');
     expect(settings.OUTBOUND_ALLOW).to.deep.equal(['backend.example', '10.0.0.0/8']);
     expect(settings).to.not.have.property('JWT_SECRET');
+  });
+
+  it('take numbers and networks of proxies, and nobody who believes everybody', () => {
+    for (const [text, read] of [
+      ['0', 0],
+      ['16', 16],
+      ['false', false],
+      ['10.0.0.0/8, fd00::/8', '10.0.0.0/8,fd00::/8'],
+      ['127.0.0.1', '127.0.0.1'],
+    ] as const) {
+      expect(readSettings({ ...GOOD, TRUST_PROXY: text }).TRUST_PROXY, text).to.equal(read);
+    }
+    for (const text of ['true', '17', ':', ',', '10.0.0.0/33', '10.0.0.0/8/8', 'loopback', '-1']) {
+      expect(faultsOf({ ...GOOD, TRUST_PROXY: text }).join(), text).to.match(
+        /^TRUST_PROXY: a number of proxies/,
+      );
+    }
   });
 
   it('take an empty variable for an absent one, and leave alone what is not theirs', () => {
