@@ -61,10 +61,9 @@ export class RevokeSession {
     const caller = confirmed(unconfirmed, issued?.head);
     const all = issued?.batches ?? [];
     if (all.length === 0) await this.#assertKnown(caller, sessionId);
-    assertVisible(
-      caller,
-      all.map((batch) => batch.credentialConfigurationId),
-    );
+    // Those of which nothing was issued yet are barred, too.
+    const offered = issued?.configurationIds ?? [];
+    assertVisible(caller, [...offered, ...all.map((batch) => batch.credentialConfigurationId)]);
     const wanted = revocation.credentialConfigurationId;
     const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
     const changes = await this.#changesOf(caller, batches, revocation.status);
@@ -76,7 +75,7 @@ export class RevokeSession {
       by: caller,
       sessionId,
       credentialConfigurationId: wanted,
-      mask: maskOf(issued?.configurationIds ?? [], wanted),
+      mask: maskOf(offered, wanted),
       barred: revocation.status !== VALID,
       issuedCount: all.length,
     };

@@ -140,9 +140,22 @@ describe('A client that is restricted to some configurations', () => {
 
   it('does not see a session that mixes its own with others', async () => {
     const mixed = { ...offerBody('mine'), credentialConfigurationIds: ['mine', world.ids.credential] };
-    const { session } = await created(service, world.token, '/issuer/offer', mixed);
+    const { session, uri } = await created(service, world.token, '/issuer/offer', mixed);
     expect((await call('GET', `/session/${session}`)).status).to.equal(404);
     expect((await call('DELETE', `/session/${session}`)).status).to.equal(404);
+    // So far it has issued what the client may use, and nothing else.
+    const accessToken = await world.wallet.accessToken(uri);
+    expect((await world.wallet.request(accessToken, 'mine')).status).to.equal(200);
+    const told = ({ status, body: { detail, code } }: Answer) => ({ status, detail, code });
+    for (const some of [{}, { credentialConfigurationId: 'mine' }]) {
+      const revoke = (sessionId: string) =>
+        call('POST', '/session/revoke', { sessionId, status: 1, ...some });
+      const answer = await revoke(session);
+      expectRefusal(answer, 404, 'not_found', 'revocation');
+      expect(told(answer)).to.deep.equal(told(await revoke('nothing')));
+    }
+    const other = await world.wallet.request(accessToken, world.ids.credential);
+    expect(other.status, `nothing was barred: ${other.text}`).to.equal(200);
   });
 
   it('cannot free itself or make a client that is freer', async () => {
