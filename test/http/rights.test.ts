@@ -158,6 +158,30 @@ describe('A client that is restricted to some configurations', () => {
     expect(other.status, `nothing was barred: ${other.text}`).to.equal(200);
   });
 
+  it('does not see status lists of others', async () => {
+    const list = (json: object) => created(service, world.token, '/status-lists', json);
+    const hidden = await list({ credentialConfigurationId: world.ids.credential });
+    const visible = [await list({ credentialConfigurationId: 'mine' }), await list({})];
+    const { body, text } = await call('GET', '/status-lists');
+    const ids = body.map(({ id }: { id: string }) => id);
+    expect(ids)
+      .to.include.members(visible.map(({ id }) => id))
+      .and.not.include(hidden.id);
+    expect(text).to.not.include(world.ids.credential);
+    for (const { id } of visible) expect((await call('GET', `/status-lists/${id}`)).status).to.equal(200);
+    const told = ({ status, body: { detail, code } }: Answer) => ({ status, detail, code });
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      const of = (id: string) =>
+        call(
+          method,
+          `/status-lists/${id}`,
+          method === 'PATCH' ? { credentialConfigurationId: null } : undefined,
+        );
+      expect(told(await of(hidden.id)), method).to.deep.equal(told(await of('nothing')));
+    }
+    expect((await service.call('GET', '/status-lists', { token: world.token })).text).to.include(hidden.id);
+  });
+
   it('cannot free itself or make a client that is freer', async () => {
     const roles = ['issuance:offer'];
     for (const allowed of [null, [], ['mine', world.ids.credential]]) {
