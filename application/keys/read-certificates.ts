@@ -46,7 +46,9 @@ function faultOf(pem: string | readonly string[], wanted: Certified, now: Date):
   const texts = readPemCertificates(typeof pem === 'string' ? pem : pem.join('\n'), MAX_CERTIFICATES);
   if (texts === undefined) return `give 1 to ${MAX_CERTIFICATES} certificates as PEM, leaf first`;
   const chain = texts.flatMap((text) => readCertificate(Buffer.from(text, 'base64')) ?? []);
-  if (chain.length < texts.length) return 'one of these is not a certificate';
+  if (chain.length < texts.length) {
+    return 'one of these is not a certificate, or has times that cannot be read or end before they begin';
+  }
   const faults = [
     leafFault(chain[0], wanted),
     ...chain.map((certificate, position) => linkFault(certificate, chain[position + 1], position, now)),

@@ -54,12 +54,21 @@ export class RenewKeyChains {
   async #look(tenantId: TenantId, now: Date, run: Tally): Promise<void> {
     const chains = await this.#ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     for (const chain of chains) {
-      run.forgotten += await this.#forget(tenantId, chain, now);
-      if (dueChange(chain, now) === undefined) continue;
-      const outcome = await this.#renew(tenantId, chain.id, now);
-      if (outcome === 'stuck') run.stuck.push(`${tenantId}/${chain.id}`);
-      else if (outcome !== undefined) run[outcome]++;
+      try {
+        await this.#lookAt(tenantId, chain, now, run);
+      } catch (error) {
+        this.#ports.log.error('a key chain cannot be looked at', { tenantId, keyChainId: chain.id }, error);
+        run.stuck.push(`${tenantId}/${chain.id}`);
+      }
     }
+  }
+
+  async #lookAt(tenantId: TenantId, chain: KeyChain, now: Date, run: Tally): Promise<void> {
+    run.forgotten += await this.#forget(tenantId, chain, now);
+    if (dueChange(chain, now) === undefined) return;
+    const outcome = await this.#renew(tenantId, chain.id, now);
+    if (outcome === 'stuck') run.stuck.push(`${tenantId}/${chain.id}`);
+    else if (outcome !== undefined) run[outcome]++;
   }
 
   /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */

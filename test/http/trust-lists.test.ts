@@ -293,6 +293,7 @@ describe('trust lists through HTTP', () => {
       });
       const twice = (changes: object) => ({ entities: [external(), external(changes)] });
       const over = await certify({ name: 'Over', until: '2025-06-01T00:00:00Z' });
+      const endless = await certify({ name: 'Endless', validity: { notAfter: '271399000000Z' } });
       const rows: readonly [object, string][] = [
         [{}, 'entities'],
         [{ entities: {} }, 'entities'],
@@ -317,6 +318,8 @@ describe('trust lists through HTTP', () => {
         [other({ issuerCertPem: 'none' }), 'entities.0.issuerCertPem'],
         [other({ issuerCertPem: pem(registry) + pem(university) }), 'entities.0.issuerCertPem'],
         [other({ revocationCertPem: pem(over) }), 'entities.0.revocationCertPem'],
+        [other({ issuerCertPem: pem(endless) }), 'entities.0.issuerCertPem'],
+        [other({ revocationCertPem: pem(endless) }), 'entities.0.revocationCertPem'],
         [twice({ issuerCertPem: pem(registry) }), 'entities.1.info.name'],
         [twice({ revocationCertPem: pem(university) }), 'entities.1.info.name'],
         [twice({ revocationCertPem: undefined }), 'entities.1.info.name'],

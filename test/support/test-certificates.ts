@@ -1,4 +1,4 @@
-import { webcrypto } from 'node:crypto';
+import { sign, webcrypto } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -10,6 +10,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
+import { readElements, readSequence } from '../../domain/formats/der/reader.ts';
 import { type HolderKey, newKey } from './raw-wallet.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -33,6 +34,8 @@ export type CertificateOptions = {
   readonly dns?: readonly string[];
   readonly from?: string;
   readonly until?: string;
+  /** What stands in place of the times, as UTCTime: 13 characters, whether they are a time or not. */
+  readonly validity?: { readonly notBefore?: string; readonly notAfter?: string };
   /** False: the key usage of a leaf is another one than signatures. */
   readonly signs?: boolean;
   /** Extended key usages, dotted. */
@@ -82,8 +85,42 @@ async function certificateFor(
       ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes])] : []),
     ],
   });
-  return Buffer.from(certificate.rawData).toString('base64');
+  const der = Buffer.from(certificate.rawData);
+  const { validity } = options;
+  return (validity === undefined ? der : withTimes(der, validity, signer)).toString('base64');
 }
+
+/** The certificate with other times, signed again. */
+function withTimes(
+  der: Buffer,
+  { notBefore, notAfter }: NonNullable<CertificateOptions['validity']>,
+  { privateKey }: HolderKey,
+): Buffer {
+  const [toBeSigned, algorithm] = readSequence(Buffer.from(der));
+  if (toBeSigned === undefined || algorithm === undefined) throw new Error('no certificate');
+  // Version, serial number, algorithm and issuer stand before the validity (RFC 5280 section 4.1).
+  const times = readElements(readElements(toBeSigned.content)[4]?.content ?? Buffer.alloc(0));
+  for (const [position, text] of [notBefore, notAfter].entries()) {
+    const content = times[position]?.content;
+    if (text === undefined) continue;
+    if (content?.length !== text.length) throw new Error('another form of time');
+    content.write(text, 'latin1');
+  }
+  const signature = sign('sha256', toBeSigned.whole, privateKey);
+  const bits = Buffer.concat([Buffer.from([0x03, signature.length + 1, 0]), signature]);
+  const content = Buffer.concat([toBeSigned.whole, algorithm.whole, bits]);
+  const head = Buffer.from([0x30, 0x82, content.length >> 8, content.length & 0xff]);
+  return Buffer.concat([head, content]);
+}
+
+/** Times that no certificate can have, and what is wrong with each. */
+export const UNREADABLE_TIMES: Readonly<Record<string, NonNullable<CertificateOptions['validity']>>> = {
+  'an end on day 99 of month 13': { notAfter: '271399000000Z' },
+  'an end on 30 February': { notAfter: '270230000000Z' },
+  'an end at 24 hours': { notAfter: '270228240000Z' },
+  'a beginning that is no time': { notBefore: 'aaaaaaaaaaaaZ' },
+  'an end before its beginning': { notBefore: '260101000000Z', notAfter: '250101000000Z' },
+};
 
 export function pem({ certificate }: Certified): string {
   return writePemCertificates([certificate]);

@@ -1,7 +1,16 @@
 import { hash, type KeyObject, X509Certificate } from 'node:crypto';
 import { type PublicJwk, readPublicJwk } from '../../shared/jwk.ts';
 import { printName } from './name.ts';
-import { type DerElement, readElement, readElements, readOid, readSequence, TAG } from './reader.ts';
+import {
+  type DerElement,
+  DerError,
+  readElement,
+  readElements,
+  readOid,
+  readSequence,
+  TAG,
+} from './reader.ts';
+import { readTime } from './time.ts';
 
 /** What path validation needs to know of an X.509 certificate (RFC 5280 section 4). */
 export type Certificate = {
@@ -16,6 +25,7 @@ export type Certificate = {
   /** Names as DER, hexadecimal: equal names are equal texts. */
   readonly subject: string;
   readonly issuer: string;
+  /** Both are times that can be compared, and the end is not before the beginning. */
   readonly notBefore: Date;
   readonly notAfter: Date;
   /** Dotted object identifier of the algorithm that the issuer signed with. */
@@ -45,7 +55,7 @@ const EXTENSION = {
   authorityKeyId: '2.5.29.35',
 } as const;
 
-/** Reads a certificate strictly. `undefined` for anything that is not one. */
+/** Reads a certificate strictly. `undefined` for anything that is not one, also when its times are none. */
 export function readCertificate(der: Buffer): Certificate | undefined {
   try {
     return readFields(der);
@@ -61,7 +71,7 @@ function readFields(der: Buffer): Certificate | undefined {
   const fields = readElements(toBeSigned.content);
   // RFC 5280 section 4.1.2.1: the version is left out in version 1.
   const offset = fields[0]?.tag === 0xa0 ? 1 : 0;
-  const [inner, issuer, , subject] = fields.slice(offset + 1);
+  const [inner, issuer, validity, subject] = fields.slice(offset + 1);
   if (inner === undefined || issuer === undefined || subject === undefined) return undefined;
   // RFC 5280 section 4.1.1.2: both must be the same.
   if (!inner.whole.equals(algorithm.whole)) return undefined;
@@ -76,11 +86,19 @@ function readFields(der: Buffer): Certificate | undefined {
     subjectText: printName(subject.whole),
     subject: subject.whole.toString('hex'),
     issuer: issuer.whole.toString('hex'),
-    notBefore: new Date(x509.validFrom),
-    notAfter: new Date(x509.validTo),
+    ...readValidity(validity),
     signatureAlgorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
     ...readExtensions(fields.find((field) => field.tag === 0xa3)),
   };
+}
+
+/** RFC 5280 section 4.1.2.5 */
+function readValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
+  const [begin, end, ...more] = readSequence(field?.whole ?? Buffer.alloc(0));
+  if (begin === undefined || end === undefined || more.length > 0) throw new DerError('validity');
+  const validity = { notBefore: readTime(begin), notAfter: readTime(end) };
+  if (validity.notAfter < validity.notBefore) throw new DerError('validity');
+  return validity;
 }
 
 function publicJwkOf(key: KeyObject): PublicJwk | undefined {

@@ -1,5 +1,6 @@
 import { Refusal } from '../../shared/refusal.ts';
 import { DerError, readElements, readOid, readSequence, TAG } from '../der/reader.ts';
+import { readTime } from '../der/time.ts';
 
 /** `id-mdl-kp-mdlDS`, the extended key usage of whoever signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
 export const MDL_DOCUMENT_SIGNER = '1.0.18013.5.1.2';
@@ -15,8 +16,6 @@ export type DocumentSigner = {
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const VERSION = 0xa0;
 const EXTENSIONS = 0xa3;
-const UTC_TIME = 0x17;
-const TIME = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
 
 /**
  * Reads a certificate that path validation has accepted already.
@@ -56,16 +55,6 @@ function readFields(der: Buffer): DocumentSigner {
     notAfter: readTime(notAfter),
     ...(usages !== undefined && { usages }),
   };
-}
-
-/** RFC 5280 section 4.1.2.5 */
-function readTime({ tag, content }: { readonly tag: number; readonly content: Buffer }): Date {
-  const text = content.toString('latin1');
-  const full = tag === UTC_TIME ? `${text < '5' ? '20' : '19'}${text}` : text;
-  const [, year, month, day, hour, minute, second] = TIME.exec(full) ?? [];
-  const time = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  if (Number.isNaN(time.getTime())) throw new DerError('time');
-  return time;
 }
 
 function readUsages(extensions: Buffer | undefined): DocumentSigner['usages'] {

@@ -250,6 +250,13 @@ const ISSUER: readonly PresentationCase[] = [
       until: '2025-06-01T00:00:00Z',
     })),
   }),
+  ...bent(116, 'issuer_key_unresolved', {
+    'a signer whose end is no time': certified(({ authority }) => ({
+      name: 'Endless',
+      by: authority,
+      validity: { notAfter: '271399000000Z' },
+    })),
+  }),
 ];
 
 const authorized =

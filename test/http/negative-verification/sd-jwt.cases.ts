@@ -267,6 +267,13 @@ const ISSUER: readonly PresentationCase[] = [
   ...bent(91, 'certificate_profile', {
     'a CA that signs credentials': certified(({ authority }) => ({ name: 'CA', by: authority, ca: true })),
   }),
+  ...bent(91, 'issuer_key_unresolved', {
+    'a leaf whose end is no time': certified(({ authority }) => ({
+      name: 'Endless',
+      by: authority,
+      validity: { notAfter: '271399000000Z' },
+    })),
+  }),
   ...bent(92, 'untrusted_chain', { 'a leaf that signed itself': certified(() => ({ name: 'Self' })) }),
   ...bent(93, 'issuer_signature', { 'another key than the leaf': () => ({ issuerKey: newKey() }) }),
   ...bent(95, 'credential_expired', {

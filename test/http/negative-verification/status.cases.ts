@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import { certify } from '../../support/test-certificates.ts';
+import { type CertificateOptions, certify } from '../../support/test-certificates.ts';
 import { hiddenServer, type ListBend, publish } from './status-server.ts';
 import type { PresentationCase, World } from './world.ts';
 
@@ -40,7 +40,7 @@ const listed = (
       at(publish(world, typeof bend === 'function' ? await bend(world) : bend), idx),
     ),
   );
-const stranger = async (options: { readonly by?: World['authority'] } = {}) => {
+const stranger = async (options: Partial<CertificateOptions> = {}) => {
   const leaf = await certify({ name: 'Stranger', ...options });
   return { key: leaf, chain: [leaf.certificate] };
 };
@@ -64,6 +64,9 @@ export const statusCases: readonly PresentationCase[] = [
       const root = await certify({ name: 'Second authority', ca: true });
       return { signer: await stranger({ by: root }) };
     },
+    'a list whose signer has an end that is no time': async ({ authority }) => ({
+      signer: await stranger({ by: authority, validity: { notAfter: '271399000000Z' } }),
+    }),
     'a list that has expired': () => ({ payload: { exp: now() - 90 } }),
     'a list of the future': () => ({ payload: { iat: now() + 90 } }),
     'a list without iat': { payload: { iat: undefined } },

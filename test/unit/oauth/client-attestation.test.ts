@@ -102,6 +102,18 @@ describe('A wallet that is attested', () => {
       }),
     ],
     [
+      'a signer whose end is no time',
+      async () => ({
+        attestation: {
+          signer: await certify({
+            name: 'Endless',
+            by: client.provider.root,
+            validity: { notAfter: '271399000000Z' },
+          }),
+        },
+      }),
+    ],
+    [
       'a signer of the revocation service',
       () => ({ attestation: { signer: client.provider.revocationSigner } }),
     ],

@@ -12,7 +12,7 @@ import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type Certified, certify, pem, UNREADABLE_TIMES } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
@@ -237,6 +237,13 @@ describe('A trust list', () => {
       publish({ body: Buffer.from(`${header}.${payload}.${signature}`) });
       expect(await read()).to.equal('signature');
     });
+    for (const [what, validity] of Object.entries(UNREADABLE_TIMES)) {
+      it(`when the pinned certificate has ${what}`, async () => {
+        const signer = await certify({ name: 'Endless', validity });
+        publish({ signer });
+        expect(await read([signer])).to.equal('untrusted_signer');
+      });
+    }
     it('when the pinned certificate expired', async () => {
       const signer = await certify({ name: 'Old', until: '2026-05-01T00:00:00Z' });
       publish({ signer });
