@@ -1,5 +1,6 @@
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
@@ -31,16 +32,18 @@ export class CreateCertificate {
     this.#ports = ports;
   }
 
-  /** @throws Failure `not_found` for an unknown key, `invalid_input` for a chain that is not for it. */
+  /**
+   * @throws Failure `not_found` for an unknown key, `invalid_input` for a chain that is not for it, `conflict` when the
+   *   key was rotated or lost its internal CA meanwhile.
+   */
   async execute(
     caller: TenantCaller,
     wanted: CertificateCreation,
   ): Promise<{ readonly chain: KeyChain; readonly all: readonly KeyChain[] }> {
     const { store, random, clock } = this.#ports;
-    const all = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
-    const holders = chainsOfKey(wanted.keyId, all);
+    const known = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
+    const holders = holdersOf(wanted.keyId, known);
     const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
-    if (holder === undefined) throw new Failure('not_found', 'there is no key of this id');
 
     const { crt } = wanted;
     const active =
@@ -71,8 +74,16 @@ export class CreateCertificate {
       createdAt: now,
       updatedAt: now,
     };
-    await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), { by: caller });
-    return { chain, all: [...all, chain] };
+    return store.forTenant(
+      caller.tenantId,
+      async ({ keyChains }) => {
+        const present = await keyChains.list();
+        assertHeld(chain, holdersOf(wanted.keyId, present));
+        await keyChains.add(chain);
+        return { chain, all: [...present, chain] };
+      },
+      { by: caller, alone: true },
+    );
   }
 
   async #certify(
@@ -95,4 +106,21 @@ export class CreateCertificate {
       ...leafValidity(clock.now(), certValidityDays, root.notAfter),
     });
   }
+}
+
+/** @throws Failure `not_found`. */
+function holdersOf(keyId: string, all: readonly KeyChain[]): readonly [KeyChain, ...KeyChain[]] {
+  const [first, ...others] = chainsOfKey(keyId, all);
+  if (first === undefined) throw new Failure('not_found', 'there is no key of this id');
+  return [first, ...others];
+}
+
+/** Making a certificate takes a while: a key or an internal CA that went meanwhile must not come back with it. */
+function assertHeld({ active, root }: KeyChain, holders: readonly KeyChain[]): void {
+  const isHeld = holders.some(
+    (holder) =>
+      isSameHandle(holder.active.key.handle, active.key.handle) &&
+      (root === undefined || holder.root?.certificate === root.certificate),
+  );
+  if (!isHeld) throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
 }

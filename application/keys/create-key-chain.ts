@@ -10,7 +10,7 @@ import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { createKeyChain, type NewKeyChain } from '../steps/create-key-chain.ts';
 import type { KeyChainCreation } from './key-chain-input.ts';
-import { newKeyChain } from './new-key-chain.ts';
+import { addKeyChain, newKeyChain } from './new-key-chain.ts';
 
 type Ports = {
   readonly store: Store;
@@ -32,9 +32,7 @@ export class CreateKeyChain {
   /** @throws Failure `conflict` when the id is taken, `invalid_input` for what does not go together. */
   async execute(caller: TenantCaller, wanted: KeyChainCreation): Promise<KeyChain> {
     const chain = await createKeyChain(this.#ports, await this.#read(caller, wanted));
-    await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), {
-      by: caller,
-    });
+    await addKeyChain(this.#ports, caller, chain, wanted.rootKeyChainId);
     return chain;
   }
 

@@ -10,7 +10,7 @@ import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { createKeyChain, type NewKeyChain } from '../steps/create-key-chain.ts';
 import type { KeyChainImport } from './key-chain-input.ts';
-import { newKeyChain } from './new-key-chain.ts';
+import { addKeyChain, newKeyChain } from './new-key-chain.ts';
 import { type ImportedKey, readPrivateKey } from './private-key.ts';
 import { readCertificates } from './read-certificates.ts';
 
@@ -40,9 +40,7 @@ export class ImportKeyChain {
     try {
       const common = await newKeyChain(this.#ports, caller, wanted);
       const chain = await this.#make(this.#certified(common, wanted, imported));
-      await this.#ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.add(chain), {
-        by: caller,
-      });
+      await addKeyChain(this.#ports, caller, chain, wanted.rootKeyChainId);
       return chain;
     } finally {
       imported.pkcs8.fill(0);

@@ -52,6 +52,30 @@ export async function newKeyChain(ports: Ports, caller: TenantCaller, wanted: Wa
   };
 }
 
+/**
+ * Stores what was made of it. Making it takes a while: an internal authority that went meanwhile must not come back with
+ * a key chain under it.
+ * @throws Failure `conflict` when the id is taken, `invalid_input` when the authority has gone.
+ */
+export function addKeyChain(
+  { store }: Pick<Ports, 'store'>,
+  caller: TenantCaller,
+  chain: KeyChain,
+  rootKeyChainId: string | undefined,
+): Promise<void> {
+  return store.forTenant(
+    caller.tenantId,
+    async ({ keyChains }) => {
+      if (rootKeyChainId !== undefined) {
+        const root = rootOf(await keyChains.list(), rootKeyChainId);
+        if (root.certificate !== chain.root?.certificate) throw noRoot(rootKeyChainId);
+      }
+      await keyChains.add(chain);
+    },
+    { by: caller, alone: rootKeyChainId !== undefined },
+  );
+}
+
 /** @throws Failure `invalid_input` at `kmsProvider`. */
 export function assertProvider(kms: Kms, name: string | undefined): void {
   const names = kms.providers().map((provider) => provider.name);
@@ -61,6 +85,10 @@ export function assertProvider(kms: Kms, name: string | undefined): void {
 
 function rootOf(chains: readonly KeyChain[], id: string) {
   const root = chains.find((chain) => chain.id === id)?.root;
-  if (root !== undefined) return root;
-  throw invalidInput('rootKeyChainId', `There is no key chain "${id}" with an internal authority.`);
+  if (root === undefined) throw noRoot(id);
+  return root;
+}
+
+function noRoot(id: string): Failure {
+  return invalidInput('rootKeyChainId', `There is no key chain "${id}" with an internal authority.`);
 }

@@ -4,6 +4,7 @@ import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { assertRotationFits, replaceLeaf } from '../../domain/keys/rotation.ts';
 import { assertSelfSignedFits, isSelfSigned } from '../../domain/keys/self-signed.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -31,8 +32,8 @@ export class UpdateKeyChain {
 
   /**
    * @param path of the member of the caller's document that has the certificates.
-   * @throws Failure `not_found`; `conflict` when a usage or an internal CA would go that something needs;
-   *   `invalid_input` for certificates that are not for the key.
+   * @throws Failure `not_found`; `conflict` when a usage or an internal CA would go that something needs, or the key
+   *   chain was rotated meanwhile; `invalid_input` for certificates that are not for the key.
    */
   async execute(
     caller: TenantCaller,
@@ -50,10 +51,12 @@ export class UpdateKeyChain {
         const changed = { ...settingsOf(known, wanted), updatedAt: now };
         assertRotationFits(changed);
         await assertSpared(repositories, known, changed, now);
+        const signing = withSigner(changed, signer);
         const certified =
           wanted.certificates === undefined
-            ? withSigner(changed, signer)
-            : await withCertificates(repositories, changed, wanted.certificates, { now, path });
+            ? signing
+            : await withCertificates(repositories, signing, wanted.certificates, { now, path });
+        if (wanted.usages?.includes('signing')) assertSigner(certified);
         if (isSelfSigned(certified.active)) assertSelfSignedFits(certified.usages, 'usages');
         await repositories.keyChains.put(certified);
         return certified;
@@ -115,6 +118,12 @@ function withSigner(chain: KeyChain, leaf: KeyLeaf | undefined): KeyChain {
     isSameHandle(leaf.key.handle, chain.active.key.handle) &&
     leaf.certificates[0] === chain.active.certificates[0];
   return isPresent ? { ...chain, active: leaf } : chain;
+}
+
+/** @throws Failure `conflict` when the leaf was renewed while the certificate for mdocs was made. */
+function assertSigner({ root, active }: KeyChain): void {
+  if (root === undefined || active.documentSigner !== undefined) return;
+  throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
 }
 
 /** The certificates stay as they are when they are the same: whoever sends a document again changes nothing. */

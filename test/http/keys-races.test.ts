@@ -65,6 +65,24 @@ describeRaces('Keys', (arena) => {
     }
   });
 
+  const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+  it('stay deleted when a certificate is made for them at the same time', async () => {
+    for (let round = 0; round < 24; round++) {
+      const id = `going-${round}`;
+      const { key } = await created(arena().service, arena().token, '/key', { id });
+      const [made, removed] = await Promise.all([
+        call('POST', '/certs', { id: `cert-${round}`, keyId: id, certUsageTypes: ['signing'] }),
+        pause(round % 6).then(() => call('DELETE', `/key/${id}`)),
+      ]);
+      expect(removed.status).to.equal(200);
+      expect(made.status).to.be.oneOf([201, 404]);
+      expect((await call('GET', `/certs/cert-${round}`)).status, `round ${round}`).to.equal(404);
+      const { keys } = (await call('GET', '/acme/.well-known/jwks.json')).body;
+      expect(keys.map((known: { kid: string }) => known.kid)).to.not.include(key.kid);
+    }
+  });
+
   it('are brought once under one id', async () => {
     const key = newKey().privateKey.export({ format: 'jwk' });
     const answers = await times(10, () =>

@@ -89,7 +89,11 @@ function writeRoutes(useCases: UseCases): Route[] {
         'makes one. It is never self-signed, since wallets refuse that.',
       body: CertificateCreation,
       example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
-      responses: { 201: CertificateView, 404: 'There is no such key', 409: 'The id is taken' },
+      responses: {
+        201: CertificateView,
+        404: 'There is no such key',
+        409: 'The id is taken, or the key was changed or rotated meanwhile',
+      },
       async handle({ caller, body }) {
         const { chain, all } = await createCertificate.execute(caller, body);
         return reply(201, toCertificateView(chain, all));
@@ -107,7 +111,7 @@ function writeRoutes(useCases: UseCases): Route[] {
       example: { description: 'Signs diplomas' },
       responses: {
         200: CertificateView,
-        409: 'Something needs a usage or an internal authority that would go',
+        409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
       },
       async handle({ caller, params: { certId }, body }) {
         const { description, crt: certificates } = body;

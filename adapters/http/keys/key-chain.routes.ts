@@ -119,7 +119,10 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       params,
       body: KeyChainUpdate,
       example: { description: 'Signs diplomas' },
-      responses: { 200: KeyChainView, 409: 'Something needs a usage or an internal authority that would go' },
+      responses: {
+        200: KeyChainView,
+        409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
+      },
       async handle({ caller, params: { id }, body }) {
         const chain = await updateKeyChain.execute(caller, id, body);
         return show(200, toKeyChainView(chain), chain);
