@@ -13,11 +13,21 @@ const MAX_FAULTS = 50;
  * @returns one fault for each, with its path.
  */
 export function unknownMembers(schema: z.ZodType, value: unknown, view?: z.ZodType): FieldError[] {
-  const shown = (view as unknown as Schema | undefined)?._zod.def.shape ?? {};
   return walk(schema as unknown as Schema, value, [])
-    .filter(({ path }) => !Object.hasOwn(shown, path))
+    .filter(({ path }) => !isShown(view, path))
     .slice(0, MAX_FAULTS)
     .map(({ path, name, known }) => ({ path, message: unknownMember(name, known) }));
+}
+
+/** The names of those members that answers have, and that cannot be written. */
+export function readOnlyMembers(schema: z.ZodType, value: unknown, view: z.ZodType): string[] {
+  return walk(schema as unknown as Schema, value, [])
+    .filter(({ path }) => isShown(view, path))
+    .map(({ path }) => path);
+}
+
+function isShown(view: z.ZodType | undefined, path: string): boolean {
+  return Object.hasOwn((view as unknown as Schema | undefined)?._zod.def.shape ?? {}, path);
 }
 
 /** A member that stands where only others are known. */

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { readOnlyMembers } from '../../adapters/http/unknown-members.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { type Populated, populate } from '../support/populated.ts';
+import { addressOf, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+/** What the service changes by itself, so that who read it a while ago need not know. */
+const SHIFTING = [
+  ...['updatedAt', 'usedEntries', 'availableEntries', 'expiresAt', 'cert', 'sequenceNumber', 'jwt', 'key'],
+  ...['activeKey', 'activeCertificate', 'activeCertificateExpiry', 'lastRotatedAt'],
+  ...['previousKey', 'previousCertificate', 'previousKeyExpiry', 'previousKeys'],
+];
+
+const other = (value: unknown): unknown => {
+  if (typeof value === 'string') return `${value}0`;
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'boolean') return !value;
+  if (Array.isArray(value)) return value.length === 0 ? [{}] : [];
+  return value === null ? 'something' : { ...(value as object), id: 'other' };
+};
+
+describe('A member that is shown and cannot be written', () => {
+  let service: TestService;
+  let world: Populated;
+  let root: string;
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'acme');
+    root = await service.rootToken();
+  });
+  after(() => service.close());
+
+  it('may be sent back as it was read, at every address; another value is refused by its name', async () => {
+    const seen: string[] = [];
+    for (const route of collectRoutes(service.service.container)) {
+      const { method, path, body, members = body, responses } = route;
+      const view = responses[200];
+      if (!['patch', 'put'].includes(method) || members === undefined || typeof view !== 'object') continue;
+      const { params, json } = recipeOf(route).request(world.ids, 'fresh');
+      const token = rolesOf(route)?.includes('tenants:manage') ? root : world.token;
+      const address = addressOf(route, params);
+      const write = (more: object) =>
+        service.call(method.toUpperCase(), address, { token, json: { ...(json as object), ...more } });
+      const read = async () => (await service.call('GET', address, { token })).body;
+
+      const shown = await read();
+      const names = readOnlyMembers(members, shown, view);
+      const whole = await write(Object.fromEntries(names.map((name) => [name, shown[name]])));
+      expect(whole.status, `${nameOf(route)}: ${whole.text}`).to.equal(200);
+      const before = await read();
+      for (const name of names) {
+        const answer = await write({ [name]: other(shown[name]) });
+        const told = `${nameOf(route)} ${name}: ${answer.text}`;
+        if (SHIFTING.includes(name)) {
+          expect(answer.status, told).to.equal(200);
+          continue;
+        }
+        expect([answer.status, answer.body.errors?.[0]?.path], told).to.deep.equal([400, name]);
+        expect(answer.body.detail, told).to.include('cannot be changed');
+        seen.push(`${path} ${name}`);
+      }
+      const { updatedAt: _then, ...kept } = before;
+      const { updatedAt: _now, ...still } = await read();
+      if (!names.some((name) => SHIFTING.includes(name) && name !== 'updatedAt')) {
+        expect(still, nameOf(route)).to.deep.equal(kept);
+      }
+    }
+    expect(seen).to.include.members([
+      ...['clientId', 'tenantId', 'tenant', 'createdAt'].map((name) => `/client/:id ${name}`),
+      ...['id', 'clients', 'createdAt'].map((name) => `/tenant/:id ${name}`),
+      ...['id', 'bits', 'capacity', 'ttl'].map((name) => `/status-lists/:listId ${name}`),
+      ...['id', 'kmsProvider', 'rootCertificate'].map((name) => `/key-chain/:id ${name}`),
+      ...['id', 'keyId'].map((name) => `/certs/:certId ${name}`),
+    ]);
+  });
+
+  it('may be older than what stands there now, where the service itself or others change it', async () => {
+    const { token } = world;
+    const call = (method: string, path: string, json?: object, by = token) =>
+      service.call(method, path, { token: by, ...(json === undefined ? {} : { json }) });
+    const address = `/client/${world.ids.client}`;
+    const read = (await call('GET', address)).body;
+    const renamed = await call('PATCH', '/tenant/acme', { name: 'Acme & Sons' }, root);
+    expect(renamed.status, renamed.text).to.equal(200);
+    expect((await call('PATCH', address, { ...read, description: 'one' })).status).to.equal(200);
+    expect((await call('PATCH', address, { ...read, description: 'two' })).status).to.equal(200);
+
+    const tenant = (await call('GET', '/tenant/acme', undefined, root)).body;
+    const tenants = (json: object) => call('PATCH', '/tenant/acme', json, root);
+    const [first, ...rest] = tenant.clients;
+    const stronger = [{ ...first, roles: [] }, ...rest];
+    expect((await tenants({ ...tenant, clients: stronger })).body.errors[0].path).to.equal('clients');
+    expect((await tenants({ ...tenant, clients: [] })).body.errors[0].path).to.equal('clients');
+  });
+
+  it('is no way to learn of what is not there', async () => {
+    const answer = await service.call('PATCH', '/client/nobody', {
+      token: world.token,
+      json: { roles: ['issuance:offer'], clientId: 'somebody' },
+    });
+    expect([answer.status, answer.body.code]).to.deep.equal([404, 'not_found']);
+  });
+});
