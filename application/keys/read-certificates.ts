@@ -41,6 +41,22 @@ export function readCertificates(
   };
 }
 
+/**
+ * Looks whether the certificates that a key has are for what it is to sign from now on.
+ * @param certificates DER in standard base64, leaf first.
+ * @param path of the member that the usages came in.
+ * @throws Failure `invalid_input`.
+ */
+export function assertUsagesFit(
+  certificates: readonly string[],
+  usages: readonly KeyUsage[],
+  path: string,
+): void {
+  const leaf = readCertificate(Buffer.from(certificates[0] ?? '', 'base64'));
+  const fault = leaf === undefined ? 'the certificate of the key cannot be read' : usageFault(leaf, usages);
+  if (fault !== undefined) throw invalidInput(path, fault);
+}
+
 /** @returns what is wrong, or the certificates. */
 function faultOf(pem: string | readonly string[], wanted: Certified, now: Date): string | Certificate[] {
   const texts = readPemCertificates(typeof pem === 'string' ? pem : pem.join('\n'), MAX_CERTIFICATES);
@@ -67,6 +83,10 @@ function leafFault(leaf: Certificate | undefined, { key, usages }: Certified): s
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
     return 'the key usage of the first certificate does not allow signatures';
   }
+  return usageFault(leaf, usages);
+}
+
+function usageFault(leaf: Certificate, usages: readonly KeyUsage[]): string | undefined {
   const other = usages.find((usage) => !allows(leaf, usage));
   return other && `the extended key usage of the first certificate is for other things than "${other}"`;
 }

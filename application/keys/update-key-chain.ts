@@ -13,7 +13,7 @@ import type { Store, TenantRepositories } from '../ports/store.ts';
 import { certifyDocumentSigner } from '../steps/certify-leaf.ts';
 import type { KeyChainUpdate } from './key-chain-input.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
-import { readCertificates } from './read-certificates.ts';
+import { assertUsagesFit, readCertificates } from './read-certificates.ts';
 
 type Ports = {
   readonly store: Store;
@@ -31,15 +31,15 @@ export class UpdateKeyChain {
   }
 
   /**
-   * @param path of the member of the caller's document that has the certificates.
+   * @param paths of the members of the caller's document that have the certificates and the usages.
    * @throws Failure `not_found`; `conflict` when a usage or an internal CA would go that something needs, or the key
-   *   chain was rotated meanwhile; `invalid_input` for certificates that are not for the key.
+   *   chain was rotated meanwhile; `invalid_input` for certificates that are not for the key or its usages.
    */
   async execute(
     caller: TenantCaller,
     id: string,
     wanted: KeyChainUpdate,
-    path = 'certificates',
+    paths = { certificates: 'certificates', usages: 'usages' },
   ): Promise<KeyChain> {
     const { store, clock } = this.#ports;
     const signer = wanted.usages?.includes('signing') ? await this.#documentSigner(caller, id) : undefined;
@@ -55,9 +55,15 @@ export class UpdateKeyChain {
         const certified =
           wanted.certificates === undefined
             ? signing
-            : await withCertificates(repositories, signing, wanted.certificates, { now, path });
+            : await withCertificates(repositories, signing, wanted.certificates, {
+                now,
+                path: paths.certificates,
+              });
         if (wanted.usages?.includes('signing')) assertSigner(certified);
-        if (isSelfSigned(certified.active)) assertSelfSignedFits(certified.usages, 'usages');
+        if (isSelfSigned(certified.active)) assertSelfSignedFits(certified.usages, paths.usages);
+        if (wanted.usages !== undefined) {
+          assertUsagesFit(certified.active.certificates, certified.usages, paths.usages);
+        }
         await repositories.keyChains.put(certified);
         return certified;
       },

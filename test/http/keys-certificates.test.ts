@@ -206,6 +206,55 @@ describe('The certificates of a key', () => {
     expect((await call('PATCH', `/certs/${id}`, { usages: ['access'] })).status, 'in use').to.equal(409);
   });
 
+  describe('that are for one usage alone', () => {
+    const READERS = '1.0.18013.5.1.6';
+    const DOCUMENTS = '1.0.18013.5.1.2';
+    const brought = async (id: string, usage: string, purposes: readonly string[]) => {
+      const key = newKey();
+      const leaf = await certify({ name: id, by: root, key, purposes });
+      const jwk = key.privateKey.export({ format: 'jwk' });
+      await created('/key-chain/import', { id, usageType: usage, key: jwk, certificates: pem(leaf) });
+      return pem(await certify({ name: id, by: root, key }));
+    };
+    const usagesOf = async (id: string) => (await chainOf(id)).usages;
+
+    for (const [usage, purpose, others] of [
+      ['access', READERS, ['signing', 'statusList', 'trustList']],
+      ['signing', DOCUMENTS, ['access', 'statusList', 'trustList']],
+    ] as const) {
+      it(`give their key no other usage than "${usage}"`, async () => {
+        const id = `narrow-${usage}`;
+        await brought(id, usage, [purpose]);
+        for (const other of others) {
+          const message = new RegExp(`extended key usage .* than "${other}"`);
+          for (const usages of [[usage, other], [other]]) {
+            expectInvalid(await call('PATCH', `/key-chain/${id}`, { usages }), 'usages', message);
+            expectInvalid(await call('PATCH', `/certs/${id}`, { usages }), 'usages', message);
+            const asCertificate = await call('PATCH', `/certs/${id}`, { certUsageTypes: usages });
+            expectInvalid(asCertificate, 'certUsageTypes', message);
+          }
+        }
+        expect(await usagesOf(id)).to.deep.equal([usage]);
+        const same = await call('PATCH', `/key-chain/${id}`, { usages: [usage], description: 'The same' });
+        expect(same.status, same.text).to.equal(200);
+      });
+    }
+
+    it('can be replaced together with the usages', async () => {
+      const wider = await brought('widened', 'access', [READERS]);
+      const usages = ['access', 'signing'];
+      const answer = await call('PATCH', '/key-chain/widened', { usages, certificates: wider });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(await usagesOf('widened')).to.deep.equal(usages);
+    });
+
+    it('limit nothing when they are for what is not of this trade', async () => {
+      await brought('web', 'access', [READERS, '1.3.6.1.5.5.7.3.1']);
+      const answer = await call('PATCH', '/certs/web', { certUsageTypes: ['access', 'statusList'] });
+      expect(answer.status, answer.text).to.equal(200);
+    });
+  });
+
   describe('and the key itself', () => {
     it('is made or brought, listed and read, without its private half', async () => {
       const made = await created('/key', { id: 'made', description: 'Made here' });
@@ -293,6 +342,11 @@ describe('The certificates of a key', () => {
       expectInvalid(
         await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }),
         'usages',
+        /"trustList" alone/,
+      );
+      expectInvalid(
+        await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }),
+        'certUsageTypes',
         /"trustList" alone/,
       );
     });

@@ -116,7 +116,11 @@ function writeRoutes(useCases: UseCases): Route[] {
       async handle({ caller, params: { certId }, body }) {
         const { description, crt: certificates } = body;
         const usages = body.certUsageTypes ?? body.usages;
-        await updateKeyChain.execute(caller, certId, { description, usages, certificates }, 'crt');
+        const paths = {
+          certificates: 'crt',
+          usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
+        };
+        await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
         return shown(await findCertificates.execute(caller, { certId }));
       },
     }),
