@@ -61,11 +61,10 @@ function explain(error: unknown): string {
     return `port ${(error as { port?: unknown }).port} is taken; set PORT to another one`;
   }
   if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') {
-    return `${error.message}; check HOST and DATABASE_URL`;
+    return `${error.message}; check HOST`;
   }
   if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EROFS') {
     return `${error.message}; check DATA_FOLDER`;
   }
-  if (code === 'ECONNREFUSED') return 'the database does not answer; check DATABASE_URL';
   return error.message;
 }

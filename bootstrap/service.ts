@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Container } from 'inversify';
 import { buildRouter } from '../adapters/http/router.ts';
+import { placeOf } from '../adapters/persistence/orm/database.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
@@ -77,7 +78,7 @@ export async function startService(
     await listen(server, settings);
     const stopJobs = startJobs(container);
     const { port } = server.address() as AddressInfo;
-    log.info('started', { port, publicUrl: settings.PUBLIC_URL });
+    log.info('started', { port, publicUrl: settings.PUBLIC_URL, database: placeOf(settings.DATABASE_URL) });
     return {
       port,
       container,

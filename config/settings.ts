@@ -56,12 +56,34 @@ const publicUrl = z
   }, 'without query, fragment or credentials')
   .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path');
 
-const databaseUrl = z
-  .string()
-  .regex(
-    /^(sqlite:.+|postgres(ql)?:\/\/.+)$/,
-    'sqlite:<file> or postgres://user:password@host:port/database',
-  );
+/** Never quotes the address: what stands in the wrong place of it may be part of the password. */
+const databaseUrl = z.string().transform((text, context) => {
+  const fault = databaseFault(text);
+  if (fault === undefined) return text;
+  context.addIssue(fault);
+  return z.NEVER;
+});
+
+function databaseFault(text: string): string | undefined {
+  if (/^sqlite:.+/.test(text)) return undefined;
+  const form = 'sqlite:<file> or postgres://user:password@host:port/database';
+  if (!/^postgres(ql)?:\/\//.test(text)) return form;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hostname === '' || url.hash !== '' || !/^\/[^/@]+$/.test(url.pathname)) {
+    return `${form}; special characters of the password are percent-encoded`;
+  }
+  for (const [name, value] of url.searchParams) {
+    if (name === 'sslrootcert') continue;
+    if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
+    if (!/^(disable|verify-ca|verify-full)$/.test(value)) {
+      return 'sslmode is disable, verify-ca or verify-full: with another one anybody between could read along';
+    }
+  }
+  const isVerified = url.searchParams.get('sslmode')?.startsWith('verify') === true;
+  return url.searchParams.has('sslrootcert') && !isVerified
+    ? 'sslrootcert means nothing without sslmode=verify-full'
+    : undefined;
+}
 
 const masterSecret = list
   .refine((secrets) => secrets.length > 0, 'at least one secret')
@@ -74,9 +96,9 @@ const masterSecret = list
     'a random secret, not a repeated character',
   );
 
+/** As it is: whoever reads tokens compares it letter by letter, and some end in a slash. */
 const issuerUrl = z
   .url({ protocol: /^https?$/ })
-  .transform((text) => text.replace(/\/+$/, ''))
   .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
 
 const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');
@@ -111,7 +133,9 @@ export const SettingsSchema = z.object({
     .describe('Where the SQLite file and generated secrets are kept'),
   DATABASE_URL: databaseUrl
     .optional()
-    .describe('`postgres://…` or `sqlite:<file>`. Default: SQLite in DATA_FOLDER'),
+    .describe(
+      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. Default: SQLite in DATA_FOLDER',
+    ),
   DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections per process'),
   MASTER_SECRET: masterSecret
     .optional()

@@ -41,7 +41,8 @@ function external(settings: Settings, issuer: string, { clock, log }: Ports): Id
   const provider = new URL(internal);
   const port = provider.port === '' ? '' : `:${provider.port}`;
   const outgoing = new Outgoing({ allow: [...settings.OUTBOUND_ALLOW, provider.hostname + port] });
-  const remote = new RedirectedRemote(outgoing, { published: issuer, internal });
+  const base = (address: string) => address.replace(/\/+$/, '');
+  const remote = new RedirectedRemote(outgoing, { published: base(issuer), internal: base(internal) });
   const authorizationServers = new RemoteAuthorizationServers({ remote, clock });
   const accessTokens = new OidcAccessTokens(
     { authorizationServers, clock, log },

@@ -81,6 +81,7 @@ export async function openAdapters(
   const database = { url: settings.DATABASE_URL, poolSize: settings.DATABASE_POOL, migrates };
   const store = await OrmStore.open(database, cipher);
   closers.add(() => store.close());
+  if (migrates) await store.hold(settings.DATABASE_URL);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());
   const local = new LocalKms({ name: 'local', cipher, random });

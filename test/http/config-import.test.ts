@@ -323,10 +323,9 @@ for (const { name, open } of databases()) {
       const started = await Promise.allSettled([1, 2].map(() => startSecondProcess(environment)));
       const processes = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       await Promise.all(processes.map((each) => each.stop()));
-      expect(started.map((each) => (each.status === 'rejected' ? String(each.reason) : ''))).to.deep.equal([
-        '',
-        '',
-      ]);
+      const refused = started.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+      if (!database.url.startsWith('sqlite:')) expect(refused).to.deep.equal([]);
+      else expect(refused.join()).to.match(/another service has .*; several at once need PostgreSQL/);
       const rows = await dump(database.url);
       expect(rows['tenants']).to.have.length(2);
       expect(rows['key_chains']).to.have.length(9);

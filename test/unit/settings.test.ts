@@ -205,6 +205,34 @@ describe('settings', () => {
     }
   });
 
+  it('take addresses of databases that are honoured whole, and never quote them', () => {
+    for (const text of [
+      'sqlite:data/x.sqlite',
+      'postgres://u:p%40ss@db.internal/vidimus',
+      'postgresql://u@[::1]:5432/x?sslmode=verify-full&sslrootcert=/etc/ca.pem',
+      'postgres://u@db/x?sslmode=disable',
+    ]) {
+      expect(readSettings({ ...GOOD, DATABASE_URL: text }).DATABASE_URL).to.equal(text);
+    }
+    for (const [text, told] of [
+      ['postgres://u:hid@den/word@127.0.0.1:5432/x', 'percent-encoded'],
+      ['postgres://u:hid#den@127.0.0.1:5432/x', 'percent-encoded'],
+      ['postgres://u:hidden@127.0.0.1:5432', 'percent-encoded'],
+      ['postgres://u:hidden@127.0.0.1/x?sslmode=require', 'verify-full'],
+      ['postgres://u:hidden@127.0.0.1/x?sslmode=verify-full&sslmode=prefer', 'verify-full'],
+      ['postgres://u:hidden@127.0.0.1/x?ssl=true', 'sslmode and sslrootcert'],
+      ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'means nothing'],
+      ['mysql://u:hidden@127.0.0.1/x', 'postgres://'],
+    ] as const) {
+      const [fault = '', ...others] = faultsOf({ ...GOOD, DATABASE_URL: text });
+      expect(others).to.deep.equal([]);
+      expect(fault, text)
+        .to.include(told)
+        .and.to.match(/^DATABASE_URL: /)
+        .and.to.not.match(/hid|den/);
+    }
+  });
+
   it('take an empty variable for an absent one, and leave alone what is not theirs', () => {
     expect(faultsOf({ ...GOOD, PORT: '', OIDC: '', HOME: '/root' })).to.deep.equal([]);
     expect(readSettings({ ...GOOD, HOME: '/root' })).to.not.have.property('HOME');

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
+import { postgresTls } from './postgres-tls.ts';
 import { allRows } from './rows/all.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
@@ -20,8 +21,55 @@ export function dialectOf(url: string): Dialect {
   return url.startsWith('sqlite:') ? 'sqlite' : 'postgres';
 }
 
-/** Opens the database and, unless `settings` say otherwise, brings its schema up to date. The caller closes what it opened. */
+/**
+ * Opens the database and, unless `settings` say otherwise, brings its schema up to date. The caller closes what it opened.
+ * @throws Error that says what to do about `DATABASE_URL` when the database cannot be opened.
+ */
 export async function openDatabase(settings: DatabaseSettings): Promise<MikroORM> {
+  try {
+    return await openAndMigrate(settings);
+  } catch (error) {
+    throw new Error(describeFault(settings.url, error) ?? (error as Error).message, { cause: error });
+  }
+}
+
+/** Where the database is, without who uses it. */
+export function placeOf(url: string): string {
+  if (dialectOf(url) === 'sqlite') return url;
+  const { hostname, port, pathname } = new URL(url);
+  return `postgres://${hostname}:${port || '5432'}${pathname}`;
+}
+
+const UNREACHABLE = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+];
+
+/** What drivers say names neither the setting nor the database. */
+function describeFault(url: string, error: unknown): string | undefined {
+  const { code, message } = error as { code?: string; message: string };
+  if (dialectOf(url) === 'sqlite') {
+    const isOfFile =
+      code?.startsWith('SQLITE_CANTOPEN') || code === 'SQLITE_NOTADB' || /directory/.test(message);
+    return isOfFile ? `DATABASE_URL: ${placeOf(url)} cannot be opened: ${message}` : undefined;
+  }
+  if (code === '3D000') return `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`;
+  if (code?.startsWith('28'))
+    return `DATABASE_URL: ${placeOf(url)} does not let this user in; check name and password`;
+  if (UNREACHABLE.includes(code ?? '') || /Connection terminated|timeout/.test(message)) {
+    return `DATABASE_URL: ${placeOf(url)} does not answer (${code ?? 'no connection'})`;
+  }
+  return /SSL|certificate/i.test(`${message} ${code}`)
+    ? `DATABASE_URL: ${placeOf(url)}: ${message}`
+    : undefined;
+}
+
+async function openAndMigrate(settings: DatabaseSettings): Promise<MikroORM> {
   if (settings.url === 'sqlite::memory:') return migrated(await connect(settings, 'migrate'));
   const orm = await connect(settings, 'serve');
   try {
@@ -113,6 +161,8 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
       logger: () => {},
     },
     discovery: { warnWhenNoEntities: false },
+    // A mistyped name would become an empty database.
+    ensureDatabase: false,
     allowGlobalContext: false,
     forceUtcTimezone: true,
   };
@@ -134,6 +184,7 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
     clientUrl: settings.url,
     pool: { min: 0, max: Math.max(2, settings.poolSize) },
     driverOptions: {
+      ssl: postgresTls(settings.url),
       // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
       maxUses: 20_000,
       maxLifetimeSeconds: 300,

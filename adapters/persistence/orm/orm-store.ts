@@ -33,6 +33,7 @@ import {
   tenantRepositories,
 } from './repositories.ts';
 import { postgresSql, sqliteSql } from './sql.ts';
+import { lockSqlite } from './sqlite-lock.ts';
 
 type Hot = {
   readonly beats: (tenantId: TenantId) => Beats;
@@ -54,6 +55,8 @@ export class OrmStore extends Store {
   readonly #macs: Macs;
   readonly #hot: Hot;
   readonly #beats = new Map<TenantId, Beats>();
+
+  #letGo = (): void => {};
 
   private constructor(orm: MikroORM, cipher: Cipher, hot: Hot) {
     super();
@@ -160,8 +163,19 @@ export class OrmStore extends Store {
     await this.#orm.em.fork().getConnection().execute('select 1');
   }
 
+  /**
+   * Keeps other services from this database, where it is one for a single service.
+   * @throws Error when another one has it.
+   */
+  async hold(url: string): Promise<void> {
+    const file = url.slice('sqlite:'.length);
+    if (dialectOf(url) !== 'sqlite' || file === ':memory:') return;
+    this.#letGo = lockSqlite(file, (await this.#orm.em.getConnection().getNativeClient()) as object);
+  }
+
   async close(): Promise<void> {
     await this.#orm.close();
+    this.#letGo();
   }
 
   /** The audit log comes last, so that its entries lock nothing while the work goes on. */

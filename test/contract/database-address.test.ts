@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { openDatabase, placeOf } from '../../adapters/persistence/orm/database.ts';
+import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { databases, rawSql } from '../support/databases.ts';
+import { certify, pem } from '../support/test-certificates.ts';
+
+const messageOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'nothing failed',
+    (error: Error) => error.message,
+  );
+
+describe('the address of the database', () => {
+  it('that is mistyped makes none, and the words say which', async function () {
+    const made = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (made === undefined) return this.skip();
+    try {
+      const url = `${made.url}_mistyped`;
+      const name = new URL(url).pathname.slice(1);
+      for (const migrates of [true, false]) {
+        expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
+          `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`,
+        );
+      }
+      const found = await rawSql(made.url, (run) =>
+        run(`select 1 from pg_database where datname = '${name}'`),
+      );
+      expect(found).to.deep.equal([]);
+    } finally {
+      await made.drop();
+    }
+  });
+
+  it('is told without who uses it', () => {
+    expect(placeOf('postgres://user:secret@db.internal/vidimus?sslmode=verify-full')).to.equal(
+      'postgres://db.internal:5432/vidimus',
+    );
+  });
+
+  it('of nobody, and of a file that is none, are told as such', async () => {
+    const nobody = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
+    expect(nobody).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-address-'));
+    try {
+      const file = join(folder, 'notes.txt');
+      writeFileSync(file, 'these are notes and no database at all'.repeat(100));
+      expect(await messageOf(openDatabase({ url: `sqlite:${file}`, poolSize: 2 }))).to.equal(
+        `DATABASE_URL: sqlite:${file} cannot be opened: file is not a database`,
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('of a file is for one service at a time, and for whoever only reads', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
+    const url = `sqlite:${join(folder, 'held.sqlite')}`;
+    const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
+    const open = () => OrmStore.open({ url, poolSize: 2 }, cipher);
+    const first = await open();
+    const second = await open();
+    try {
+      await first.hold(url);
+      const refused = await messageOf(second.hold(url));
+      expect(refused).to.match(/^another service has .*held\.sqlite; several at once need PostgreSQL/);
+      await first.close();
+      await second.hold(url);
+    } finally {
+      await second.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  describe('over TLS', () => {
+    let folder: string;
+    let server: Server;
+    let port: number;
+    /** What came over TLS first: a PostgreSQL client says who it is. */
+    const heard: string[] = [];
+    const sockets = new Set<Socket>();
+
+    before(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'vidimus-tls-'));
+      const authority = await certify({ name: 'ours', ca: true });
+      const own = await certify({ name: 'localhost', by: authority, dns: ['localhost'] });
+      writeFileSync(join(folder, 'ca.pem'), pem(authority));
+      writeFileSync(join(folder, 'other.pem'), pem(await certify({ name: 'other', ca: true })));
+      const key = own.privateKey.export({ format: 'pem', type: 'pkcs8' });
+      const secureContext = createSecureContext({ key, cert: pem(own) });
+      server = createServer((socket) => {
+        sockets.add(socket);
+        socket.on('error', () => {});
+        socket.once('data', () => {
+          socket.write('S');
+          const secure = new TLSSocket(socket, { isServer: true, secureContext });
+          secure.on('error', () => {});
+          secure.once('data', (chunk) => {
+            heard.push(chunk.toString('latin1'));
+            secure.destroy();
+          });
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      port = (server.address() as { port: number }).port;
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      rmSync(folder, { recursive: true });
+    });
+
+    const attempt = async (host: string, parameters: string) => {
+      heard.length = 0;
+      const url = `postgres://somebody:secret@${host}:${port}/x?${parameters}`;
+      const message = await messageOf(openDatabase({ url, poolSize: 2 }));
+      return { message, heard: heard.join() };
+    };
+
+    it('says who it is only to the server that the authority vouches for', async () => {
+      const right = await attempt('localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`);
+      expect(right.heard).to.include('somebody');
+      for (const [host, parameters] of [
+        ['localhost', 'sslmode=verify-full'],
+        ['localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'other.pem')}`],
+        ['127.0.0.1', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`],
+        ['127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'other.pem')}`],
+      ] as const) {
+        const refused = await attempt(host, parameters);
+        expect(refused.heard, parameters).to.equal('');
+        expect(refused.message, parameters).to.match(/^DATABASE_URL: postgres:\/\/.*certificate/i);
+        expect(refused.message).to.not.include('secret');
+      }
+      const anyName = await attempt('127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'ca.pem')}`);
+      expect(anyName.heard).to.include('somebody');
+    });
+
+    it('names the file of an authority that cannot be read', async () => {
+      const { message } = await attempt('localhost', 'sslmode=verify-full&sslrootcert=/no/such/file');
+      expect(message).to.include('sslrootcert /no/such/file cannot be read');
+    });
+  });
+});
