@@ -28,6 +28,7 @@ import { TrustListPublisher } from '../application/trust-lists/trust-list-publis
 import { CreateTrustList, ReplaceTrustList } from '../application/trust-lists/write-trust-lists.ts';
 import { SavePresentationConfiguration } from '../application/verification/write-presentation-configurations.ts';
 import { ROLES } from '../domain/clients/role.ts';
+import { IMPORTER } from '../domain/clients/service-names.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { NotAskedRegistrar, registrationCertificatesOffline } from './import-offline.ts';
@@ -63,9 +64,6 @@ export function importPorts(container: Container): ImportPorts {
     webhooks: container.get(Webhooks),
   };
 }
-
-/** Name under which the import stands in the audit log; no client of ours can have a space in its id. */
-export const IMPORTER = 'folder import';
 
 const OF_TENANTS = ROLES.filter((role) => role !== 'tenants:manage');
 

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { Role } from './role.ts';
+import { isServiceName } from './service-names.ts';
 
 /** How tokens of an external OpenID provider name the tenant and the roles. */
 export type ExternalIdentityRules = {
@@ -30,7 +31,7 @@ export function readExternalIdentity(
   const subject = nameAt(claims[subjectClaim]);
   // RFC 9068 section 2.2; `azp` of OpenID Connect for providers that do not follow it
   const clientId = nameAt(claims['client_id']) ?? nameAt(claims['azp']);
-  if (subject === undefined || clientId === undefined) return undefined;
+  if (subject === undefined || clientId === undefined || !isFit(clientId)) return undefined;
   const places = rolesClaim === undefined ? USUAL_PLACES : [rolesClaim];
   const found = places.map((place) => valueAt(claims, place)).find((value) => value !== undefined);
   return { subject, clientId, roles: readRoles(found) };
@@ -38,6 +39,11 @@ export function readExternalIdentity(
 
 function nameAt(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH ? value : undefined;
+}
+
+/** RFC 6749 appendix A.1; and nobody passes for the service in the audit log. */
+function isFit(clientId: string): boolean {
+  return /^[\x20-\x7e]+$/.test(clientId) && !isServiceName(clientId);
 }
 
 function valueAt(claims: JsonObject, place: string): Json | undefined {

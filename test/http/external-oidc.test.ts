@@ -9,7 +9,7 @@ import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../s
 
 const AUDIENCE = 'platform-service';
 const MANAGER = { tenant_id: 'operator', roles: ['tenants:manage'], client_id: 'operator' };
-const CLIENTS = ['operator', 'backend', 'kiosk', 'somebody', 'x'];
+const CLIENTS = ['operator', 'backend', 'kiosk', 'somebody', 'x', 'folder import', 'system', 'till 3'];
 const registered = (client_id: string) => ({
   client_id,
   client_secret: `secret-of-${client_id}-at-the-provider`,
@@ -167,6 +167,24 @@ describe('access tokens of an external OpenID provider', () => {
       await manage('PATCH', '/client/kiosk', { roles: ['issuance:offer'] });
       expect((await configurations()).status).to.equal(403);
     });
+  });
+
+  it('do not let a client pass for the service in the audit log', async () => {
+    const make = async (client_id: string, clientId: string) =>
+      call(await tokenFor(claimsOf('acme', TENANT_ROLES, client_id)), 'POST', '/client', {
+        clientId,
+        roles: ['issuance:offer'],
+      });
+    const importer = await make('folder import', 'by-importer');
+    expect([importer.status, importer.body.code]).to.deep.equal([401, 'unauthenticated']);
+    for (const [client_id, clientId, actor] of [
+      ['system', 'by-system', 'client system'],
+      ['till 3', 'by-till', 'till 3'],
+    ] as const) {
+      expect((await make(client_id, clientId)).status, client_id).to.equal(201);
+      const log = await call(await tokenFor(claimsOf('acme')), 'GET', '/audit-log?limit=1');
+      expect(log.body[0], client_id).to.include({ actor, target: clientId });
+    }
   });
 
   it('end with a suspended tenant', async () => {
