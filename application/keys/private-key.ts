@@ -6,6 +6,7 @@ import {
   type PublicJwk,
   readPublicJwk,
   type SigningAlgorithm,
+  thumbprint,
 } from '../../domain/shared/jwk.ts';
 
 const WANTED = 'Give a private key on P-256, P-384, P-521 or Ed25519';
@@ -25,7 +26,7 @@ const REFUSED_LABELS: Readonly<Record<string, string>> = {
 export type ImportedKey = {
   /** DER of a PKCS#8 structure (RFC 5958). Whoever is done with it overwrites it. */
   readonly pkcs8: Buffer;
-  /** The public half as the key states it; the KMS looks whether it is its own. */
+  /** The public half; on curves where the key states it, the KMS looks whether it is its own. */
   readonly publicJwk: PublicJwk;
   readonly algorithm: SigningAlgorithm;
 };
@@ -70,8 +71,17 @@ function fromJwk({ kty, crv, x, y, d, use, alg }: JsonObject): KeyObject {
   const names = publicJwk.crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [algorithmOf(publicJwk)];
   if (alg !== undefined && !names.includes(alg as SigningAlgorithm))
     throw refused('"alg" is not that of the key.');
-  const key = { ...publicJwk, d } as JsonWebKey;
-  return parse(() => createPrivateKey({ key, format: 'jwk' }), `${WANTED} as JWK; this one is broken.`);
+  const jwk = { ...publicJwk, d } as JsonWebKey;
+  const key = parse(
+    () => createPrivateKey({ key: jwk, format: 'jwk' }),
+    `${WANTED} as JWK; this one is broken.`,
+  );
+  // For Ed25519 the parser passes the stated half over and makes its own.
+  const own = publicHalf(key);
+  if (own === undefined || thumbprint(own) !== thumbprint(publicJwk)) {
+    throw refused('The public half of the key is not its own.');
+  }
+  return key;
 }
 
 /** The parser's own messages may quote the key. */

@@ -54,6 +54,7 @@ describe('LocalKms', () => {
 
     const ecJwk = () =>
       generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+    const edJwk = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
     const refused: Record<string, () => JsonWebKey | Buffer> = {
       'an RSA key': () =>
         generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
@@ -69,6 +70,7 @@ describe('LocalKms', () => {
       'a public key': () =>
         generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
       'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),
+      'an Ed25519 key with a foreign public half': () => ({ ...edJwk(), d: edJwk().d ?? '' }),
       'no key at all': () => Buffer.from('not a key'),
     };
     for (const [name, make] of Object.entries(refused)) {

@@ -14,6 +14,8 @@ const CARD = {
 };
 
 type Body = Record<string, unknown>;
+/** What is brought, where the fault lies, and what is said of it. */
+type Refused = [what: string, body: Body, path: string, message: RegExp];
 
 const pkcs8 = (key: KeyObject) => key.export({ format: 'pem', type: 'pkcs8' }) as string;
 const sec1 = (key: KeyObject) => key.export({ format: 'pem', type: 'sec1' }) as string;
@@ -120,8 +122,11 @@ describe('A key that was made elsewhere', () => {
   });
 
   const bare = ec('P-256');
-  const stranger = jwk(ec('P-256'));
-  const refused: [string, Body, string, RegExp][] = [
+  const strangers = ['P-256', 'P-384', 'P-521', 'Ed25519'].map((curve) => {
+    const fresh = () => jwk(curve === 'Ed25519' ? generateKeyPairSync('ed25519').privateKey : ec(curve));
+    return [curve, fresh(), fresh()] as const;
+  });
+  const refused: Refused[] = [
     ['no key', {}, 'key', /./],
     ['an empty text', { key: '' }, 'key', /./],
     ['a number', { key: 7 }, 'key', /./],
@@ -155,12 +160,14 @@ describe('A key that was made elsewhere', () => {
     ['a JWK of another type', { key: { kty: 'oct', k: 'c2VjcmV0' } }, 'key', /"kty"/],
     ['a JWK for encryption', { key: { ...jwk(bare), use: 'enc' } }, 'key', /"use"/],
     ['a JWK for another algorithm', { key: { ...jwk(bare), alg: 'ES384' } }, 'key', /"alg"/],
-    [
-      'a JWK whose halves are of two keys',
-      { key: { ...jwk(bare), x: stranger['x'], y: stranger['y'] } },
-      'key',
-      /public half of the key is not its own/,
-    ],
+    ...strangers.map(
+      ([curve, own, stranger]): Refused => [
+        `a JWK whose halves are of two keys on ${curve}`,
+        { key: { ...own, x: stranger['x'], y: stranger['y'] } },
+        'key',
+        /^The public half of the key is not its own\.$/,
+      ],
+    ),
     ['a text without end', { key: 'A'.repeat(20_001) }, 'key', /./],
     ['two ways to say the usage', { key: pkcs8(bare), usages: ['access'] }, 'usageType', /either/],
     ['an unknown provider', { key: pkcs8(bare), kmsProvider: 'nowhere' }, 'kmsProvider', /"nowhere".*local/],

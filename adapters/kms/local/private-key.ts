@@ -13,6 +13,7 @@ import {
   type PublicJwk,
   readPublicJwk,
   type SigningAlgorithm,
+  thumbprint,
 } from '../../../domain/shared/jwk.ts';
 
 type PrivateKey = {
@@ -33,7 +34,9 @@ export function readPrivateKey(material: PrivateKeyMaterial): PrivateKey {
   if (key === undefined || publicJwk === undefined || algorithm === undefined) {
     throw new Failure('invalid_input', 'Give a private key on P-256, P-384, P-521 or Ed25519.');
   }
-  if (!halvesMatch(key)) throw new Failure('invalid_input', 'The public half of the key is not its own.');
+  if (!halvesMatch(key) || !isStated(publicJwk, material)) {
+    throw new Failure('invalid_input', 'The public half of the key is not its own.');
+  }
   return { key, publicJwk, algorithm };
 }
 
@@ -55,7 +58,15 @@ function parse(material: PrivateKeyMaterial): KeyObject | undefined {
   }
 }
 
-/** Both formats carry the public half beside the private one, and nothing forces them to agree. */
+/** A JWK for Ed25519 states a public half, too, which the parser passes over to make its own. */
+function isStated(publicJwk: PublicJwk, material: PrivateKeyMaterial): boolean {
+  if (material instanceof Uint8Array) return true;
+  const { d: _d, ...rest } = material;
+  const stated = readPublicJwk(rest);
+  return stated !== undefined && thumbprint(stated) === thumbprint(publicJwk);
+}
+
+/** Both formats carry the public half of an EC key beside the private one, and nothing forces them to agree. */
 function halvesMatch(key: KeyObject): boolean {
   const probe = Buffer.from('vidimus');
   const hash = key.asymmetricKeyType === 'ec' ? 'sha256' : null;
