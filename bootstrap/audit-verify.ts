@@ -44,6 +44,7 @@ async function verify(settings: Settings, expected: ReadonlyMap<string, Anchor>)
       chains++;
       if (report.fault !== undefined) faults++;
       console.log(describe(report));
+      if (report.warning !== undefined) console.error(`${nameOf(report.scope)} WARNING ${report.warning}`);
     }
     const outcome = faults === 0 ? 'all are whole' : `${faults} of them not as the service wrote them`;
     console.error(`${chains} chains, ${outcome}`);

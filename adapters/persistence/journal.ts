@@ -49,10 +49,17 @@ export class Journal {
         continue;
       }
       const entries = await append(scope, additions);
-      if (by !== SYSTEM && by.tenantId === null) ofService.push(...mirrored(scope, additions, entries));
+      const isOutside = by !== SYSTEM && by.tenantId === null;
+      const copies = mirrored(scope, additions, entries);
+      // Whoever makes a tenant: without that nobody would miss one that somebody takes away.
+      ofService.push(...copies.filter(({ change }) => isOutside || isCreation(change)));
     }
     if (ofService.length > 0) await append(SERVICE_SCOPE, ofService);
   }
+}
+
+function isCreation({ action, kind }: AuditChange): boolean {
+  return action === 'created' && kind === 'tenant';
 }
 
 function mirrored(

@@ -20,6 +20,17 @@ export type ChainReport = {
   /** How far the chain is whole: its head, unless there is a fault. */
   readonly end: Progress;
   readonly fault?: ChainFault;
+  /** What only an operator can judge, of a chain without a fault. */
+  readonly warning?: string;
+};
+
+/** How the chain of the service begins. */
+type Beginning = {
+  /** Without entries there is nothing that other chains could be held against. */
+  readonly isEmpty: boolean;
+  /** Tenants that may be there although no entry says who made them; any number where the chain does not say. */
+  readonly olderTenants: number;
+  readonly at?: Date;
 };
 
 type Ports = { readonly store: Store; readonly macs: Macs };
@@ -44,20 +55,88 @@ export class VerifyAuditLog {
     anchors: ReadonlyMap<string, Anchor> = new Map(),
     onProgress: (scope: string, sequence: number) => void = () => {},
   ): AsyncGenerator<ChainReport> {
-    const { store } = this.#ports;
-    const seen = new Set<string>();
-    let scope: string | undefined = SERVICE_SCOPE;
-    while (scope !== undefined) {
-      const last: string = scope;
-      const anchor = anchors.get(scope);
-      if (anchor !== undefined) seen.add(scope);
-      yield await this.verify(scope, anchor, onProgress);
-      scope = await store.forService(({ audit }) => audit.nextScope(last));
+    const beginning = await this.#beginning();
+    const anchor = anchors.get(SERVICE_SCOPE);
+    const report = await this.verify(SERVICE_SCOPE, anchor, onProgress);
+    const warning = anchor === undefined ? warningOf(beginning) : undefined;
+    yield report.fault === undefined && warning !== undefined ? { ...report, warning } : report;
+    const seen = new Set<string>([SERVICE_SCOPE]);
+    const next = (last: string) => this.#ports.store.forService(({ audit }) => audit.nextScope(last));
+    let older = 0;
+    for (let scope = await next(SERVICE_SCOPE); scope !== undefined; scope = await next(scope)) {
+      seen.add(scope);
+      const own = await this.verify(scope, anchors.get(scope), onProgress);
+      const origin = beginning.isEmpty || own.fault !== undefined ? 'known' : await this.#origin(scope);
+      if (origin === 'older') older++;
+      const fault = origin === 'older' && older > beginning.olderTenants ? unknownOrigin() : origin;
+      yield typeof fault === 'string' ? own : { ...own, fault };
     }
-    for (const [gone, anchor] of anchors) if (!seen.has(gone)) yield missing(gone, anchor);
+    for await (const gone of this.#gone(seen)) {
+      seen.add(gone.scope);
+      yield gone;
+    }
+    for (const [gone, kept] of anchors) if (!seen.has(gone)) yield missing(gone, kept);
   }
 
-  /** One chain. */
+  async #beginning(): Promise<Beginning> {
+    const { store } = this.#ports;
+    const [first] = await store.forService(({ audit }) => audit.list({ ascending: true, limit: 1 }));
+    if (first === undefined) return { isEmpty: true, olderTenants: 0 };
+    if (first.action !== 'begun') return { isEmpty: false, olderTenants: Number.POSITIVE_INFINITY };
+    return { isEmpty: false, olderTenants: Number(detailOf(first).changes[0]?.after), at: first.at };
+  }
+
+  /**
+   * Whether a tenant came into being as the chain of the service says. Asked again before it is a fault: somebody may be
+   * making or removing the tenant.
+   * @returns `older` where no entry says who made it, as with tenants that are older than the log.
+   */
+  async #origin(tenantId: TenantId): Promise<ChainFault | 'known' | 'older'> {
+    const first = await this.#originNow(tenantId);
+    return first === 'known' ? first : this.#originNow(tenantId);
+  }
+
+  async #originNow(id: TenantId): Promise<ChainFault | 'known' | 'older'> {
+    const { store } = this.#ports;
+    const tenant = await store.forService(({ tenants }) => tenants.find(id));
+    const latest = await this.#entryOf(id, {});
+    const isRemoved = latest?.action === 'removed';
+    if (tenant === undefined) return isRemoved ? 'known' : tenantGone(latest);
+    const creation = await this.#entryOf(id, { action: 'created' });
+    if (creation === undefined || isRemoved) {
+      const [own] = await store.forTenant(id, ({ audit }) => audit.list({ ascending: true, limit: 1 }));
+      const isOlder = !isRemoved && !(own?.action === 'created' && own.kind === 'tenant');
+      return isOlder ? 'older' : unknownOrigin();
+    }
+    const former = await this.#entryOf(id, { after: creation.sequence });
+    return former === undefined || former.action === 'removed' ? 'known' : madeTwice(creation);
+  }
+
+  /** Tenants that were made and not removed, and of which nothing is left. */
+  async *#gone(seen: ReadonlySet<string>): AsyncGenerator<ChainReport> {
+    const { store } = this.#ports;
+    const query = { kind: 'tenant', action: 'created', ascending: true, limit: PORTION } as const;
+    let after = 0;
+    for (;;) {
+      const page = await store.forService(({ audit }) => audit.list({ ...query, after }));
+      for (const { target } of page) {
+        if (seen.has(target)) continue;
+        const origin = await this.#origin(target as TenantId);
+        if (typeof origin !== 'string') yield { scope: target, end: START, fault: origin };
+      }
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.sequence;
+    }
+  }
+
+  /** The newest entry of the service's chain about a tenant itself. */
+  async #entryOf(tenantId: string, query: Partial<AuditQuery>): Promise<AuditEntry | undefined> {
+    const wanted = { kind: 'tenant', target: tenantId, ...query, limit: 1 } as const;
+    return (await this.#ports.store.forService(({ audit }) => audit.list(wanted)))[0];
+  }
+
+  /** One chain, by itself and by what the chain of the service repeats of it. */
   async verify(
     scope: string,
     anchor?: Anchor,
@@ -70,12 +149,11 @@ export class VerifyAuditLog {
 
   /** Entries of a tenant that the chain of the service repeats: its creation, and the last change of the tenant. */
   async #repeated(tenantId: string): Promise<Anchor[]> {
-    const find = async (query: Partial<AuditQuery>) => {
-      const wanted = { kind: 'tenant', target: tenantId, ...query, limit: 1 } as const;
-      return (await this.#ports.store.forService(({ audit }) => audit.list(wanted)))[0];
-    };
-    const [creation, latest] = [await find({ action: 'created' }), await find({})];
-    if (creation === undefined || latest?.action === 'removed') return [];
+    const [creation, latest] = [
+      await this.#entryOf(tenantId, { action: 'created' }),
+      await this.#entryOf(tenantId, {}),
+    ];
+    if (latest?.action === 'removed') return [];
     return [creation, latest].flatMap((entry) => referenceOf(entry) ?? []);
   }
 
@@ -155,6 +233,32 @@ function short(anchors: readonly Anchor[], end: Progress): ChainFault | undefine
   const sequence = end.sequence + 1;
   const message = `the chain ends with ${end.sequence}, but it has had an entry ${beyond.sequence}`;
   return { sequence, kind: 'truncated', message };
+}
+
+function warningOf({ olderTenants, at }: Beginning): string | undefined {
+  if (at === undefined || olderTenants === 0) return undefined;
+  const were = olderTenants === 1 ? 'was 1 tenant' : `were ${olderTenants} tenants`;
+  return (
+    `the log begins on ${at.toISOString()}, when there ${were} already. So it has to be where the service was updated ` +
+    'that day from a release without an audit log; otherwise somebody emptied the log before that'
+  );
+}
+
+function tenantGone(latest: AuditEntry | undefined): ChainFault {
+  const known = latest === undefined ? '' : `, which speaks of it last in entry ${latest.sequence}`;
+  const message = `there is no such tenant, and nobody removed it by the log of the service${known}`;
+  return { sequence: 1, kind: 'removed', message };
+}
+
+function unknownOrigin(): ChainFault {
+  const message =
+    'there is such a tenant, but nobody made it by the log of the service, and that is not older';
+  return { sequence: 1, kind: 'unexpected', message };
+}
+
+function madeTwice({ sequence }: AuditEntry): ChainFault {
+  const message = `the tenant was made again by entry ${sequence} of the log of the service, but was not removed before`;
+  return { sequence: 1, kind: 'unexpected', message };
 }
 
 function missing(scope: string, { sequence }: Anchor): ChainReport {

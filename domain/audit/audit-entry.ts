@@ -55,6 +55,8 @@ export const AUDIT_ACTIONS = [
   'failed',
   /** Copies of lists of others. */
   'cleared',
+  /** The log itself: its first entry, with what was there before. */
+  'begun',
   /** The log itself: somebody else than the service wrote to it. */
   'broken',
 ] as const;

@@ -4,6 +4,7 @@ import {
   type AuditEntry,
   type EntryReference,
   nameOf,
+  SERVICE_SCOPE,
   SYSTEM,
 } from './audit-entry.ts';
 import type { Macs, MacVerdict } from './macs.ts';
@@ -94,6 +95,17 @@ export function settle(macs: Macs, scope: string, found: FoundChain, at: Date): 
   return { entries: [], head: found.head ?? sealHead(macs, scope, end) };
 }
 
+/**
+ * The first entry of the service's chain, before anything else is written: so a chain without entries is one that
+ * somebody emptied.
+ * @param tenants how many there are already. Only a database from before the log has any.
+ */
+export function begin(macs: Macs, tenants: number, at: Date): Extension {
+  const changes = [{ member: 'tenants', after: tenants }];
+  const change = { action: 'begun', kind: 'audit-log', target: 'chain', changes } as const;
+  return append(macs, SERVICE_SCOPE, { sequence: 0, hash: '' }, [{ by: SYSTEM, at, change }]);
+}
+
 /** Goes on from a head that is known to be sound. */
 export function append(
   macs: Macs,
@@ -114,7 +126,9 @@ export function append(
 
 /** @returns what is wrong with the end of a chain, or undefined when a writer may simply go on. */
 export function headFault(macs: Macs, scope: string, { head, lastSequence }: FoundChain): string | undefined {
-  if (head === undefined) return lastSequence === 0 ? undefined : 'the head is missing';
+  if (head === undefined && lastSequence > 0) return 'the head is missing';
+  // The chain of a tenant begins with its first change, that of the service before everything else.
+  if (head === undefined) return scope === SERVICE_SCOPE ? 'all entries are missing' : undefined;
   const verdict = checkHead(macs, scope, head);
   if (verdict === 'unknown_key') return 'the head is under another MASTER_SECRET';
   if (verdict === 'forged') return 'the head was altered';

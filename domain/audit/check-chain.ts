@@ -1,4 +1,4 @@
-import { type AuditEntry, detailOf } from './audit-entry.ts';
+import { type AuditEntry, detailOf, SERVICE_SCOPE } from './audit-entry.ts';
 import { type AuditHead, checkEntry, checkHead } from './chain.ts';
 import type { Macs } from './macs.ts';
 
@@ -26,6 +26,15 @@ export const START: Progress = { sequence: 0, hash: '' };
 
 const OTHER_SECRET =
   'was made under a MASTER_SECRET that is not configured; list the former one behind the present';
+
+/** Every start begins this chain before anything else is written. */
+const EMPTIED: ChainFault = {
+  sequence: 1,
+  kind: 'removed',
+  message:
+    'the log of the service is empty, although every start of the service begins it: somebody emptied it, or no ' +
+    'service of this release was started on this database yet',
+};
 
 /** @param entries in their order, those that follow `after`. */
 export function checkEntries(
@@ -101,7 +110,7 @@ export function checkEnd(
 ): ChainFault | undefined {
   const sequence = end.sequence + 1;
   if (head === undefined) {
-    if (end.sequence === 0) return undefined;
+    if (end.sequence === 0) return scope === SERVICE_SCOPE ? EMPTIED : undefined;
     return { sequence: end.sequence, kind: 'head_altered', message: 'the head of the chain is missing' };
   }
   const verdict = checkHead(macs, scope, head);

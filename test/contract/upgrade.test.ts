@@ -1,5 +1,9 @@
 import { expect } from 'chai';
 import { connect } from '../../adapters/persistence/orm/database.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
+import { type ChainReport, VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
+import { Cipher } from '../../application/ports/cipher.ts';
+import { Store } from '../../application/ports/store.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { QUERY } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -75,6 +79,17 @@ for (const kind of databases()) {
       for (const table of ['/audit-log', '/trust-list', '/status-lists']) {
         expect((await service.call('GET', table, { token })).status, table).to.equal(200);
       }
+
+      // The tenant is older than the log, which says so.
+      const { container } = service.service;
+      const ports = { store: container.get(Store), macs: container.get(Cipher).macs(AUDIT_LOG) };
+      const reports: ChainReport[] = [];
+      for await (const report of new VerifyAuditLog(ports).execute()) reports.push(report);
+      expect(reports.map(({ scope, fault }) => [scope, fault])).to.deep.equal([
+        ['', undefined],
+        ['acme', undefined],
+      ]);
+      expect(reports[0]?.warning).to.include('when there was 1 tenant already');
     });
   });
 }

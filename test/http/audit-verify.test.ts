@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -7,7 +8,40 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 const SCRIPT = fileURLToPath(new URL('../../bootstrap/audit-verify.ts', import.meta.url));
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
+/** What every start does first, for a process of its own. */
+const OPEN = `
+  import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
+  import { OrmStore } from '${new URL('../../adapters/persistence/orm/orm-store.ts', import.meta.url)}';
+  const { MASTER_SECRET, DATABASE_URL: url } = process.env;
+  const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [MASTER_SECRET] }));
+  await store.close();
+`;
+
 type Outcome = { readonly code: number; readonly lines: readonly string[]; readonly errors: string };
+
+function runVerify(
+  url: string,
+  parameters: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const env = {
+      PATH: process.env['PATH'],
+      NODE_OPTIONS: process.env['NODE_OPTIONS'],
+      NODE_ENV: 'production',
+      PUBLIC_URL: 'https://service.example',
+      AUTH_CLIENT_ID: 'root',
+      AUTH_CLIENT_SECRET: 'root-secret-for-the-tests',
+      MASTER_SECRET,
+      DATABASE_URL: url,
+      ...environment,
+    };
+    execFile(process.execPath, [SCRIPT, ...parameters], { env }, (error, stdout, errors) => {
+      const code = error === null ? 0 : Number(error.code);
+      resolve({ code, lines: stdout.split('\n').filter((line) => line !== ''), errors });
+    });
+  });
+}
 
 for (const kind of databases()) {
   describe(`npm run audit:verify on ${kind.name}`, () => {
@@ -32,24 +66,7 @@ for (const kind of databases()) {
     const verify = (
       parameters: readonly string[] = [],
       environment: Readonly<Record<string, string>> = {},
-    ): Promise<Outcome> =>
-      new Promise((resolve) => {
-        const env = {
-          PATH: process.env['PATH'],
-          NODE_OPTIONS: process.env['NODE_OPTIONS'],
-          NODE_ENV: 'production',
-          PUBLIC_URL: 'https://service.example',
-          AUTH_CLIENT_ID: 'root',
-          AUTH_CLIENT_SECRET: 'root-secret-for-the-tests',
-          MASTER_SECRET,
-          DATABASE_URL: database?.url,
-          ...environment,
-        };
-        execFile(process.execPath, [SCRIPT, ...parameters], { env }, (error, stdout, errors) => {
-          const code = error === null ? 0 : Number(error.code);
-          resolve({ code, lines: stdout.split('\n').filter((line) => line !== ''), errors });
-        });
-      });
+    ): Promise<Outcome> => runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
 
     it('ends with 0 and tells where each chain ends, and takes that back later', async () => {
@@ -125,6 +142,196 @@ for (const kind of databases()) {
         'bravo FAULT truncated at 7: entry 7 is missing at the end',
       ]);
       expect(errors).to.include('3 chains, 2 of them not as the service wrote them');
+    });
+  });
+
+  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, function () {
+    this.timeout(60_000);
+    let database: TestDatabase;
+    let service: TestService | undefined;
+
+    beforeEach(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      await start();
+    });
+    afterEach(async () => {
+      await stop();
+      await database?.drop();
+    });
+
+    const start = async () => {
+      service = await startTestService({ DATABASE_URL: database.url });
+      return service;
+    };
+    const stop = async () => {
+      await service?.close();
+      service = undefined;
+    };
+    const makeTenants = async (...ids: string[]) => {
+      for (const id of ids) await createTenant(service as TestService, id);
+    };
+    const rename = async (id: string) => {
+      const token = await (service as TestService).rootToken();
+      const answer = await service?.call('PATCH', `/tenant/${id}`, { token, json: { name: 'Renamed' } });
+      expect(answer?.status, answer?.text).to.equal(200);
+    };
+    const tamper = (...texts: string[]) =>
+      rawSql(database.url, async (run) => {
+        for (const text of texts) await run(text);
+      });
+    const empty = (where = 'true') =>
+      tamper(`delete from audit_entries where ${where}`, `delete from audit_heads where ${where}`);
+    const verify = (...parameters: string[]) => runVerify(database.url, parameters);
+    const beginnings = async () => {
+      const token = await (service as TestService).rootToken();
+      const { body } = await (service as TestService).call('GET', '/audit-log?action=begun', { token });
+      return body as { sequence: number; actor: string; kind: string; changes: unknown }[];
+    };
+
+    it('finds the log of a service begun once, by its first start', async () => {
+      const [only, ...others] = await beginnings();
+      expect(others).to.deep.equal([]);
+      expect(only).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
+      expect(only?.changes).to.deep.equal([{ member: 'tenants', after: 0 }]);
+      await makeTenants('acme');
+      await stop();
+      await start();
+      expect(await beginnings()).to.have.length(1);
+      const { code, lines, errors } = await verify();
+      expect([code, lines.length], errors).to.deep.equal([0, 2]);
+      expect(errors).to.not.include('WARNING');
+    });
+
+    it('is begun once by several processes that start at once', async () => {
+      await stop();
+      await empty();
+      const starts = Array.from({ length: 4 }, () =>
+        promisify(execFile)(process.execPath, ['--input-type=module', '--eval', OPEN], {
+          env: { ...process.env, MASTER_SECRET, DATABASE_URL: database.url },
+        }),
+      );
+      await Promise.all(starts);
+      const { code, lines } = await verify();
+      expect([code, lines[0]?.split(':')[0]]).to.deep.equal([0, '_service=1']);
+    });
+
+    const EMPTIED =
+      '_service FAULT removed at 1: the log of the service is empty, although every start of the service begins it: ' +
+      'somebody emptied it, or no service of this release was started on this database yet';
+
+    it('misses the chain of the service', async () => {
+      await makeTenants('acme', 'bravo');
+      await empty(`tenant_id = ''`);
+      const { code, lines } = await verify();
+      expect([code, lines[0], lines.length]).to.deep.equal([1, EMPTIED, 3]);
+    });
+
+    it('misses all chains, also without a tenant', async () => {
+      await empty();
+      expect(await verify()).to.deep.include({ code: 1, lines: [EMPTIED] });
+      await makeTenants('acme');
+      await stop();
+      await empty();
+      expect((await verify()).code).to.equal(1);
+    });
+
+    it('misses them for good when a running service wrote on', async () => {
+      await makeTenants('acme');
+      await empty();
+      await rename('acme');
+      await stop();
+      await start();
+      const { code, lines } = await verify();
+      expect([code, lines[0]]).to.deep.equal([
+        1,
+        '_service FAULT noted at 1: before entry 1 the service found that all entries are missing',
+      ]);
+    });
+
+    it('tells of a log that begins behind the tenants, as after a start on emptied chains', async () => {
+      await makeTenants('acme', 'bravo');
+      const kept = (await verify()).lines;
+      await stop();
+      await empty();
+      await start();
+      const { code, errors } = await verify();
+      expect(code).to.equal(0);
+      expect(errors).to.match(
+        /^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*emptied the log/m,
+      );
+      const [service_, acme] = kept.map((line) => ['--expect', line]);
+      const expected = await verify(...(service_ ?? []), ...(acme ?? []));
+      expect([expected.code, expected.errors.includes('WARNING')]).to.deep.equal([1, false]);
+      expect(expected.lines.slice(0, 2).map((line) => line.split(' ').slice(0, 3).join(' '))).to.deep.equal([
+        '_service FAULT truncated',
+        'acme FAULT truncated',
+      ]);
+      await makeTenants('charlie');
+      expect((await verify()).code).to.equal(0);
+    });
+
+    it('finds tenants that the new beginning does not know of, although their chains do', async () => {
+      await makeTenants('acme');
+      await stop();
+      await empty(`tenant_id = ''`);
+      await start();
+      const { code, lines, errors } = await verify();
+      expect(code, errors).to.equal(1);
+      expect(lines[1]).to.equal(
+        'acme FAULT unexpected at 1: there is such a tenant, but nobody made it by the log of the service, and that is ' +
+          'not older',
+      );
+    });
+
+    it('misses a tenant that nobody removed', async () => {
+      await makeTenants('acme', 'bravo');
+      await tamper(`delete from tenants where id = 'acme'`);
+      const left = await verify();
+      const gone =
+        'acme FAULT removed at 1: there is no such tenant, and nobody removed it by the log of the service, which ' +
+        'speaks of it last in entry 2';
+      expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
+      await empty(`tenant_id = 'acme'`);
+      const { code, lines, errors } = await verify();
+      expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, gone]);
+      expect(errors).to.include('3 chains, 1 of them not as the service wrote them');
+      // What the service itself removes is missed by nobody.
+      const token = await (service as TestService).rootToken();
+      await service?.call('DELETE', '/tenant/bravo', { token });
+      expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
+    });
+
+    it('misses one that was made again since', async () => {
+      await makeTenants('acme');
+      await tamper(
+        ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map(
+          (of) => `delete from ${of} = 'acme'`,
+        ),
+      );
+      await empty(`tenant_id = 'acme'`);
+      await makeTenants('acme');
+      const { code, lines } = await verify();
+      expect([code, lines[1]]).to.satisfy(
+        ([code, line]: [number, string]) =>
+          code === 1 && /^acme FAULT unexpected at 1: the tenant was made again by entry \d+/.test(line),
+      );
+    });
+
+    it('finds a tenant that nobody made', async () => {
+      await makeTenants('acme');
+      await tamper(
+        `create table planted as select * from tenants`,
+        `update planted set id = 'planted'`,
+        `insert into tenants select * from planted`,
+        `drop table planted`,
+      );
+      const { code, lines } = await verify();
+      expect([
+        code,
+        lines[2]?.startsWith('planted FAULT unexpected at 1: there is such a tenant'),
+      ]).to.deep.equal([1, true]);
     });
   });
 }

@@ -5,7 +5,7 @@ import {
   SERVICE_SCOPE,
   type TenantActor,
 } from '../../../domain/audit/audit-entry.ts';
-import { type Attributed, extend } from '../../../domain/audit/chain.ts';
+import { type Attributed, type AuditHead, begin, extend } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { State } from './state.ts';
@@ -21,6 +21,8 @@ export class AuditChains {
   constructor(state: State, macs: Macs) {
     this.#state = state;
     this.#macs = macs;
+    const { entries, head } = begin(macs, 0, new Date());
+    this.#put(SERVICE_SCOPE, entries, head);
   }
 
   /** @returns the entries of `additions`, without one that the chain itself gave rise to. */
@@ -29,9 +31,14 @@ export class AuditChains {
     const lastSequence = Math.max(0, ...auditEntries.list(scope).map(({ sequence }) => sequence));
     const found = { head: auditHeads.find(scope, HEAD), lastSequence };
     const { entries, head } = extend(this.#macs, scope, found, additions);
+    this.#put(scope, entries, head);
+    return entries.slice(-additions.length);
+  }
+
+  #put(scope: string, entries: readonly AuditEntry[], head: AuditHead): void {
+    const { auditHeads, auditEntries } = this.#state;
     for (const entry of entries) auditEntries.put(scope, String(entry.sequence), entry);
     auditHeads.put(scope, HEAD, head);
-    return entries.slice(-additions.length);
   }
 
   /** Adds one entry to a tenant's chain. */

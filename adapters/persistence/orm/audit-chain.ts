@@ -9,12 +9,14 @@ import {
 import {
   type Attributed,
   type AuditHead,
+  begin,
   extend,
   type FoundChain,
   settle,
 } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { TenantRow } from './rows/administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './rows/audit.row.ts';
 
 /** Chains are named by the caller: that of the service belongs to no tenant. */
@@ -58,15 +60,34 @@ export async function settleChain(em: EntityManager, macs: Macs, scope: string):
   await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
 }
 
+/** Begins the log unless it has begun; whoever does so at the same moment finds it done. */
+export async function beginLog(em: EntityManager, macs: Macs): Promise<void> {
+  if ((await auditLog(em, SERVICE_SCOPE).head()) !== undefined) return;
+  await em.transactional(async (own) => {
+    // A write comes first: SQLite does not let a transaction that has read go on to write after somebody else did.
+    await makeRoom(own, SERVICE_SCOPE);
+    const { head, lastSequence: last } = await lockChain(own, SERVICE_SCOPE);
+    // Entries without a head are for the next writer to complain of.
+    if (head !== undefined || last > 0) return;
+    const begun = begin(macs, await own.count(TenantRow), new Date());
+    await insertEntries(own, SERVICE_SCOPE, begun.entries);
+    await own.upsert(AuditHeadRow, { tenantId: SERVICE_SCOPE, ...begun.head });
+  });
+}
+
 /** Writers of one chain come one after the other, also those that begin it. */
 async function lockChain(em: EntityManager, scope: string): Promise<FoundChain> {
   let row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
   if (row === null) {
-    const blank = { tenantId: scope, sequence: 0, hash: '', seal: '' };
-    await em.upsert(AuditHeadRow, blank, { onConflictAction: 'ignore' });
+    await makeRoom(em, scope);
     row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
   }
   return { head: row === null ? undefined : readHead(row), lastSequence: await lastSequence(em, scope) };
+}
+
+async function makeRoom(em: EntityManager, scope: string): Promise<void> {
+  const blank = { tenantId: scope, sequence: 0, hash: '', seal: '' };
+  await em.upsert(AuditHeadRow, blank, { onConflictAction: 'ignore' });
 }
 
 /** Keeps others from writing to the chain until the end of the transaction. */

@@ -19,7 +19,7 @@ import { Journal } from '../journal.ts';
 import { assertHolds, assertTenantHolds } from '../preconditions.ts';
 import { PostgresChains } from './audit-chain.postgres.ts';
 import { sqliteChain } from './audit-chain.sqlite.ts';
-import { appendEntries, settleChain } from './audit-chain.ts';
+import { appendEntries, beginLog, settleChain } from './audit-chain.ts';
 import { postgresBeats } from './beats.postgres.ts';
 import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
@@ -75,6 +75,7 @@ export class OrmStore extends Store {
     try {
       // What leaves the tables as they are only reads.
       await checkCipher(orm.em.fork(), cipher, settings.migrates !== false);
+      if (settings.migrates !== false) await beginLog(orm.em.fork({ clear: true }), cipher.macs(AUDIT_LOG));
     } catch (error) {
       await orm.close();
       throw error;
