@@ -10,6 +10,10 @@ const GRACE_MS = 10_000;
 
 /** Reads the configuration, starts the service and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
+  if (process.argv.length > 2) {
+    console.error('Vidimus takes no arguments; it is set by environment variables, which the README lists.');
+    process.exit(2);
+  }
   try {
     const { environment, generated, kept } = prepareFirstStart(process.env);
     const settings = readSettings(environment);

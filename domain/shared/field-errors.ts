@@ -13,8 +13,14 @@ const UNFIT = 'none of the alternatives';
  * so are all other faults.
  */
 export const PARSING = {
-  error: (issue: { readonly code?: string; readonly errors?: readonly unknown[] }): string | undefined => {
+  error: (issue: {
+    readonly code?: string;
+    readonly errors?: readonly unknown[];
+    readonly input?: unknown;
+  }): string | undefined => {
     if (issue.code === 'unrecognized_keys') return UNKNOWN;
+    if (issue.input === undefined && issue.code?.startsWith('invalid_')) return 'is missing';
+    if (issue.code === 'invalid_type' && Number.isNaN(issue.input)) return 'is no number';
     // One with a discriminator names its values.
     return issue.code === 'invalid_union' && (issue.errors ?? []).length > 0 ? UNFIT : undefined;
   },

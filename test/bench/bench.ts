@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runDatabase } from './database-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
-import { type BenchOptions, readOptions } from './options.ts';
+import { type BenchOptions, readOptions, USAGE } from './options.ts';
 import { reportOn } from './report.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
@@ -39,7 +39,17 @@ async function runMemories(options: BenchOptions): Promise<Outcome> {
   return outcome;
 }
 
-const options = readOptions(process.argv.slice(2));
+function understood(): BenchOptions {
+  try {
+    return readOptions(process.argv.slice(2));
+  } catch (error) {
+    const { message } = error as Error;
+    console.error(message.includes(USAGE) ? message : `${message}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+const options = understood();
 const began = performance.now();
 const { runs, texts, faults } = options.memory ? await runMemories(options) : await runScenarios(options);
 console.log(texts.join('\n'));

@@ -193,6 +193,15 @@ describe('what an answer says of input that does not fit', () => {
     }
   });
 
+  it('of what is missing, and of what is no number', async () => {
+    expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({
+      clientId: 'is missing',
+      roles: 'is missing',
+    });
+    const query = await service.call('GET', '/session?limit=many', { token: tenant.token });
+    expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is no number' }]);
+  });
+
   describe('of a body that cannot be read', () => {
     let root: string;
     before(async () => {

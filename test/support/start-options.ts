@@ -12,6 +12,7 @@ export function startOptions(): StartOptions {
   const command = (JSON.parse(manifest) as { scripts: { start: string } }).scripts.start;
   const [before = '', after = ''] = command.split('exec node');
   const words = (text: string) => text.split(' ').filter((word) => word !== '');
-  const environment = Object.fromEntries(words(before).map((word) => word.split('=')));
+  const assignments = words(before).filter((word) => /^[A-Z_]+=/.test(word));
+  const environment = Object.fromEntries(assignments.map((word) => word.split('=')));
   return { environment, nodeOptions: words(after).slice(0, -1) };
 }

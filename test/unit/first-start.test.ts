@@ -1,6 +1,18 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
 import { prepareFirstStart } from '../../bootstrap/first-start.ts';
@@ -133,5 +145,30 @@ describe('the first start', () => {
     expect(() => readSettings(prepareFirstStart(production).environment), 'nor does it use them').to.throw(
       SettingsError,
     );
+  });
+});
+
+describe('a start without the packages', () => {
+  it('says what to do instead of showing a stack', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-bare-'));
+    try {
+      mkdirSync(join(folder, 'bootstrap'));
+      const script = join(folder, 'bootstrap', 'check-node.mjs');
+      copyFileSync(new URL('../../bootstrap/check-node.mjs', import.meta.url), script);
+      const { status, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
+      expect(status).to.equal(1);
+      expect(stderr).to.include('Run "npm ci" first').and.to.not.include('    at ');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('is refused with arguments, which would be passed over', () => {
+    const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [main, '--port', '4000'], { encoding: 'utf8' });
+    expect([status, stderr.trim()]).to.deep.equal([
+      2,
+      'Vidimus takes no arguments; it is set by environment variables, which the README lists.',
+    ]);
   });
 });

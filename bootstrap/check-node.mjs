@@ -1,0 +1,14 @@
+/**
+ * Runs before the service, in plain JavaScript: an older Node, or one without the packages, could not say what is missing.
+ */
+import { existsSync } from 'node:fs';
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+const isOld = major < 24 || (major === 24 && minor < 7);
+if (isOld || !existsSync(new URL('../node_modules/inversify', import.meta.url))) {
+  console.error(
+    `Vidimus needs its packages, which bring the Node that it runs on (24.7 or newer; this is ${process.version}).\n` +
+      'Run "npm ci" first, then start through npm: "npm start", "npm run demo".',
+  );
+  process.exit(1);
+}
