@@ -88,7 +88,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
           type: 'http' as const,
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'From `POST /oauth2/token`',
+          description: 'From `POST /oauth2/token`, or from the provider that `OIDC` names',
         },
         wallet: { type: 'http' as const, scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
         streamToken: {

@@ -14,7 +14,7 @@ import type { Clock } from '../../application/ports/clock.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { type ExternalIdentityRules, readExternalIdentity } from '../../domain/clients/external-identity.ts';
 import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
-import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
+import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AUDIENCE } from './local-access-tokens.ts';
 
@@ -36,6 +36,17 @@ const REMEMBERED_MS = 60_000;
 
 type Remembered = { readonly access: VerifiedAccess; readonly until: number };
 
+/** For whoever writes the provider's rules; what a token holds is told to nobody. */
+const WORDS: Partial<Record<ForeignTokenReason, string>> = {
+  issuer: 'comes from another issuer than OIDC names',
+  audience: `is not for "${AUDIENCE}", which its aud has to name`,
+  expired: 'has expired',
+  not_yet_valid: 'is not valid yet; check the clocks',
+  type: 'is of another type; typ is at+jwt or JWT',
+  unknown_key: 'is signed with a key that the provider does not publish',
+  signature: 'is not signed by the provider',
+};
+
 /** Tokens of an external OpenID provider (RFC 9068): its keys sign, its claims say who calls. */
 export class OidcAccessTokens extends AccessTokens {
   override readonly issuedElsewhere: string;
@@ -52,6 +63,16 @@ export class OidcAccessTokens extends AccessTokens {
 
   override issue(): IssuedAccessToken {
     throw new Error('access tokens come from the external provider');
+  }
+
+  #describe(reason: ForeignTokenReason): string {
+    const { algorithm, subjectClaim } = this.#settings;
+    if (reason === 'algorithm')
+      return `the access token is not signed with ${algorithm}, as OIDC_ALGORITHM says`;
+    if (reason === 'subject') {
+      return `the access token does not say who calls: it needs ${subjectClaim} (OIDC_SUB), and client_id or azp`;
+    }
+    return `the access token ${WORDS[reason] ?? 'cannot be read'}`;
   }
 
   override async verify(token: string): Promise<VerifiedAccess | undefined> {
@@ -74,7 +95,7 @@ export class OidcAccessTokens extends AccessTokens {
     } catch (error) {
       if (error instanceof ForeignTokenError) {
         this.#ports.log.info('access token refused', { reason: error.reason });
-        return undefined;
+        throw new Failure('unauthenticated', this.#describe(error.reason));
       }
       if (!(error instanceof AuthorizationServerError)) throw error;
       throw new Failure('unavailable', 'the identity provider cannot be asked at present', { cause: error });

@@ -47,7 +47,9 @@ function refuseUnless({ holds }: Precondition, found: object | undefined): void 
   if (holds(found)) return;
   throw new Failure(
     'conflict',
-    'somebody changed this since you read it; read it again and repeat the change',
+    found === undefined
+      ? 'there is nothing here that If-Match could mean; leave it out to make something'
+      : 'somebody changed this since you read it; read it again and repeat the change',
   );
 }
 

@@ -3,6 +3,7 @@ import { Cipher } from '../../application/ports/cipher.ts';
 import { collectRoutes } from '../../bootstrap/routes.ts';
 import { type Edit, editsOf } from '../support/edits.ts';
 import { created, type Populated, populate, UPSTREAM_SECRET } from '../support/populated.ts';
+import { QUERY } from '../support/present.ts';
 import { describeRaces, tally, times } from '../support/race-arena.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf } from '../support/requests.ts';
@@ -144,9 +145,11 @@ describe('Who edits what somebody else changed meanwhile', () => {
     }
     const date = new Date().toUTCString();
     expect((await send('PUT', '/session-config', { 'If-Unmodified-Since': date }, {})).status).to.equal(400);
-    const nothing = { ...{ id: 'never-made', dcql_query: { credentials: [] } } };
-    expect((await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing)).status).to.be.oneOf([
-      400, 409,
+    const nothing = { id: 'never-made', dcql_query: QUERY };
+    const answer = await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing);
+    expect([answer.status, answer.body.detail]).to.deep.equal([
+      409,
+      'there is nothing here that If-Match could mean; leave it out to make something',
     ]);
   });
 

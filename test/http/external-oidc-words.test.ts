@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const PAGE = readFileSync(new URL('../../docs/external-oidc.md', import.meta.url), 'utf8');
+
+/** A provider whose issuer ends in a slash, as those of several products do. */
+describe('an external OpenID provider', () => {
+  const key = newKey();
+  let server: Server;
+  let issuer: string;
+  let service: TestService;
+
+  before(async () => {
+    server = createServer((request, response) => {
+      const documents: Record<string, object> = {
+        '/realm/.well-known/openid-configuration': {
+          issuer,
+          jwks_uri: `${issuer}keys`,
+          token_endpoint: `${issuer}token`,
+          authorization_endpoint: `${issuer}authorize`,
+        },
+        '/realm/keys': { keys: [{ ...key.jwk, use: 'sig', alg: 'ES256', kid: '1' }] },
+      };
+      const document = documents[request.url ?? ''];
+      response.writeHead(document === undefined ? 404 : 200, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify(document ?? {}));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}/realm/`;
+    service = await start(issuer);
+    const made = await call(token(manager()), 'POST', '/tenant', { id: 'acme', name: 'Acme' });
+    expect(made.status, made.text).to.equal(201);
+  });
+  after(async () => {
+    await service.close();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const start = (OIDC: string) =>
+    startTestService({
+      OIDC,
+      OIDC_CLIENT_ID: 'vidimus',
+      OIDC_CLIENT_SECRET: 'a secret',
+      OIDC_ALGORITHM: 'ES256',
+      AUTH_CLIENT_ID: '',
+      AUTH_CLIENT_SECRET: '',
+    });
+  const [tenantExample, managerExample] = [...PAGE.matchAll(/```json\n([\s\S]*?)```/g)].map(
+    ([, text = '']) => JSON.parse(text) as Record<string, unknown>,
+  );
+  /** The tokens of the page, of this provider. */
+  const ours = (claims: Record<string, unknown> = {}) => ({
+    ...claims,
+    iss: issuer,
+    iat: now(),
+    exp: now() + 60,
+  });
+  const manager = () => ours(managerExample);
+  const tenant = () => ours(tenantExample);
+  const token = (claims: object, header: object = { typ: 'at+jwt', alg: 'ES256', kid: '1' }, by = key) =>
+    makeJwt(by, header, claims);
+  const call = (bearer: string, method: string, path: string, json?: object, at = service) =>
+    at.call(method, path, { token: bearer, ...(json && { json }) });
+
+  it('gives the tokens that the page shows', async () => {
+    expect((await call(token(tenant()), 'GET', '/issuer/credentials')).status).to.equal(200);
+    const offer = await call(token(tenant()), 'GET', '/client');
+    expect(offer.status, 'not its role').to.equal(403);
+  });
+
+  it('is named letter by letter, with the slash that it ends in', async () => {
+    const other = await start(issuer.replace(/\/$/, ''));
+    try {
+      const refused = await call(token(manager()), 'GET', '/tenant', undefined, other);
+      expect(refused.status).to.be.oneOf([401, 503]);
+    } finally {
+      await other.close();
+    }
+    const without = token({ ...tenant(), iss: issuer.replace(/\/$/, '') });
+    const answer = await call(without, 'GET', '/issuer/credentials');
+    expect([answer.status, answer.body.detail]).to.deep.equal([
+      401,
+      'the access token comes from another issuer than OIDC names',
+    ]);
+  });
+
+  it('is told what its tokens lack', async () => {
+    const { azp: _, ...nobody } = tenant() as Record<string, unknown>;
+    const { tenant_id: __, ...nowhere } = tenant() as Record<string, unknown>;
+    const needs = 'does not say who calls: it needs tenant_id (OIDC_SUB), and client_id or azp';
+    for (const [bad, told] of [
+      [token(nobody), needs],
+      [token(nowhere), needs],
+      [token({ ...tenant(), aud: 'account' }), 'is not for "platform-service", which its aud has to name'],
+      [token({ ...tenant(), exp: now() - 3600 }), 'has expired'],
+      [
+        token(tenant(), { typ: 'at+jwt', alg: 'ES256', kid: '2' }),
+        'is signed with a key that the provider does not publish',
+      ],
+      [token(tenant(), undefined, newKey()), 'is not signed by the provider'],
+      ['nonsense', 'cannot be read'],
+    ] as const) {
+      const answer = await call(bad, 'GET', '/issuer/credentials');
+      expect([answer.status, answer.body.detail]).to.deep.equal([401, `the access token ${told}`]);
+    }
+  });
+});
