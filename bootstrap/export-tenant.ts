@@ -11,7 +11,7 @@ import type { Json, JsonObject } from '../domain/shared/json.ts';
 import { SessionStorageConfig, StatusListConfig, type Tenant } from '../domain/tenants/tenant.ts';
 import { configurationOf } from '../domain/trust-lists/list-configuration.ts';
 import { SecretNames } from './export-secrets.ts';
-import { MEMBERS } from './import-documents.ts';
+import { MEMBERS, SECRETS } from './import-documents.ts';
 
 export type ExportedFile = {
   /** Path from the folder of the tenant, with slashes. */
@@ -23,18 +23,6 @@ export type ExportedTenant = {
   readonly files: readonly ExportedFile[];
   /** Variables that the files name, in their order. */
   readonly secrets: readonly { readonly name: string; readonly path: string; readonly member: string }[];
-};
-
-/** Members that are secrets, dotted, by kind. */
-const SECRETS: Partial<Readonly<Record<DocumentKind, Readonly<Record<string, string>>>>> = {
-  registrar: { clientSecret: 'CLIENT_SECRET', password: 'PASSWORD' },
-  presentation: { 'webhook.auth.config.value': 'WEBHOOK_KEY' },
-  issuance: { 'chainedAs.upstream.clientSecret': 'CLIENT_SECRET' },
-  credential: {
-    'claimsWebhook.auth.config.value': 'CLAIMS_WEBHOOK_KEY',
-    'notificationWebhook.auth.config.value': 'NOTIFICATION_WEBHOOK_KEY',
-  },
-  client: { secret: 'SECRET' },
 };
 
 /**

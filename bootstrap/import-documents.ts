@@ -42,6 +42,18 @@ export const MEMBERS: Readonly<Record<DocumentKind, readonly string[]>> = Object
   Object.entries(SCHEMAS).map(([kind, schema]) => [kind, Object.keys(schema.shape)]),
 ) as Record<DocumentKind, string[]>;
 
+/** Members that are secrets, dotted, by kind, and what they are called in the names of variables. */
+export const SECRETS: Partial<Readonly<Record<DocumentKind, Readonly<Record<string, string>>>>> = {
+  registrar: { clientSecret: 'CLIENT_SECRET', password: 'PASSWORD' },
+  presentation: { 'webhook.auth.config.value': 'WEBHOOK_KEY' },
+  issuance: { 'chainedAs.upstream.clientSecret': 'CLIENT_SECRET' },
+  credential: {
+    'claimsWebhook.auth.config.value': 'CLAIMS_WEBHOOK_KEY',
+    'notificationWebhook.auth.config.value': 'NOTIFICATION_WEBHOOK_KEY',
+  },
+  client: { secret: 'SECRET' },
+};
+
 export type KeyChainDocument = z.infer<typeof NewKeyChain> | z.infer<typeof BroughtKeyChain>;
 
 type BodyOf<Kind extends DocumentKind> = Kind extends 'key-chain'
@@ -96,7 +108,7 @@ export function readDocument(
     path: path.map(String).join('.'),
     message,
   }));
-  const faults = [...wrong, ...unknownMembers(schema, value), ...hiddenSecrets(value)]
+  const faults = [...wrong, ...unknownMembers(schema, value), ...hiddenSecrets(kind, value)]
     .filter(({ path }) => !document.unfilled.some((unfilled) => isWithin(path, unfilled)))
     .map((fault) => ({ file, ...fault }));
   if (kind === 'tenant' && id !== tenant) {
@@ -120,10 +132,10 @@ function withReadableKey(kind: DocumentKind, value: JsonObject): JsonObject {
 }
 
 /** Answers show secrets so. Here it would be the secret itself. */
-function hiddenSecrets(value: JsonObject): { path: string; message: string }[] {
+function hiddenSecrets(kind: DocumentKind, value: JsonObject): { path: string; message: string }[] {
   const paths: string[] = [];
   mapTexts(value, (text, path) => {
-    if (text === HIDDEN) paths.push(path);
+    if (text === HIDDEN && SECRETS[kind]?.[path] !== undefined) paths.push(path);
     return text;
   });
   return paths.map((path) => ({

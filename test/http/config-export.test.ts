@@ -4,7 +4,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
-import { broughtKey, ConfigFolder, dump, FILES, placeholder, SECRETS } from '../support/config-folder.ts';
+import {
+  AGE,
+  broughtKey,
+  CARD,
+  ConfigFolder,
+  dump,
+  FILES,
+  placeholder,
+  SECRETS,
+} from '../support/config-folder.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -13,6 +22,12 @@ const SETTINGS = {
   MASTER_SECRET: 'a master secret for the tests 0123456789',
   AUTH_CLIENT_ID: ROOT.clientId,
   AUTH_CLIENT_SECRET: ROOT.secret,
+};
+const STARS = {
+  config: { format: 'dc+sd-jwt', display: [{ name: '***', locale: 'en' }] },
+  vct: 'urn:acme:stars:1',
+  description: '***',
+  claims: { name: '***', more: [['***']] },
 };
 const MORE_SECRETS = { admin: '', more: 'the-secret-of-another-client' };
 
@@ -124,6 +139,14 @@ for (const { name, open } of databases()) {
       const brought = await broughtKey();
       await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...brought });
       await admin('POST', '/key-chain/second/rotate');
+      // What stands for a secret in answers is a text like any other everywhere else.
+      await admin('PATCH', '/issuer/credentials/card', {
+        config: { ...CARD.config, display: [{ name: '***', locale: 'en' }] },
+      });
+      await admin('POST', '/issuer/credentials', { ...STARS, id: 'stars' });
+      await admin('POST', '/key', { id: 'stars', description: '***' });
+      await admin('POST', '/key-chain', { id: 'starred', usageType: 'access', organization: '***' });
+      await root('PATCH', '/tenant/acme', { name: '***', description: '***' });
     };
 
     it('changes nothing where it came from, and makes an equal tenant elsewhere', async () => {
@@ -176,11 +199,14 @@ for (const { name, open } of databases()) {
         'acme/clients/acme_more-2.json',
         'acme/issuance/config.json',
         'acme/issuance/credentials/card.json',
+        'acme/issuance/credentials/stars.json',
         'acme/keys/access.json',
         'acme/keys/brought.json',
         'acme/keys/lists.json',
         'acme/keys/second.json',
         'acme/keys/signing.json',
+        'acme/keys/starred.json',
+        'acme/keys/stars.json',
         'acme/keys/status-list.json',
         'acme/keys/trust-list.json',
         'acme/keys/unused.json',
@@ -216,7 +242,7 @@ for (const { name, open } of databases()) {
       const forced = await doExport(folder, '--force');
       expect(forced.code).to.equal(0);
       expect(forced.stderr).to.match(/clients\/gone.json was there before/);
-      expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('Acme');
+      expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     }).timeout(60_000);
 
     it('has to be there, and needs the secrets of the service', async () => {
@@ -279,6 +305,35 @@ describe('Configuration files that are checked without a service', () => {
       'acme/tenant.yaml: name',
     ]);
     for (const secret of Object.values(SECRETS)) expect(stderr).to.not.include(secret);
+  });
+
+  it('have no secret as answers show it', async () => {
+    const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: '***' } };
+    const webhook = { url: 'https://backend.example/hook', auth };
+    const registrar = { registrarUrl: 'https://registrar.example', oidcUrl: 'https://login.example' };
+    const upstream = { issuer: 'https://login.example', clientId: 'acme', clientSecret: '***' };
+    folder.write({
+      'acme/registrar.json': {
+        ...registrar,
+        clientId: 'a',
+        clientSecret: '***',
+        username: 'b',
+        password: '***',
+      },
+      'acme/presentation/age.json': { ...AGE, webhook },
+      'acme/issuance/config.json': { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } },
+      'acme/issuance/credentials/card.json': {
+        ...CARD,
+        claimsWebhook: webhook,
+        notificationWebhook: webhook,
+      },
+      'acme/clients/acme-shop.json': { roles: ['issuance:offer'], secret: '***' },
+    });
+    const { code, stderr } = await run('config-check', [folder.path], SECRETS);
+    expect(code).to.equal(1);
+    expect(
+      stderr.split('\n').filter((line) => line.includes('is what answers show for a secret')),
+    ).to.have.length(7);
   });
 
   it('are found', async () => {
