@@ -115,6 +115,7 @@ export function auditedService(
     clients: {
       find: (id) => clients.find(id),
       listOf: (id) => clients.listOf(id),
+      isRemoved: (tenantId, id) => clients.isRemoved(tenantId, id),
       async add(client) {
         await clients.add(client);
         noteClient(client, describeNewClient(client));

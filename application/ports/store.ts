@@ -131,6 +131,7 @@ export type TenantRepositories = {
     add(client: Client): Promise<void>;
     /** @throws Failure `conflict` when `client.version` is not the stored one. */
     save(client: Client): Promise<Client>;
+    /** The tenant remembers the id until a client is made of it anew. */
     remove(clientId: string): Promise<void>;
   };
   readonly issuanceConfiguration: Documents<IssuanceConfiguration>;
@@ -196,6 +197,7 @@ type Reading =
   | 'find'
   | 'list'
   | 'listOf'
+  | 'isRemoved'
   | 'lastNumber'
   | 'versions'
   | 'version'
@@ -265,6 +267,8 @@ export type ServiceRepositories = {
   readonly clients: {
     find(clientId: string): Promise<Client | undefined>;
     listOf(tenantId: TenantId): Promise<Client[]>;
+    /** Whether the tenant removed a client of this id and has not made another one since. */
+    isRemoved(tenantId: TenantId, clientId: string): Promise<boolean>;
     add(client: Client): Promise<void>;
     save(client: Client): Promise<Client>;
   };

@@ -25,6 +25,10 @@ const MAX_TENANTS = 500;
 const RECENT_MS = 1_000;
 /** Values derived from one tenant's configuration (compiled queries, metadata, validators). */
 const MAX_DERIVED = 2_000;
+const MINUTE_MS = 60_000;
+
+/** What is known of somebody who is none of the tenant's clients. */
+export type Stranger = 'removed' | 'elsewhere' | 'unknown';
 
 /**
  * A tenant's configuration as of one revision, read on demand and then kept. Whoever asks has read the revision a
@@ -103,6 +107,21 @@ export class TenantView {
       return new Map(list.map((client) => [client.clientId, client]));
     });
     return clients.get(clientId);
+  }
+
+  /**
+   * Who somebody is who is none of the tenant's clients: one that was removed, or a client of another tenant. Clients of
+   * others do not raise this revision, so what is known of them holds for a minute.
+   */
+  stranger(clientId: string): Promise<Stranger> {
+    const minute = Math.floor(performance.now() / MINUTE_MS);
+    return this.derive(`stranger/${minute}/${clientId}`, () =>
+      this.#store.forService(async ({ clients }) => {
+        const found = await clients.find(clientId);
+        if (found !== undefined && found.tenantId !== this.tenantId) return 'elsewhere';
+        return (await clients.isRemoved(this.tenantId, clientId)) ? 'removed' : 'unknown';
+      }),
+    );
   }
 
   /** Computes a value that depends on this configuration alone once. A throw is not remembered. */

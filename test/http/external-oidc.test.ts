@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { Store } from '../../application/ports/store.ts';
 import { QUERY } from '../support/present.ts';
 import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
@@ -9,7 +10,18 @@ import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../s
 
 const AUDIENCE = 'platform-service';
 const MANAGER = { tenant_id: 'operator', roles: ['tenants:manage'], client_id: 'operator' };
-const CLIENTS = ['operator', 'backend', 'kiosk', 'somebody', 'x', 'folder import', 'system', 'till 3'];
+const CLIENTS = [
+  'operator',
+  'backend',
+  'kiosk',
+  'somebody',
+  'x',
+  'folder import',
+  'system',
+  'till 3',
+  'till',
+  'booth',
+];
 const registered = (client_id: string) => ({
   client_id,
   client_secret: `secret-of-${client_id}-at-the-provider`,
@@ -157,8 +169,62 @@ describe('access tokens of an external OpenID provider', () => {
       expect((await call(token, 'GET', '/client')).status, 'a role of the token alone').to.equal(403);
       const narrow = await tokenFor(claimsOf('acme', ['issuance:offer'], 'kiosk'));
       expect((await call(narrow, 'GET', '/verifier/config')).status).to.equal(403);
+    });
+    it('are for no other tenant than its own', async () => {
       const elsewhere = await tokenFor(claimsOf('other', TENANT_ROLES, 'kiosk'));
-      expect((await call(elsewhere, 'GET', '/client')).status, 'of another tenant').to.equal(200);
+      const answer = await call(elsewhere, 'GET', '/client');
+      expect([answer.status, answer.body.code]).to.deep.equal([401, 'unauthenticated']);
+      expect(answer.body.detail).to.include('another tenant').and.not.include('acme');
+    });
+    it('are for no other tenant either when it is registered later, after a minute', async () => {
+      const elsewhere = await tokenFor(claimsOf('other', TENANT_ROLES, 'booth'), { lifetimeSeconds: 600 });
+      expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
+      await manage('POST', '/client', { clientId: 'booth', roles: ['presentation:request'] });
+      const now = performance.now.bind(performance);
+      const clock = sinon.stub(performance, 'now').callsFake(() => now() + 60_000);
+      try {
+        expect((await call(elsewhere, 'GET', '/client')).status).to.equal(401);
+      } finally {
+        clock.restore();
+      }
+      await manage('DELETE', '/client/booth');
+    });
+    it('end with it, and count again once it is made anew', async () => {
+      const restricted = { roles: ['presentation:request'], allowedPresentationConfigs: ['allowed'] };
+      await manage('POST', '/client', { clientId: 'till', ...restricted });
+      const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'));
+      const statuses = async (by = token) => {
+        const offer = { response_type: 'uri', requestId: 'forbidden' };
+        return [
+          (await call(by, 'GET', '/verifier/config')).status,
+          (await call(by, 'POST', '/verifier/offer', offer)).status,
+          (await call(by, 'POST', '/client', { clientId: 'evil', roles: ['issuance:offer'] })).status,
+        ];
+      };
+      expect(await statuses()).to.deep.equal([200, 403, 403]);
+      await manage('DELETE', '/client/till');
+      expect(await statuses()).to.deep.equal([401, 401, 401]);
+      const fresh = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'), { lifetimeSeconds: 300 });
+      expect(await statuses(fresh)).to.deep.equal([401, 401, 401]);
+      expect((await call(fresh, 'GET', '/client')).body.detail).to.include('was removed');
+      await manage('POST', '/client', { clientId: 'till', ...restricted });
+      expect(await statuses()).to.deep.equal([200, 403, 403]);
+      await manage('DELETE', '/client/till');
+    });
+    it('are judged by one look, until something of the tenant changes', async () => {
+      const store = service.service.container.get(Store);
+      const looks = sinon.spy(store, 'forService');
+      try {
+        await manage('PATCH', '/client/kiosk', { roles: ['presentation:request'] });
+        for (const client of ['somebody', 'kiosk']) {
+          const token = await tokenFor(claimsOf('acme', TENANT_ROLES, client));
+          for (let call_ = 0; call_ < 3; call_++) await call(token, 'GET', '/verifier/config');
+        }
+        // One for each of the two that are not registered: who manages here, and the other one.
+        expect(looks.callCount).to.be.at.most(2);
+      } finally {
+        looks.restore();
+      }
     });
     it('change with it at once', async () => {
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'kiosk'));

@@ -53,6 +53,7 @@ export function tenantRepositories(
       },
       async remove(clientId) {
         clients.remove(EVERYWHERE, ownClient(clientId).clientId);
+        state.removedClients.put(tenantId, clientId, { clientId });
         touched();
       },
     },
@@ -118,6 +119,7 @@ export function serviceRepositories(state: State): Omit<PlainServiceRepositories
       find: async (clientId) => clients.find(EVERYWHERE, clientId),
       listOf: async (tenantId) =>
         clients.list(EVERYWHERE, (client) => client.tenantId === tenantId).sort(byClientId),
+      isRemoved: async (tenantId, clientId) => state.removedClients.has(tenantId, clientId),
       async add(client) {
         addClient(state, client);
         if (client.tenantId !== null) state.raiseRevision(client.tenantId);
@@ -156,9 +158,10 @@ function documentsOf<T extends { readonly id: string }>(
   };
 }
 
-function addClient({ clients }: State, client: Client): void {
+function addClient({ clients, removedClients }: State, client: Client): void {
   if (clients.has(EVERYWHERE, client.clientId)) throw taken('a client of this id');
   clients.put(EVERYWHERE, client.clientId, client);
+  if (client.tenantId !== null) removedClients.remove(client.tenantId, client.clientId);
 }
 
 function saveClient({ clients }: State, client: Client, tenantId: TenantId | null): Client {

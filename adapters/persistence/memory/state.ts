@@ -33,6 +33,8 @@ export class State {
   readonly tenants = new Table<Tenant>();
   /** Everywhere, by client id. */
   readonly clients = new Table<Client>();
+  /** By client id: whom the tenant removed. */
+  readonly removedClients = new Table<Pick<Client, 'clientId'>>();
   readonly issuanceConfigurations = new Table<IssuanceConfiguration>();
   readonly credentialConfigurations = new Table<CredentialConfiguration>();
   readonly presentationConfigurations = new Table<PresentationConfiguration>();

@@ -24,6 +24,7 @@ import {
   PresentationConfigurationRow,
   RegistrarConfigurationRow,
   RegistrationCertificateRow,
+  RemovedClientRow,
   TenantRow,
 } from './rows/administration.row.ts';
 import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
@@ -90,6 +91,7 @@ export function tenantRepositories(
         await touch();
         const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
         if (removed === 0) throw new Failure('not_found', 'there is no such client');
+        await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
     issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations'),
@@ -198,6 +200,9 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       },
       async listOf(tenantId) {
         return (await em.find(ClientRow, { tenantId }, unscoped)).map(readClient).sort(byClientId);
+      },
+      async isRemoved(tenantId, clientId) {
+        return (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null;
       },
       async add(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
@@ -331,6 +336,9 @@ function staleWrite(what: string): Failure {
 
 async function addClient(em: EntityManager, client: Client): Promise<void> {
   await insertUnique('a client of this id exists already', () => em.insert(ClientRow, clientColumns(client)));
+  const { tenantId, clientId } = client;
+  if (tenantId === null) return;
+  await em.nativeDelete(RemovedClientRow, { tenantId, clientId }, { filters: { tenant: false } });
 }
 
 async function saveClient(

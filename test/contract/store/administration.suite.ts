@@ -27,6 +27,46 @@ export function describeAdministration(open: () => Store): void {
       other = await addTenant(store);
     });
 
+    describe('a client that is removed', () => {
+      const removed = (tenant: TenantId, clientId: string) =>
+        store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
+
+      it('is remembered by its tenant until it is made anew', async () => {
+        const client = aClient(tenantId);
+        const write = (work: (own: TenantRepositories) => Promise<void>) =>
+          store.forTenant(tenantId, work, { by: 'system' });
+        await write(({ clients }) => clients.add(client));
+        expect(await removed(tenantId, client.clientId)).to.equal(false);
+        for (let round = 0; round < 2; round++) {
+          await write(({ clients }) => clients.remove(client.clientId));
+          expect(await removed(tenantId, client.clientId)).to.equal(true);
+          expect(await removed(other, client.clientId), 'by no other').to.equal(false);
+          await write(({ clients }) => clients.add(client));
+          expect(await removed(tenantId, client.clientId)).to.equal(false);
+        }
+        await write(({ clients }) => clients.remove(client.clientId));
+        const elsewhere = { ...client, tenantId: other };
+        await store.forTenant(other, ({ clients }) => clients.add(elsewhere), { by: 'system' });
+        expect(await removed(tenantId, client.clientId), 'made anew elsewhere').to.equal(true);
+      });
+
+      it('is forgotten with its tenant', async () => {
+        const client = aClient(tenantId);
+        await store.forTenant(
+          tenantId,
+          async ({ clients }) => {
+            await clients.add(client);
+            await clients.remove(client.clientId);
+          },
+          { by: 'system' },
+        );
+        const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
+        await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
+        await store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
+        expect(await removed(tenantId, client.clientId)).to.equal(false);
+      });
+    });
+
     describe('documents', () => {
       it('come back as they were put, dates included', async () => {
         const chain = aKeyChain(tenantId, 'one');

@@ -44,6 +44,17 @@ export const ClientRow = defineEntity({
 });
 export type ClientRow = InferEntity<typeof ClientRow>;
 
+/** Ids of clients that a tenant removed. Tokens of an external provider go on naming them. */
+export const RemovedClientRow = defineEntity({
+  name: 'RemovedClientRow',
+  tableName: 'removed_clients',
+  properties: {
+    tenantId: p.string().primary(),
+    clientId: p.string().primary(),
+  },
+  filters: tenantFilter,
+});
+
 /** A configuration document: its body is sealed, since it can hold webhook keys, claims and private keys. */
 function documentRow<const Name extends string, const Table extends string>(name: Name, tableName: Table) {
   return defineEntity({

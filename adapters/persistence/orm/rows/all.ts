@@ -6,6 +6,7 @@ import {
   PresentationConfigurationRow,
   RegistrarConfigurationRow,
   RegistrationCertificateRow,
+  RemovedClientRow,
   TenantRow,
 } from './administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
@@ -41,4 +42,5 @@ export const allRows = [
   SeenReleaseRow,
   AuditEntryRow,
   AuditHeadRow,
+  RemovedClientRow,
 ];
