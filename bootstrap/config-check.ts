@@ -34,8 +34,9 @@ try {
   container.load(await openAdapters(settings, closers), ...modules);
   const { publicUrl } = container.get(ServiceSettings);
   const contents = readFolder(folder, { PUBLIC_URL: publicUrl, ...process.env });
-  const { documents, faults } = await checkFolder(importPorts(container), contents);
+  const { documents, faults, warnings } = await checkFolder(importPorts(container), contents);
   const all = [...documents.values()].flat();
+  for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
     for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.redact(id)}`.trimEnd());
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);

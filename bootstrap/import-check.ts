@@ -4,6 +4,7 @@ import type { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { administratorOf, TenantIdSchema } from '../domain/tenants/tenant.ts';
 import { type ImportResult, importAll, type Missing, type StandIns } from './import-all.ts';
+import { missingConfigurations } from './import-clients.ts';
 import { type ImportDocument, idOf, readDocument } from './import-documents.ts';
 import { faultsOf, type Outcome } from './import-outcome.ts';
 import { openRehearsal } from './import-rehearsal.ts';
@@ -17,6 +18,8 @@ export type CheckedFolder = {
   readonly outcomes: ReadonlyMap<ImportDocument, Outcome>;
   /** In the order of files and members. */
   readonly faults: readonly FolderFault[];
+  /** What is allowed, and probably not meant; in the same order. */
+  readonly warnings: readonly FolderFault[];
 };
 
 /** Finds everything that is wrong with a folder, by its files alone and by the rules over what is stored. */
@@ -40,23 +43,25 @@ export async function checkFolder(ports: ImportPorts, contents: FolderContents):
     if (own.every(({ kind }) => kind !== 'tenant')) broken.push({ kind: 'tenant', tenant, id: tenant });
     byTenant.set(tenant, own);
   }
-  const { outcomes, refused } = await rehearse(ports, byTenant, broken);
+  const { outcomes, refused, warnings } = await rehearse(ports, byTenant, broken);
   for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
-  const redacted = faults.map((fault) => ({ ...fault, message: contents.redact(fault.message) }));
-  return { documents: byTenant, outcomes, faults: redacted.sort(byPlace) };
+  const readable = (all: readonly FolderFault[]) =>
+    all.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(byPlace);
+  return { documents: byTenant, outcomes, faults: readable(faults), warnings: readable(warnings) };
 }
 
 async function rehearse(
   ports: ImportPorts,
   documents: ReadonlyMap<string, readonly ImportDocument[]>,
   broken: readonly Missing[],
-): Promise<ImportResult> {
+): Promise<ImportResult & Pick<CheckedFolder, 'warnings'>> {
   const tenants = [...documents.keys()] as TenantId[];
   const clients = [...documents.values()].flat().filter(({ kind }) => kind === 'client');
   const names = [...clients.map(({ id }) => id), ...tenants.map(administratorOf)];
   const tools = await openRehearsal(ports, tenants, names);
   const outcomes = new Map<ImportDocument, Outcome>();
   const refused = new Map<ImportDocument, Failure>();
+  const warnings: FolderFault[] = [];
   for (const [tenant, own] of documents) {
     const keys = own.filter((document) => document.kind === 'key-chain');
     const standIns: StandIns = {
@@ -66,8 +71,13 @@ async function rehearse(
     const result = await importAll(tools, own, { standIns });
     for (const [document, outcome] of result.outcomes) outcomes.set(document, outcome);
     for (const [document, failure] of result.refused) refused.set(document, failure);
+    for (const document of own) {
+      if (document.kind === 'client' && result.outcomes.has(document)) {
+        warnings.push(...(await missingConfigurations(tools, document)));
+      }
+    }
   }
-  return { outcomes, refused };
+  return { outcomes, refused, warnings };
 }
 
 /** The first of several files about one thing is judged; the others are only named. */

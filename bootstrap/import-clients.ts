@@ -1,6 +1,5 @@
 import type { TenantCaller } from '../application/caller.ts';
-import type { ClientCreation } from '../domain/clients/client.ts';
-import { Failure, type FieldError } from '../domain/shared/failure.ts';
+import type { FolderFault } from '../config/import/folder-document.ts';
 import type { ImportDocument } from './import-documents.ts';
 import { isSame, type Outcome, tenantIdOf } from './import-outcome.ts';
 import type { ImportTools } from './import-tools.ts';
@@ -11,7 +10,6 @@ export async function importClient(tools: ImportTools, document: ImportDocument<
   const { secret, roles, description = null } = body;
   const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = body;
   const caller = await tools.callerOf(tenantIdOf(document));
-  await assertConfigurationsKnown(caller, body);
   const known = await caller.view.client(id);
   if (known === undefined) {
     await tools.createClient.execute(caller, body);
@@ -34,27 +32,27 @@ function pick<T extends object>(from: T, like: object): Partial<T> {
   return Object.fromEntries(Object.entries(from).filter(([name]) => name in like)) as Partial<T>;
 }
 
-/** Here it can be known that a restriction leads nowhere. */
-async function assertConfigurationsKnown({ view }: TenantCaller, body: ClientCreation): Promise<void> {
-  const presentations = await view.presentationConfigurations();
-  const credentials = await view.credentialConfigurations();
-  const errors = [
-    ...missing('allowedPresentationConfigs', body.allowedPresentationConfigs, presentations),
-    ...missing('allowedIssuanceConfigs', body.allowedIssuanceConfigs, credentials),
-  ];
-  const [first] = errors;
-  if (first !== undefined) throw new Failure('invalid_input', { message: first.message, errors });
-}
-
-function missing(
-  member: string,
-  wanted: readonly string[] | null | undefined,
-  known: readonly { readonly id: string }[],
-): FieldError[] {
-  const ids = new Set(known.map(({ id }) => id));
-  return (wanted ?? []).flatMap((id, index) =>
-    ids.has(id) ? [] : [{ path: `${member}.${index}`, message: `there is no configuration "${id}"` }],
-  );
+/**
+ * Configurations that a client is restricted to and that there are none of. That is allowed: the client gets nothing by
+ * them, until somebody makes them.
+ */
+export async function missingConfigurations(
+  tools: ImportTools,
+  { file, tenant, body }: ImportDocument<'client'>,
+): Promise<FolderFault[]> {
+  const { view } = await tools.callerOf(tenantIdOf({ tenant }));
+  const known = {
+    allowedPresentationConfigs: await view.presentationConfigurations(),
+    allowedIssuanceConfigs: await view.credentialConfigurations(),
+  };
+  return Object.entries(known).flatMap(([member, configurations]) => {
+    const ids = new Set(configurations.map(({ id }) => id));
+    const wanted = body[member as keyof typeof known] ?? [];
+    return wanted.flatMap((id, index): FolderFault[] => {
+      const message = `there is no configuration "${id}" yet, so this allows nothing`;
+      return ids.has(id) ? [] : [{ file, path: `${member}.${index}`, message }];
+    });
+  });
 }
 
 async function replaceSecret(

@@ -75,7 +75,8 @@ export async function importFolder(ports: Ports, folder: string, environment: En
 }
 
 async function isToDo(ports: Ports, folder: string, contents: FolderContents): Promise<boolean> {
-  const { outcomes, documents } = await check(ports, folder, contents);
+  const { outcomes, documents, warnings } = await check(ports, folder, contents);
+  for (const warning of warnings) ports.log.warn(`configuration folder: ${describeFault(warning)}`);
   const isToDo = [...outcomes.values()].some((outcome) => outcome !== 'unchanged');
   if (!isToDo) {
     ports.log.info('configuration folder: everything is as it says', {

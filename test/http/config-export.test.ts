@@ -130,7 +130,14 @@ for (const { name, open } of databases()) {
       const admin = await as('acme-admin', MORE_SECRETS.admin);
       const secret = MORE_SECRETS.more;
       await admin('POST', '/client', { clientId: 'acme:more', roles: ['issuance:manage'], secret });
-      await admin('POST', '/client', { clientId: 'acme:More', roles: ['issuance:manage'], secret });
+      await admin('POST', '/client', {
+        clientId: 'acme:More',
+        roles: ['issuance:manage', 'presentation:manage'],
+        secret,
+        // May be made later, or is gone since.
+        allowedIssuanceConfigs: ['later', 'card'],
+        allowedPresentationConfigs: ['gone'],
+      });
       await admin('PATCH', '/issuer/credentials/card', {
         description: `not a ${placeholder('PLACEHOLDER')}`,
       });
@@ -305,6 +312,31 @@ describe('Configuration files that are checked without a service', () => {
       'acme/tenant.yaml: name',
     ]);
     for (const secret of Object.values(SECRETS)) expect(stderr).to.not.include(secret);
+  });
+
+  it('may restrict a client to what is not there, which they are told', async () => {
+    folder.write({
+      'acme/clients/till.json': {
+        roles: ['issuance:offer'],
+        allowedIssuanceConfigs: ['card', placeholder('TILL')],
+        allowedPresentationConfigs: ['gone'],
+      },
+    });
+    const { code, stdout, stderr } = await run('config-check', [folder.path], {
+      ...SECRETS,
+      TILL: 'nowhere-to-be-seen',
+    });
+    const warning = (member: string, id: string) =>
+      `warning: acme/clients/till.json: ${member}: there is no configuration "${id}" yet, so this allows nothing`;
+    expect([code, stderr.split('\n')]).to.deep.equal([
+      0,
+      [
+        warning('allowedIssuanceConfigs.1', placeholder('TILL')),
+        warning('allowedPresentationConfigs.0', 'gone'),
+        '',
+      ],
+    ]);
+    expect(stdout).to.match(/11 files of 2 tenants are right/);
   });
 
   it('have no secret as answers show it', async () => {

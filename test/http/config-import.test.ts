@@ -258,7 +258,6 @@ for (const { name, open } of databases()) {
         /^acme\/clients\/acme-shop.json: secret: .*at least 16/,
         /^acme\/clients\/acme-shop.json: secret: .*placeholder/,
         /^acme\/clients\/other-admin.json: clientId: names that end in -admin/,
-        /^acme\/clients\/till.json: allowedPresentationConfigs.2: there is no configuration "none"/,
         /^acme\/issuance\/credentials\/card.json: lifeTime: /,
         /^acme\/issuance\/credentials\/more.json: keyChainId: There is no key chain "nowhere"/,
         /^acme\/issuance\/credentials\/more.yaml: describes the same as acme\/issuance\/credentials\/more.json/,
