@@ -14,6 +14,7 @@ import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Random } from '../application/ports/random.ts';
+import { Remote } from '../application/ports/remote.ts';
 import { SchemaValidator } from '../application/ports/schema-validator.ts';
 import { Secrets } from '../application/ports/secrets.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
@@ -46,6 +47,7 @@ export type ImportPorts = {
   readonly signatures: Signatures;
   readonly certificates: Certificates;
   readonly webhooks: Webhooks;
+  readonly remote: Remote;
 };
 
 export function importPorts(container: Container): ImportPorts {
@@ -62,6 +64,7 @@ export function importPorts(container: Container): ImportPorts {
     signatures: container.get(Signatures),
     certificates: container.get(Certificates),
     webhooks: container.get(Webhooks),
+    remote: container.get(Remote),
   };
 }
 

@@ -13,8 +13,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
+import { assertCallable } from '../steps/called-addresses.ts';
 import { requireKeyChain } from '../steps/require-key-chain.ts';
-import { assertCallable } from '../steps/webhook-addresses.ts';
 
 type Ports = {
   readonly store: Store;

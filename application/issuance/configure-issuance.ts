@@ -9,11 +9,14 @@ import {
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Remote } from '../ports/remote.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../steps/called-addresses.ts';
 import { requireKeyChain } from '../steps/require-key-chain.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock };
+type WritePorts = Ports & { readonly settings: ServiceSettings; readonly remote: Remote };
 
 /** Reads the tenant's issuance configuration; makes a default one when there is none. */
 export class ReadIssuanceConfiguration {
@@ -49,24 +52,25 @@ export class ReadIssuanceConfiguration {
 
 /** Replaces the tenant's issuance configuration. */
 export class WriteIssuanceConfiguration {
-  readonly #ports: Ports & { readonly settings: ServiceSettings };
+  readonly #ports: WritePorts;
 
-  constructor(ports: Ports & { readonly settings: ServiceSettings }) {
+  constructor(ports: WritePorts) {
     this.#ports = ports;
   }
 
   /**
    * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
-   *   tenant's, or the placeholder of a secret that nobody stored.
+   *   tenant's, addresses that may not be called, or the placeholder of a secret that nobody stored.
    */
   async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
     const { tenantId } = caller;
-    const { store, clock, settings } = this.#ports;
+    const { store, clock, settings, remote } = this.#ports;
     const now = clock.now();
     if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
       const message = 'name one of authServers, the chained server when it is enabled, or built-in';
       throw invalidInput('preferredAuthServer', message);
     }
+    assertCallable(remote, addressesOf(body, settings));
     return store.forTenant(
       tenantId,
       async ({ issuanceConfiguration, keyChains }) => {
@@ -89,4 +93,18 @@ export class WriteIssuanceConfiguration {
       { by: caller, alone: true },
     );
   }
+}
+
+function addressesOf(
+  { authServers, chainedAs, walletProviderTrustLists, walletClients }: IssuanceConfigurationBody,
+  settings: ServiceSettings,
+): readonly CalledAddress[] {
+  return [
+    ...authServers.map((url, index) => ({ path: `authServers.${index}`, url })),
+    { path: 'chainedAs.upstream.issuer', url: chainedAs?.upstream.issuer },
+    ...walletProviderTrustLists.map((url, index) =>
+      listAddress(`walletProviderTrustLists.${index}`, url, settings),
+    ),
+    ...walletClients.map(({ jwks_uri: url }, index) => ({ path: `walletClients.${index}.jwks_uri`, url })),
+  ];
 }

@@ -9,10 +9,17 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Registrar } from '../ports/registrar.ts';
+import type { Remote } from '../ports/remote.ts';
 import type { Store } from '../ports/store.ts';
+import { assertCallable } from '../steps/called-addresses.ts';
 import { loginFailure } from './registrar-failures.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly registrar: Registrar };
+type Ports = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly registrar: Registrar;
+  readonly remote: Remote;
+};
 
 /** Creates or replaces the login of a tenant at its registrar, after trying it. */
 export class SaveRegistrarConfiguration {
@@ -27,8 +34,8 @@ export class SaveRegistrarConfiguration {
    *   nothing is stored then.
    */
   async execute(caller: TenantCaller, body: RegistrarConfigurationBody): Promise<RegistrarConfiguration> {
-    const { store, clock, registrar } = this.#ports;
-    await tryLogin(registrar, caller, body);
+    const { store, clock } = this.#ports;
+    await tryLogin(this.#ports, caller, body);
     return store.forTenant(
       caller.tenantId,
       async ({ registrarConfiguration: documents }) => {
@@ -54,10 +61,10 @@ export class UpdateRegistrarConfiguration {
     caller: TenantCaller,
     changes: RegistrarConfigurationUpdate,
   ): Promise<RegistrarConfiguration> {
-    const { store, clock, registrar } = this.#ports;
+    const { store, clock } = this.#ports;
     const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
     const body = mergeRegistrarConfiguration(known, changes);
-    await tryLogin(registrar, caller, body);
+    await tryLogin(this.#ports, caller, body);
     return store.forTenant(
       caller.tenantId,
       async ({ registrarConfiguration: documents }) => {
@@ -103,10 +110,15 @@ export class DeleteRegistrarConfiguration {
 }
 
 async function tryLogin(
-  registrar: Registrar,
+  { registrar, remote }: Ports,
   { tenantId }: TenantCaller,
   configuration: RegistrarConfigurationBody,
 ): Promise<void> {
+  const { registrarUrl, oidcUrl } = configuration;
+  assertCallable(remote, [
+    { path: 'registrarUrl', url: registrarUrl },
+    { path: 'oidcUrl', url: oidcUrl },
+  ]);
   try {
     await registrar.logIn({ tenantId, configuration });
   } catch (error) {

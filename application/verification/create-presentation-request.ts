@@ -31,10 +31,10 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
+import { assertCallable } from '../steps/called-addresses.ts';
 import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
 import { signJwt } from '../steps/sign-jwt.ts';
 import type { TenantView } from '../steps/tenant-views.ts';
-import { assertCallable } from '../steps/webhook-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 export const PresentationRequestBody = z

@@ -10,11 +10,11 @@ import {
 import { unmaskWebhook } from '../../domain/verification/webhook-secret.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Remote } from '../ports/remote.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../steps/called-addresses.ts';
 import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
-import { assertCallable } from '../steps/webhook-addresses.ts';
 import { checkReferences } from './configuration-references.ts';
 import { assertMaySee } from './read-presentation-configurations.ts';
 
@@ -23,7 +23,7 @@ type Ports = {
   readonly clock: Clock;
   readonly settings: ServiceSettings;
   readonly registrationCertificates: RegistrationCertificates;
-  readonly webhooks: Webhooks;
+  readonly remote: Remote;
 };
 
 /** What a registration certificate is held against. */
@@ -39,7 +39,7 @@ export class SavePresentationConfiguration {
 
   /**
    * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
-   *   lead nowhere and a registration certificate that does not cover the query, `unavailable` without registrar.
+   *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query, `unavailable` without registrar.
    */
   async execute(
     caller: TenantCaller,
@@ -131,14 +131,14 @@ function assertNotAskedFor(
 }
 
 async function put(
-  { clock, settings, webhooks }: Ports,
+  { clock, settings, remote }: Ports,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
   body: PresentationConfigurationBody,
 ): Promise<PresentationConfiguration> {
   const now = clock.now();
   checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
-  assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
+  assertCallable(remote, addressesOf(body, settings));
   const webhook = unmaskWebhook(body.webhook, known?.webhook);
   const configuration: PresentationConfiguration = {
     ...body,
@@ -148,6 +148,16 @@ async function put(
   };
   await presentationConfigurations.put(configuration);
   return configuration;
+}
+
+function addressesOf(
+  { webhook, trustAnchors = [] }: PresentationConfigurationBody,
+  settings: ServiceSettings,
+): readonly CalledAddress[] {
+  const lists = trustAnchors.flatMap((anchor, index) =>
+    'trustList' in anchor ? [listAddress(`trustAnchors.${index}.trustList`, anchor.trustList, settings)] : [],
+  );
+  return [{ path: 'webhook.url', url: webhook?.url }, ...lists];
 }
 
 /** Members are replaced whole; the result is judged like a new document. */

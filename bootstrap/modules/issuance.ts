@@ -312,7 +312,7 @@ export const issuance = new ContainerModule((options) => {
   const configure = { store: Store, clock: Clock };
   const configureCredentials = { ...configure, schemaValidator: SchemaValidator, webhooks: Webhooks };
   wire(options, ReadIssuanceConfiguration, configure);
-  wire(options, WriteIssuanceConfiguration, { ...configure, settings: ServiceSettings });
+  wire(options, WriteIssuanceConfiguration, { ...configure, settings: ServiceSettings, remote: Remote });
   wire(options, ListCredentialConfigurations, {});
   wire(options, ReadCredentialConfiguration, {});
   wire(options, WriteCredentialConfiguration, configureCredentials);

@@ -3,6 +3,7 @@ import { RegistrarRoutes } from '../../adapters/http/registrar/registrar.routes.
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { Registrar } from '../../application/ports/registrar.ts';
+import { Remote } from '../../application/ports/remote.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { Store } from '../../application/ports/store.ts';
@@ -21,7 +22,7 @@ import { wire } from '../wire.ts';
 
 /** The registrar of each tenant, and what it says that the tenant may ask wallets for. */
 export const registrar = new ContainerModule((options) => {
-  const write = { store: Store, clock: Clock, registrar: Registrar };
+  const write = { store: Store, clock: Clock, registrar: Registrar, remote: Remote };
   const checked = { registrar: Registrar, registrationCertificateChecker: RegistrationCertificateChecker };
   wire(options, RegistrationCertificateChecker, {
     signatures: Signatures,

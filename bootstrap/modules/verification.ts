@@ -118,7 +118,7 @@ export const verification = new ContainerModule((options) => {
     clock: Clock,
     settings: ServiceSettings,
     registrationCertificates: RegistrationCertificates,
-    webhooks: Webhooks,
+    remote: Remote,
   };
   wire(options, SavePresentationConfiguration, write);
   wire(options, UpdatePresentationConfiguration, write);

@@ -1,5 +1,7 @@
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import type { Remote } from '../ports/remote.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
 
 /** An address that the service is to call, and where it stands in the document. */
 export type CalledAddress = { readonly path: string; readonly url: string | undefined };
@@ -8,12 +10,9 @@ export type CalledAddress = { readonly path: string; readonly url: string | unde
  * What can never be called is refused where it is written, and not once a wallet waits. Names are not looked up.
  * @throws Failure `invalid_input` with every such address.
  */
-export function assertCallable(
-  webhooks: Pick<Webhooks, 'refuses'>,
-  addresses: readonly CalledAddress[],
-): void {
+export function assertCallable(remote: Pick<Remote, 'refuses'>, addresses: readonly CalledAddress[]): void {
   const errors: FieldError[] = addresses
-    .filter(({ url }) => url !== undefined && webhooks.refuses(url))
+    .filter(({ url }) => url !== undefined && remote.refuses(url))
     .map(({ path }) => ({
       path,
       message:
@@ -22,4 +21,9 @@ export function assertCallable(
   const [first] = errors;
   if (first === undefined) return;
   throw new Failure('invalid_input', { message: `${first.path} ${first.message}`, errors });
+}
+
+/** A trust list, which is called unless this service publishes it itself. */
+export function listAddress(path: string, url: string, { publicUrl }: ServiceSettings): CalledAddress {
+  return { path, url: ownTrustListOf(url, publicUrl) === undefined ? url : undefined };
 }
