@@ -5,7 +5,7 @@ import type { Caller, TenantCaller } from '../caller.ts';
 import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { Stranger, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../steps/tenant-views.ts';
 
 type Ports = {
   readonly accessTokens: AccessTokens;
@@ -24,8 +24,8 @@ export class AuthenticateClient {
 
   /**
    * @param options `unconfirmed`: as this process knew the tenant last; the use case has to confirm it.
-   * @throws Failure `unauthenticated` for a bad token, one whose client or tenant is gone, and one whose client is
-   *   another tenant's; `forbidden` for a suspended tenant.
+   * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
+   *   suspended tenant.
    */
   async execute(
     token: string | undefined,
@@ -54,7 +54,13 @@ export class AuthenticateClient {
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
     const view = tenantViews.of(head);
     const client = await view.client(claims.clientId);
-    if (client === undefined && claims.isExternal) assertUnknown(await view.stranger(claims.clientId));
+    // Whoever was limited here does not become free by being removed.
+    if (client === undefined && claims.isExternal && (await view.isRemovedClient(claims.clientId))) {
+      throw new Failure(
+        'unauthenticated',
+        'the client of this token was removed; it counts again when it is made anew',
+      );
+    }
     return { tenantId, clientId: claims.clientId, view, ...rightsOf(claims, client) };
   }
 }
@@ -68,8 +74,8 @@ function managesTenants({ subject, clientId, roles, isExternal }: VerifiedAccess
 type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
 
 /**
- * What is stored of a client counts at this moment. A client of an external provider may be unknown here, unless it was
- * removed or is another tenant's; where it is known it has the rights that both sides give it.
+ * What is stored of a client counts at this moment. A client of an external provider may be unknown to the tenant of its
+ * token, whatever other tenants know of it; where it is known it has the rights that both sides give it.
  */
 function rightsOf(claims: VerifiedAccess, client: Client | undefined): Rights {
   if (!claims.isExternal) {
@@ -85,17 +91,4 @@ function rightsOf(claims: VerifiedAccess, client: Client | undefined): Rights {
   const { allowedPresentationConfigs, allowedIssuanceConfigs } = client;
   const shared = roles.filter((role) => client.roles.includes(role));
   return { roles: shared, allowedPresentationConfigs, allowedIssuanceConfigs };
-}
-
-/**
- * Whoever was limited here does not become free by being removed, and a client belongs to one tenant at most.
- * @throws Failure `unauthenticated`.
- */
-function assertUnknown(stranger: Stranger): void {
-  if (stranger === 'unknown') return;
-  const message =
-    stranger === 'removed'
-      ? 'the client of this token was removed; it counts again when it is made anew'
-      : 'the client of this token belongs to another tenant than the token says';
-  throw new Failure('unauthenticated', message);
 }

@@ -25,10 +25,6 @@ const MAX_TENANTS = 500;
 const RECENT_MS = 1_000;
 /** Values derived from one tenant's configuration (compiled queries, metadata, validators). */
 const MAX_DERIVED = 2_000;
-const MINUTE_MS = 60_000;
-
-/** What is known of somebody who is none of the tenant's clients. */
-export type Stranger = 'removed' | 'elsewhere' | 'unknown';
 
 /**
  * A tenant's configuration as of one revision, read on demand and then kept. Whoever asks has read the revision a
@@ -109,18 +105,10 @@ export class TenantView {
     return clients.get(clientId);
   }
 
-  /**
-   * Who somebody is who is none of the tenant's clients: one that was removed, or a client of another tenant. Clients of
-   * others do not raise this revision, so what is known of them holds for a minute.
-   */
-  stranger(clientId: string): Promise<Stranger> {
-    const minute = Math.floor(performance.now() / MINUTE_MS);
-    return this.derive(`stranger/${minute}/${clientId}`, () =>
-      this.#store.forService(async ({ clients }) => {
-        const found = await clients.find(clientId);
-        if (found !== undefined && found.tenantId !== this.tenantId) return 'elsewhere';
-        return (await clients.isRemoved(this.tenantId, clientId)) ? 'removed' : 'unknown';
-      }),
+  /** Whether the tenant removed a client of this id, and made none anew. */
+  isRemovedClient(clientId: string): Promise<boolean> {
+    return this.derive(`removed-client/${clientId}`, () =>
+      this.#store.forService(({ clients }) => clients.isRemoved(this.tenantId, clientId)),
     );
   }
 
