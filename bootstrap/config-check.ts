@@ -38,7 +38,7 @@ try {
   const all = [...documents.values()].flat();
   for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
-    for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.redact(id)}`.trimEnd());
+    for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.asWritten(id)}`.trimEnd());
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
   } else {
     for (const fault of faults) console.error(describeFault(fault));

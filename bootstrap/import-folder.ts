@@ -97,7 +97,7 @@ async function check(ports: ImportPorts, folder: string, contents: FolderContent
 async function apply(
   ports: Ports,
   { documents }: CheckedFolder,
-  { redact }: FolderContents,
+  { asWritten }: FolderContents,
 ): Promise<FolderFault[]> {
   const tools = new ImportTools(ports);
   const faults: FolderFault[] = [];
@@ -107,7 +107,7 @@ async function apply(
       counts[outcome]++;
       if (outcome === 'unchanged') return;
       const { file, kind, id } = document;
-      ports.log.info(`configuration folder: ${outcome}`, { tenantId, kind, id: redact(id), file });
+      ports.log.info(`configuration folder: ${outcome}`, { tenantId, kind, id: asWritten(id), file });
     };
     const { refused } = await importAll(tools, own, { report });
     ports.log.info('configuration folder: tenant imported', { tenantId, ...counts });

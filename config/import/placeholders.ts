@@ -24,6 +24,8 @@ export type Filled = {
   readonly faults: readonly { readonly path: string; readonly message: string }[];
   /** What came out of the environment, by the name of its variable. */
   readonly used: ReadonlyMap<string, string>;
+  /** Texts with something filled in, and how the document has them. */
+  readonly texts: ReadonlyMap<string, string>;
 };
 
 /**
@@ -33,8 +35,9 @@ export type Filled = {
 export function fillPlaceholders(document: Json, environment: Environment): Filled {
   const faults: { path: string; message: string }[] = [];
   const used = new Map<string, string>();
-  const fill = (text: string, path: string) =>
-    text.replaceAll(PLACEHOLDER, (found: string, inside: string | undefined) => {
+  const texts = new Map<string, string>();
+  const fill = (text: string, path: string) => {
+    const full = text.replaceAll(PLACEHOLDER, (found: string, inside: string | undefined) => {
       if (found === '$${') return '${';
       const result = lookUp(inside, environment);
       if ('value' in result) {
@@ -44,7 +47,10 @@ export function fillPlaceholders(document: Json, environment: Environment): Fill
       faults.push({ path, message: result.fault });
       return found;
     });
-  return { value: mapTexts(document, fill), faults, used };
+    if (full !== text) texts.set(full, text);
+    return full;
+  };
+  return { value: mapTexts(document, fill), faults, used, texts };
 }
 
 /** Writes a text such that it is read back as it is. */
@@ -81,14 +87,53 @@ export function mapTexts(value: Json, change: (text: string, path: string) => st
   );
 }
 
+/** Characters from which on a value is not taken for a part of a message. */
+const UNMISTAKABLE = 8;
+/** Characters from which on a value is told apart within other text. */
+const TELLING = 4;
+/** Words and numbers that messages have themselves. */
+const ORDINARY = /^([a-z]+|\d+)$/;
+/** Of a plane for private use. */
+const FIRST_MARK = 0xf0000;
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+
 /**
- * Takes what came out of the environment out of a message again.
+ * Takes what came out of the environment out of a message again. The words of the message stay as they are: a short
+ * value that is an ordinary word is taken out only where it is quoted, as what documents say is.
  * @param used as of `Filled`.
  */
 export function withoutValues(text: string, used: ReadonlyMap<string, string>): string {
-  const names = new Map([...used].map(([name, value]) => [value, name]));
-  const values = [...names.keys()].sort((one, other) => other.length - one.length);
-  if (values.length === 0) return text;
-  const any = new RegExp(values.map((value) => value.replaceAll(SPECIAL, '\\$&')).join('|'), 'g');
-  return text.replaceAll(any, (value) => `\${${names.get(value)}}`);
+  // One character for each, of those that nobody writes, until all are found: no value is looked for in a name.
+  const marks = new Map<string, string>();
+  const wholes = new Map<string, string>();
+  const names = [...used.keys()];
+  for (const [index, name] of names.entries()) {
+    const mark = String.fromCodePoint(FIRST_MARK + index);
+    const value = used.get(name) ?? '';
+    // Quoted as JSON, too.
+    for (const form of [value, JSON.stringify(value).slice(1, -1)]) {
+      marks.set(form, mark);
+      wholes.set(`"${form}"`, `"${mark}"`);
+    }
+  }
+  const only = (holds: (value: string) => boolean) => new Map([...marks].filter(([value]) => holds(value)));
+  const unmistakable = only((value) => value.length >= UNMISTAKABLE);
+  const telling = only((value) => value.length >= TELLING);
+  const odd = only((value) => value.length >= TELLING && !ORDINARY.test(value));
+  const sure = replaceAll(text, new Map([...wholes, ...unmistakable]));
+  const unquoted = sure.replaceAll(QUOTED, (quoted) => replaceAll(quoted, telling));
+  const marked = replaceAll(unquoted, odd, '[A-Za-z0-9]');
+  return names.reduce(
+    (shown, name, index) => shown.replaceAll(String.fromCodePoint(FIRST_MARK + index), () => `\${${name}}`),
+    marked,
+  );
+}
+
+/** @param bound what must stand neither before nor behind. The longest comes first. */
+function replaceAll(text: string, by: ReadonlyMap<string, string>, bound?: string): string {
+  if (by.size === 0) return text;
+  const forms = [...by.keys()].sort((one, other) => other.length - one.length);
+  const any = forms.map((form) => form.replaceAll(SPECIAL, '\\$&')).join('|');
+  const pattern = bound === undefined ? any : `(?<!${bound})(?:${any})(?!${bound})`;
+  return text.replaceAll(new RegExp(pattern, 'g'), (form) => by.get(form) ?? form);
 }

@@ -26,8 +26,10 @@ export type FolderContents = {
   /** Names of the folders of the tenants. */
   readonly tenants: readonly string[];
   readonly faults: readonly FolderFault[];
-  /** A text without what came out of the environment. */
-  redact(text: string): string;
+  /** A message without what came out of the environment. */
+  redact(message: string): string;
+  /** A text of a document as the document has it. */
+  asWritten(text: string): string;
 };
 
 /**
@@ -37,8 +39,15 @@ export type FolderContents = {
 export function readFolder(folder: string, environment: Environment): FolderContents {
   const reader = new FolderReader(folder, environment);
   reader.read();
-  const { documents, unread, tenants, faults, used } = reader;
-  return { documents, unread, tenants, faults, redact: (text) => withoutValues(text, used) };
+  const { documents, unread, tenants, faults, used, texts } = reader;
+  return {
+    documents,
+    unread,
+    tenants,
+    faults,
+    redact: (message) => withoutValues(message, used),
+    asWritten: (text) => texts.get(text) ?? text,
+  };
 }
 
 class FolderReader {
@@ -47,6 +56,7 @@ class FolderReader {
   readonly tenants: string[] = [];
   readonly faults: FolderFault[] = [];
   readonly used = new Map<string, string>();
+  readonly texts = new Map<string, string>();
   readonly #folder: string;
   readonly #environment: Environment;
   #root = '';
@@ -106,8 +116,9 @@ class FolderReader {
       this.unread.push({ file, tenant, kind, name });
       return;
     }
-    const { value, faults, used } = fillPlaceholders(parsed.value, this.#environment);
+    const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment);
     for (const [variable, text] of used) this.used.set(variable, text);
+    for (const [text, written] of texts) this.texts.set(text, written);
     for (const { path, message } of faults) this.faults.push({ file, path, message });
     if (!isJsonObject(value)) throw new Error('An object stays one when its texts change.');
     const unfilled = faults.map(({ path }) => path);

@@ -287,12 +287,16 @@ describe('Configuration files that are checked without a service', () => {
   it('are listed when they are right, without what variables hold', async () => {
     folder.write({
       'acme/clients/till.json': { clientId: placeholder('ACME_SHOP'), roles: ['issuance:offer'] },
+      'acme/clients/desk.json': { clientId: `${placeholder('DESK')}-desk`, roles: ['issuance:offer'] },
     });
-    const { code, stdout, stderr } = await run('config-check', [folder.path], SECRETS);
+    const environment = { ...SECRETS, DESK: 'shop' };
+    const { code, stdout, stderr } = await run('config-check', [folder.path], environment);
     expect([code, stderr]).to.deep.equal([0, '']);
     expect(stdout).to.match(/^acme\/clients\/acme-shop.json: client acme-shop$/m);
+    expect(stdout).to.include(`acme/clients/desk.json: client ${placeholder('DESK')}-desk\n`);
+    expect(stdout).to.include(`acme/clients/till.json: client ${placeholder('ACME_SHOP')}\n`);
     for (const secret of Object.values(SECRETS)) expect(stdout).to.not.include(secret);
-    expect(stdout).to.match(/11 files of 2 tenants are right/);
+    expect(stdout).to.match(/12 files of 2 tenants are right/);
   });
 
   it('have every fault of theirs listed, and no secret', async () => {
@@ -312,6 +316,16 @@ describe('Configuration files that are checked without a service', () => {
       'acme/tenant.yaml: name',
     ]);
     for (const secret of Object.values(SECRETS)) expect(stderr).to.not.include(secret);
+  });
+
+  it('have faults that can be read, whatever variables hold', async () => {
+    folder.write({ 'acme/presentation/age.json': { ...AGE, accessKeyChainId: 'acess' } });
+    const environment = { ...SECRETS, ACME_WEBHOOK: 'key', ACME_UPSTREAM: 'acme' };
+    const { code, stderr } = await run('config-check', [folder.path], environment);
+    expect([code, stderr.split('\n')[0]]).to.deep.equal([
+      1,
+      'acme/presentation/age.json: accessKeyChainId: There is no key chain "acess".',
+    ]);
   });
 
   it('may restrict a client to what is not there, which they are told', async () => {

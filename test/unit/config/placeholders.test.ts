@@ -73,10 +73,101 @@ describe('placeholders in configuration files', () => {
   });
 
   it('can be put back where their values would be shown', () => {
-    const { used } = fillPlaceholders([of('A'), of('B'), of('C:default')], { A: 'secret', B: 'secret(2)' });
-    expect(withoutValues('no "secret(2)", no secret, the default', used)).to.equal(
-      `no "${of('B')}", no ${of('A')}, the default`,
+    const { used } = fillPlaceholders([of('A'), of('B'), of('C:default')], {
+      A: 'a secret',
+      B: 'a secret(2)',
+    });
+    expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(
+      `no "${of('B')}", no${of('A')}, the default`,
     );
     expect(withoutValues('nothing', new Map())).to.equal('nothing');
+  });
+
+  describe('in messages', () => {
+    const hide = (text: string, value: string) => withoutValues(text, new Map([['NAME', value]]));
+    const MESSAGES = [
+      'There is no key chain "sining".',
+      'the variable OTHER is not set',
+      'at least 16 characters; between 60 and 3600',
+      'Invalid option: expected one of "access"|"signing"',
+      'is no tenant id: lower-case letters, digits and -, at most 63',
+    ];
+
+    it('leave the words of a message alone, however common the value', () => {
+      for (const value of [
+        'key',
+        'chain',
+        'a',
+        's',
+        'no',
+        '16',
+        '6',
+        '60',
+        '-',
+        '.',
+        ' ',
+        'e',
+        'set',
+        'letters',
+      ]) {
+        for (const message of MESSAGES) expect(hide(message, value), value).to.equal(message);
+      }
+    });
+
+    it('are hidden wherever they are quoted, whole or in part, also as JSON writes them', () => {
+      for (const value of [
+        'key',
+        'a',
+        '16',
+        'hunter',
+        'S3cr3t',
+        '1234',
+        'the-long-secret',
+        'se"cr\\et',
+        '$&',
+        'x\ny',
+      ]) {
+        for (const quoted of [`"${value}"`, JSON.stringify(value)]) {
+          expect(hide(`There is no key chain ${quoted}.`, value), value).to.equal(
+            `There is no key chain "${of('NAME')}".`,
+          );
+        }
+      }
+      for (const value of ['hunter', 'S3cr3t', '1234', 'the-long-secret']) {
+        expect(hide(`no "x-${value}-y", "other"`, value), value).to.equal(`no "x-${of('NAME')}-y", "other"`);
+      }
+    });
+
+    it('are hidden outside of quotes when nobody can take them for a word', () => {
+      for (const value of [
+        'the-long-secret',
+        'password-of-9',
+        'correcthorse',
+        '20251224',
+        'line one\nline two',
+      ]) {
+        for (const [before, after] of [
+          ['host ', ' is no host'],
+          ['https://', '.example: refused'],
+          ['x', 'y'],
+        ]) {
+          expect(hide(before + value + after, value), value).to.equal(before + of('NAME') + after);
+        }
+      }
+      for (const value of ['S3cr3t', 'hunter2', 'P@ss!', 'Admin']) {
+        expect(hide(`host ${value} is no host`, value), value).to.equal(`host ${of('NAME')} is no host`);
+        expect(hide(`https://${value}.example: refused`, value), value).to.equal(
+          `https://${of('NAME')}.example: refused`,
+        );
+      }
+    });
+  });
+
+  it('tell texts that they are in by how these were written', () => {
+    const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' });
+    expect([...texts]).to.deep.equal([
+      ['key-x', `${of('A')}-x`],
+      ['default', of('C:default')],
+    ]);
   });
 });
