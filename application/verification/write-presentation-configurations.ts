@@ -39,7 +39,8 @@ export class SavePresentationConfiguration {
 
   /**
    * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
-   *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query, `unavailable` without registrar.
+   *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query,
+   *   `unavailable` without registrar.
    */
   async execute(
     caller: TenantCaller,

@@ -95,6 +95,17 @@ describe('A member that is shown and cannot be written', () => {
     expect((await tenants({ ...tenant, clients: [] })).body.errors[0].path).to.equal('clients');
   });
 
+  it('is not asked for where nothing is sent', async () => {
+    for (const [method, path] of [
+      ['PUT', '/session-config'],
+      ['PUT', '/status-list-config'],
+      ['PATCH', `/key-chain/${world.ids.keyChain}`],
+    ] as const) {
+      const answer = await service.call(method, path, { token: world.token });
+      expect(answer.status, `${method} ${path}: ${answer.text}`).to.equal(200);
+    }
+  });
+
   it('is no way to learn of what is not there', async () => {
     const answer = await service.call('PATCH', '/client/nobody', {
       token: world.token,
