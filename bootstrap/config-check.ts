@@ -3,6 +3,7 @@ import { Container } from 'inversify';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { readFolder } from '../config/import/read-folder.ts';
 import { readSettings } from '../config/settings.ts';
+import { commandLine, endWithUsage } from './command-line.ts';
 import { checkFolder } from './import-check.ts';
 import { describeFault } from './import-folder.ts';
 import { importPorts } from './import-tools.ts';
@@ -13,11 +14,11 @@ import { Closers, openAdapters } from './modules/platform.ts';
  * `npm run config:check -- <folder>`: judges a folder without a database and without network, as a service would that
  * has none of these tenants. Prints what would be imported, or every fault, and ends with 0 or 1.
  */
-const [folder, ...others] = process.argv.slice(2);
-if (folder === undefined || others.length > 0) {
-  console.error('usage: npm run config:check -- <folder>');
-  process.exit(2);
-}
+const USAGE = 'npm run config:check -- <folder>';
+
+const { positionals } = commandLine(USAGE, { allowPositionals: true });
+const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
+if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
 const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW } = process.env;
 const closers = new Closers();
 try {
@@ -41,8 +42,11 @@ try {
     for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.asWritten(id)}`.trimEnd());
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
   } else {
-    for (const fault of faults) console.error(describeFault(fault));
-    console.error(`${folder}: ${faults.length} faults; nothing of it would be imported`);
+    const ofFiles = faults.filter(({ file }) => file !== '');
+    for (const fault of ofFiles) console.error(describeFault(fault));
+    for (const { file, message } of faults) if (file === '') console.error(`${folder}: ${message}`);
+    const count = ofFiles.length === 1 ? '1 fault' : `${ofFiles.length} faults`;
+    if (ofFiles.length > 0) console.error(`${folder}: ${count}; nothing of it would be imported`);
     process.exitCode = 1;
   }
 } catch (error) {

@@ -70,7 +70,12 @@ class FolderReader {
 
   read(): void {
     if (!this.#open()) return;
-    for (const name of this.#names('')) {
+    const names = this.#names('');
+    if (this.#isTenant(names)) {
+      this.#fault('', 'this looks like one tenant; give the folder above it');
+      return;
+    }
+    for (const name of names) {
       const entry = this.#look(name);
       if (entry === undefined) continue;
       if (!entry.isDirectory()) {
@@ -92,6 +97,21 @@ class FolderReader {
     }
     this.#fault('', 'there is no such folder, or it cannot be read');
     return false;
+  }
+
+  /** Whether the folder itself describes a tenant, and has no folder for one. */
+  #isTenant(names: readonly string[]): boolean {
+    const isDirectory = (name: string) => {
+      try {
+        return statSync(join(this.#root, name)).isDirectory();
+      } catch {
+        return false;
+      }
+    };
+    return (
+      names.some((name) => placeOf(name)?.kind === 'tenant') &&
+      names.every((name) => isFolder(name) || !isDirectory(name))
+    );
   }
 
   /** @param below path within the folder of the tenant. */

@@ -29,9 +29,7 @@ function runVerify(
       PATH: process.env['PATH'],
       NODE_OPTIONS: process.env['NODE_OPTIONS'],
       NODE_ENV: 'production',
-      PUBLIC_URL: 'https://service.example',
-      AUTH_CLIENT_ID: 'root',
-      AUTH_CLIENT_SECRET: 'root-secret-for-the-tests',
+      // Nothing but what says where the database is and what opens it: the rest is not used.
       MASTER_SECRET,
       DATABASE_URL: url,
       ...environment,
@@ -116,19 +114,36 @@ for (const kind of databases()) {
       expect(behind.errors).to.match(/older release|there is no database/);
     });
 
-    it('says how it is called', async () => {
-      for (const wrong of [
-        ['--expect'],
-        ['--expect', 'acme'],
-        ['acme=7:hash'],
-        ['--expect', 'acme=x:hash'],
-      ]) {
-        const { code, errors } = await verify(wrong);
-        expect([code, errors.startsWith('usage: npm run audit:verify')], wrong.join(' ')).to.deep.equal([
-          2,
-          true,
-        ]);
+    it('says how it is called, and what is wrong with the call', async () => {
+      const form = 'is not <chain>=<sequence>:<hash>, as this command prints it';
+      for (const [wrong, fault] of [
+        [['--expect'], "Option '--expect <value>' argument missing"],
+        [['--expect', 'acme'], `--expect acme: ${form}`],
+        [['--expect', 'acme=x:hash'], `--expect acme=x:hash: ${form}`],
+        [['acme=7:hash'], "Unexpected argument 'acme=7:hash'"],
+        [['--expected', 'acme=7:hash'], "Unknown option '--expected'"],
+        [['--help'], undefined],
+        [['-h'], undefined],
+      ] as const) {
+        const { code, errors, lines } = await verify(wrong);
+        const usage = 'usage: npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…';
+        const said = [...(fault === undefined ? [] : [fault]), usage, ''];
+        expect([code, lines, errors.split('\n')], wrong.join(' ')).to.deep.equal([2, [], said]);
       }
+    });
+
+    it('says where it looked for a secret that is missing', async () => {
+      const production = await verify([], { MASTER_SECRET: '' });
+      expect([production.code, production.errors]).to.deep.equal([
+        1,
+        'the audit log was not verified: MASTER_SECRET: is missing; in production it has to stand in the environment\n',
+      ]);
+      const elsewhere = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
+      const { code, errors } = await verify([], elsewhere);
+      expect(code).to.equal(1);
+      expect(errors).to.include('MASTER_SECRET: is missing');
+      expect(errors).to.include('there is no /nowhere/data/secrets.env');
+      expect(errors).to.include('another DATA_FOLDER');
     });
 
     it('ends with 1 and names the first entry that is wrong, in each chain', async () => {

@@ -260,16 +260,36 @@ for (const { name, open } of databases()) {
       const { MASTER_SECRET: _secret, ...rest } = settings;
       const locked = await run('config-export', ['acme', folder.path], { ...rest, DATA_FOLDER: folder.path });
       expect(locked.code).to.equal(1);
-      expect(locked.stderr).to.match(/MASTER_SECRET: is missing/);
-      expect((await run('config-export', ['acme'], settings)).code).to.equal(2);
+      expect(locked.stderr).to.include(`there is no ${join(folder.path, 'secrets.env')}`);
+      const { AUTH_CLIENT_ID: _id, AUTH_CLIENT_SECRET: _clientSecret, ...production } = settings;
+      const elsewhere = newFolder();
+      const exported = await run('config-export', ['acme', elsewhere.path], {
+        ...production,
+        NODE_ENV: 'production',
+      });
+      expect([exported.code, exported.stderr]).to.deep.equal([0, '']);
+      for (const [wrong, fault] of [
+        [['acme'], 'give a tenant and a folder'],
+        [['acme', folder.path, 'other'], 'only one tenant is exported, into one folder'],
+        [['acme', folder.path, '--all'], "Unknown option '--all'"],
+        [['--help'], undefined],
+      ] as const) {
+        const { code, stderr } = await run('config-export', wrong, settings);
+        const usage = 'usage: npm run config:export -- <tenant> <folder> [--force]';
+        expect([code, stderr.split('\n')]).to.deep.equal([
+          2,
+          [...(fault === undefined ? [] : [fault]), usage, ''],
+        ]);
+      }
       const empty = {
         ...settings,
-        DATABASE_URL: `sqlite:${join(folder.path, '..', 'nothing', 'here.sqlite')}`,
+        DATABASE_URL: `sqlite:${join(folder.path, 'nothing', 'here.sqlite')}`,
       };
       const nothing = await run('config-export', ['acme', folder.path], empty);
-      expect([nothing.code, nothing.stderr]).to.satisfy(
-        ([code, text]: [number, string]) => code === 1 && /empty or of an older release/.test(text),
-      );
+      expect([nothing.code, nothing.stderr]).to.deep.equal([
+        1,
+        `the export failed: there is no database ${join(folder.path, 'nothing', 'here.sqlite')}\n`,
+      ]);
       expect(readdirSync(folder.path)).to.deep.equal([]);
     }).timeout(60_000);
   });
@@ -383,8 +403,28 @@ describe('Configuration files that are checked without a service', () => {
   });
 
   it('are found', async () => {
-    expect((await run('config-check', [join(folder.path, 'none')], SECRETS)).code).to.equal(1);
-    expect((await run('config-check', [], SECRETS)).code).to.equal(2);
+    const none = join(folder.path, 'none');
+    const missing = await run('config-check', [none], SECRETS);
+    expect([missing.code, missing.stderr]).to.deep.equal([
+      1,
+      `${none}: there is no such folder, or it cannot be read\n`,
+    ]);
+    const one = join(folder.path, 'acme');
+    const tenant = await run('config-check', [one], SECRETS);
+    expect([tenant.code, tenant.stderr]).to.deep.equal([
+      1,
+      `${one}: this looks like one tenant; give the folder above it\n`,
+    ]);
+    for (const [wrong, fault] of [
+      [[], 'a folder is missing'],
+      [[folder.path, one], 'only one folder is checked'],
+      [['--strict', folder.path], "Unknown option '--strict'"],
+      [['--help'], undefined],
+    ] as const) {
+      const { code, stdout, stderr } = await run('config-check', wrong, SECRETS);
+      const said = [...(fault === undefined ? [] : [fault]), 'usage: npm run config:check -- <folder>', ''];
+      expect([code, stdout, stderr.split('\n')]).to.deep.equal([2, '', said]);
+    }
   });
 
   it('stop a service in the same words, which then ends with 1 and logs no secret', async () => {

@@ -119,6 +119,19 @@ describe('the configuration folder', () => {
     expect(redact(`there is no "${SECRET}", but public`)).to.equal(`there is no "${of('NAME')}", but public`);
   });
 
+  it('knows a tenant that is given in place of the folder above it', () => {
+    write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
+    expect(read().faults).to.deep.equal([
+      { file: '', path: '', message: 'this looks like one tenant; give the folder above it' },
+    ]);
+    write({ 'a/tenant.json': '{"name": "A"}' });
+    expect(read().faults.map(({ file }) => file)).to.deep.equal([
+      'keys/signing.json',
+      'stray.txt',
+      'tenant.yaml',
+    ]);
+  });
+
   it('follows links within, as those of mounted volumes, and none that lead out', () => {
     const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
