@@ -94,11 +94,14 @@ describe('the token endpoint for administrators', () => {
       json: { clientId: 'busy', roles: ['issuance:offer'], secret: SECRET },
     });
     expect(fresh.status, fresh.text).to.equal(201);
+    const started = performance.now();
+    await attempt('nobody', 'guess');
+    const single = performance.now() - started;
     const strangers = Array.from({ length: 150 }, (_, i) => attempt(`stranger-${i}`, `guess ${i}`));
     const began = performance.now();
     const answer = await attempt('busy', SECRET);
     expect(answer.status, answer.text).to.equal(200);
-    expect(performance.now() - began).to.be.lessThan(1_500);
+    expect(performance.now() - began, 'not behind all of them').to.be.lessThan(50 * single);
     const others = await Promise.all(strangers);
     const refused = others.filter(({ status }) => status === 429);
     expect(refused.length).to.be.greaterThan(0);

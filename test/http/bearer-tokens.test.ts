@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'chai';
+import { databases, type TestDatabase } from '../support/databases.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -74,19 +72,24 @@ describe('access tokens that are bound to no key', () => {
 
 describe('a second process of the service', () => {
   const PUBLIC_URL = 'https://issuer.example';
-  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  let database: TestDatabase | undefined;
   let first: TestService;
   let second: TestService;
 
-  before(async () => {
-    const shared = { PUBLIC_URL, DATABASE_URL: `sqlite:${join(folder, 'shared.sqlite')}` };
+  // An SQLite file is for one service.
+  before(async function () {
+    database = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (database === undefined) return this.skip();
+    const shared = { PUBLIC_URL, DATABASE_URL: database.url };
     first = await startTestService(shared);
     second = await startTestService(shared);
   });
   after(async () => {
-    await second.close();
-    await first.close();
-    rmSync(folder, { recursive: true, force: true });
+    await second?.close();
+    await first?.close();
+    await database?.drop();
   });
 
   it('takes at once what the tenant has begun to allow', async () => {
