@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { GENERATED, readSettings, SettingsError } from '../config/settings.ts';
@@ -19,17 +29,50 @@ export type FirstStart = {
  */
 export function prepareFirstStart(environment: Readonly<Record<string, string | undefined>>): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment };
-  const { folder, file, known, merged } = withKept(environment);
+  const found = withKept(environment);
+  if (missingOf(found.merged).length === 0) return keptStart(environment, found);
+  // Before anything is written: a start that fails for another reason shows nothing.
+  readSettings({ ...found.merged, ...generate(missingOf(found.merged)) });
+  mkdirSync(found.folder, { recursive: true, mode: 0o700 });
+  return alone(`${found.file}.lock`, () => complete(environment));
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Name = (typeof GENERATED)[number];
+
+/** What no setting and no earlier start says. */
+function missingOf(merged: Environment): readonly Name[] {
   // With an external provider nobody logs in with a client of ours.
   const needed = merged['OIDC'] === undefined ? GENERATED : (['MASTER_SECRET'] as const);
-  const missing = needed.filter(
+  return needed.filter(
     (name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined),
   );
-  if (missing.length === 0) {
-    const kept = known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
-    const clientId = merged['AUTH_CLIENT_ID'] ?? '';
-    return { environment: merged, ...(kept ? { kept: { file, clientId } } : {}) };
-  }
+}
+
+function keptStart(
+  environment: Environment,
+  { file, known, merged }: ReturnType<typeof withKept>,
+): FirstStart {
+  const kept = known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
+  const clientId = merged['AUTH_CLIENT_ID'] ?? '';
+  return { environment: merged, ...(kept ? { kept: { file, clientId } } : {}) };
+}
+
+function generate(names: readonly Name[]): Partial<Record<Name, string>> {
+  const values: Record<Name, string> = {
+    MASTER_SECRET: randomBytes(48).toString('base64url'),
+    AUTH_CLIENT_ID: 'root',
+    AUTH_CLIENT_SECRET: randomBytes(24).toString('base64url'),
+  };
+  return Object.fromEntries(names.map((name) => [name, values[name]]));
+}
+
+/** Another process may have completed the file since it was looked at; what it generated counts. */
+function complete(environment: Environment): FirstStart {
+  const found = withKept(environment);
+  const { folder, file, known, merged } = found;
+  const missing = missingOf(merged);
+  if (missing.length === 0) return keptStart(environment, found);
   const database = join(folder, 'vidimus.sqlite');
   if (missing.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
     throw new SettingsError([
@@ -37,20 +80,14 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
         'MASTER_SECRET. To begin anew, remove the database',
     ]);
   }
-  const values: Record<(typeof GENERATED)[number], string> = {
-    MASTER_SECRET: randomBytes(48).toString('base64url'),
-    AUTH_CLIENT_ID: 'root',
-    AUTH_CLIENT_SECRET: randomBytes(24).toString('base64url'),
-  };
-  for (const name of missing) merged[name] = values[name];
-  const lines = { ...known, ...Object.fromEntries(missing.map((name) => [name, values[name]])) };
-  // Before anything is written: a start that fails for another reason shows nothing.
-  readSettings(merged);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const text = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
-  // The mode counts for a new file only; one that was copied here may be open to others.
-  if (existsSync(file)) chmodSync(file, 0o600);
-  writeFileSync(file, text.join(''), { mode: 0o600 });
+  const values = generate(missing);
+  Object.assign(merged, values);
+  const text = Object.entries({ ...known, ...values }).map(([name, value]) => `${name}=${value}\n`);
+  // Whole or not at all; and the mode of one that was copied here may be another.
+  const fresh = `${file}.new`;
+  rmSync(fresh, { force: true });
+  writeFileSync(fresh, text.join(''), { mode: 0o600, flush: true });
+  renameSync(fresh, file);
   if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged };
   return {
     environment: merged,
@@ -60,6 +97,32 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
       clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '',
     },
   };
+}
+
+const PAUSE_MS = 20;
+/** What is done alone takes milliseconds; whoever takes longer died of it. */
+const STALE_MS = 3_000;
+
+/** Lets one process of this machine at a time do its work. */
+function alone<T>(lock: string, work: () => T): T {
+  while (!take(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+  try {
+    return work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function take(lock: string): boolean {
+  try {
+    closeSync(openSync(lock, 'wx', 0o600));
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+    const { mtimeMs } = statSync(lock, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    if (Date.now() - mtimeMs > STALE_MS) rmSync(lock, { force: true });
+    return false;
+  }
 }
 
 /** The environment of a service that was started before: with what its first start generated. Nothing is written. */

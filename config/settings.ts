@@ -73,6 +73,8 @@ function databaseFault(text: string): string | undefined {
     return `${form}; special characters of the password are percent-encoded`;
   }
   for (const [name, value] of url.searchParams) {
+    if (url.searchParams.getAll(name).length > 1)
+      return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;
     if (name === 'sslrootcert') continue;
     if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
     if (!/^(disable|verify-ca|verify-full)$/.test(value)) {

@@ -78,10 +78,14 @@ export async function openAdapters(
   const clock = new SystemClock();
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
-  const database = { url: settings.DATABASE_URL, poolSize: settings.DATABASE_POOL, migrates };
+  const database = {
+    url: settings.DATABASE_URL,
+    poolSize: settings.DATABASE_POOL,
+    migrates,
+    alone: migrates,
+  };
   const store = await OrmStore.open(database, cipher);
   closers.add(() => store.close());
-  if (migrates) await store.hold(settings.DATABASE_URL);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());
   const local = new LocalKms({ name: 'local', cipher, random });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,17 +64,26 @@ describe('the address of the database', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
     const url = `sqlite:${join(folder, 'held.sqlite')}`;
     const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
-    const open = () => OrmStore.open({ url, poolSize: 2 }, cipher);
-    const first = await open();
-    const second = await open();
+    const newer = new MasterCipher({
+      masterSecrets: ['a newer master secret 0123456789 0123', 'a master secret for the tests 0123456789'],
+    });
+    const alias = join(folder, 'alias.sqlite');
+    const open = (at: string, by = cipher) => OrmStore.open({ url: at, poolSize: 2, alone: true }, by);
+    const sealed = () => rawSql(url, (run) => run('select * from sealing_keys'));
+    const first = await open(url);
     try {
-      await first.hold(url);
-      const refused = await messageOf(second.hold(url));
-      expect(refused).to.match(/^another service has .*held\.sqlite; several at once need PostgreSQL/);
+      symlinkSync(join(folder, 'held.sqlite'), alias);
+      const before = await sealed();
+      for (const at of [url, `sqlite:${alias}`]) {
+        const refused = await messageOf(open(at, newer));
+        expect(refused).to.match(/^another service has .*\.sqlite; several at once need PostgreSQL/);
+      }
+      expect(await sealed(), 'nothing was written').to.deep.equal(before);
+      await (await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher)).close();
       await first.close();
-      await second.hold(url);
+      await (await open(`sqlite:${alias}`)).close();
     } finally {
-      await second.close();
+      await first.close();
       rmSync(folder, { recursive: true });
     }
   });

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -145,6 +146,49 @@ describe('the first start', () => {
     expect(() => readSettings(prepareFirstStart(production).environment), 'nor does it use them').to.throw(
       SettingsError,
     );
+  });
+});
+
+describe('first starts at the same time', () => {
+  it('come to the same secrets, also after one that died of it', async function () {
+    this.timeout(30_000);
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    const module = new URL('../../bootstrap/first-start.ts', import.meta.url).href;
+    // Each waits for the same moment.
+    const script = `const { prepareFirstStart } = await import(${JSON.stringify(module)});
+      while (Date.now() < Number(process.argv[1])) {}
+      const { environment, generated } = prepareFirstStart({ DATA_FOLDER: ${JSON.stringify(folder)} });
+      console.log(JSON.stringify([environment.MASTER_SECRET, environment.AUTH_CLIENT_SECRET, generated !== undefined]));`;
+    const start = (at: number) =>
+      new Promise<[string, string, boolean]>((resolve, reject) => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', script, String(at)]);
+        let output = '';
+        child.stdout.on('data', (chunk) => {
+          output += chunk;
+        });
+        child.once('exit', () =>
+          output === '' ? reject(new Error('no output')) : resolve(JSON.parse(output)),
+        );
+      });
+    try {
+      for (let round = 0; round < 3; round++) {
+        rmSync(join(folder, 'secrets.env'), { force: true });
+        const at = Date.now() + 1_500;
+        const all = await Promise.all(Array.from({ length: 6 }, () => start(at)));
+        expect(new Set(all.map(([master]) => master)).size).to.equal(1);
+        expect(new Set(all.map(([, secret]) => secret)).size).to.equal(1);
+        expect(all.filter(([, , isGenerated]) => isGenerated)).to.have.length(1);
+        const { MASTER_SECRET } = parseEnv(readFileSync(join(folder, 'secrets.env'), 'utf8'));
+        expect(MASTER_SECRET).to.equal(all[0]?.[0]);
+      }
+      rmSync(join(folder, 'secrets.env'));
+      writeFileSync(join(folder, 'secrets.env.lock'), '');
+      utimesSync(join(folder, 'secrets.env.lock'), new Date(0), new Date(0));
+      expect((await start(0))[2]).to.equal(true);
+      expect(readdirSync(folder)).to.deep.equal(['secrets.env']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

@@ -219,7 +219,7 @@ describe('settings', () => {
       ['postgres://u:hid#den@127.0.0.1:5432/x', 'percent-encoded'],
       ['postgres://u:hidden@127.0.0.1:5432', 'percent-encoded'],
       ['postgres://u:hidden@127.0.0.1/x?sslmode=require', 'verify-full'],
-      ['postgres://u:hidden@127.0.0.1/x?sslmode=verify-full&sslmode=prefer', 'verify-full'],
+      ['postgres://u:hidden@127.0.0.1/x?sslmode=disable&sslmode=verify-full', 'twice'],
       ['postgres://u:hidden@127.0.0.1/x?ssl=true', 'sslmode and sslrootcert'],
       ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'means nothing'],
       ['mysql://u:hidden@127.0.0.1/x', 'postgres://'],

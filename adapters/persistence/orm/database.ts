@@ -15,6 +15,8 @@ export type DatabaseSettings = {
   readonly poolSize: number;
   /** Whether a database that is behind is brought up to date; true unless stated. */
   readonly migrates?: boolean;
+  /** Called as soon as the database is open, before anything is looked at or changed. */
+  readonly onConnected?: (orm: MikroORM) => Promise<void>;
 };
 
 export function dialectOf(url: string): Dialect {
@@ -73,6 +75,7 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<MikroORM> {
   if (settings.url === 'sqlite::memory:') return migrated(await connect(settings, 'migrate'));
   const orm = await connect(settings, 'serve');
   try {
+    await settings.onConnected?.(orm);
     if (!(await isBehind(orm, dialectOf(settings.url)))) return orm;
     if (settings.migrates === false) {
       throw new Error('the database is empty or of an older release; start the service once, then try again');

@@ -56,11 +56,12 @@ export class OrmStore extends Store {
   readonly #hot: Hot;
   readonly #beats = new Map<TenantId, Beats>();
 
-  #letGo = (): void => {};
+  readonly #letGo: () => void;
 
-  private constructor(orm: MikroORM, cipher: Cipher, hot: Hot) {
+  private constructor(orm: MikroORM, cipher: Cipher, hot: Hot, letGo: () => void) {
     super();
     this.#orm = orm;
+    this.#letGo = letGo;
     this.#cipher = cipher;
     this.#macs = cipher.macs(AUDIT_LOG);
     this.#hot = hot;
@@ -68,10 +69,34 @@ export class OrmStore extends Store {
 
   /**
    * Opens the database, migrated.
-   * @throws Error when `cipher` does not open what is stored: a service with another secret would fail every request.
+   * @param settings `alone`: keeps other services from a database that is for a single one, before anything is written.
+   * @throws Error when `cipher` does not open what is stored: a service with another secret would fail every request; and
+   *   when another service has the database.
    */
-  static async open(settings: DatabaseSettings, cipher: Cipher): Promise<OrmStore> {
-    const orm = await openDatabase(settings);
+  static async open(
+    { alone = false, ...settings }: DatabaseSettings & { readonly alone?: boolean },
+    cipher: Cipher,
+  ): Promise<OrmStore> {
+    let letGo = () => {};
+    const onConnected = async (opened: MikroORM) => {
+      if (alone) letGo = await hold(settings.url, opened);
+    };
+    try {
+      return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () =>
+        letGo(),
+      );
+    } catch (error) {
+      letGo();
+      throw error;
+    }
+  }
+
+  static async #open(
+    orm: MikroORM,
+    settings: DatabaseSettings,
+    cipher: Cipher,
+    letGo: () => void,
+  ): Promise<OrmStore> {
     try {
       // What leaves the tables as they are only reads.
       await checkCipher(orm.em.fork(), cipher, settings.migrates !== false);
@@ -84,26 +109,36 @@ export class OrmStore extends Store {
     const recent = new RecentSessions();
     if (dialectOf(settings.url) === 'sqlite') {
       const sql = await sqliteSql(orm);
-      return new OrmStore(orm, cipher, {
-        beats: (tenantId) => sqliteBeats(sql, cipher, recent, sqliteChain(macs, tenantId), tenantId),
-        chores: sqliteChores(sql),
-        exclusively: sql.exclusively,
-        // There is one transaction at a time anyway.
-        lock: async () => {},
-        moved: () => {},
-      });
+      return new OrmStore(
+        orm,
+        cipher,
+        {
+          beats: (tenantId) => sqliteBeats(sql, cipher, recent, sqliteChain(macs, tenantId), tenantId),
+          chores: sqliteChores(sql),
+          exclusively: sql.exclusively,
+          // There is one transaction at a time anyway.
+          lock: async () => {},
+          moved: () => {},
+        },
+        letGo,
+      );
     }
     const sql = await postgresSql(orm);
     const chains = new PostgresChains(sql, macs, (tenantId) =>
       orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)),
     );
-    return new OrmStore(orm, cipher, {
-      beats: (tenantId) => postgresBeats(sql, cipher, recent, chains, tenantId),
-      chores: postgresChores(sql),
-      exclusively: (work) => work(),
-      lock: lockTenant,
-      moved: (scopes) => chains.forget(scopes),
-    });
+    return new OrmStore(
+      orm,
+      cipher,
+      {
+        beats: (tenantId) => postgresBeats(sql, cipher, recent, chains, tenantId),
+        chores: postgresChores(sql),
+        exclusively: (work) => work(),
+        lock: lockTenant,
+        moved: (scopes) => chains.forget(scopes),
+      },
+      letGo,
+    );
   }
 
   override get chores(): Chores {
@@ -164,16 +199,6 @@ export class OrmStore extends Store {
     await this.#orm.em.fork().getConnection().execute('select 1');
   }
 
-  /**
-   * Keeps other services from this database, where it is one for a single service.
-   * @throws Error when another one has it.
-   */
-  async hold(url: string): Promise<void> {
-    const file = url.slice('sqlite:'.length);
-    if (dialectOf(url) !== 'sqlite' || file === ':memory:') return;
-    this.#letGo = lockSqlite(file, (await this.#orm.em.getConnection().getNativeClient()) as object);
-  }
-
   async close(): Promise<void> {
     await this.#orm.close();
     this.#letGo();
@@ -198,3 +223,9 @@ export class OrmStore extends Store {
 }
 
 const now = () => new Date();
+
+/** @returns what lets go of it. */
+async function hold(url: string, orm: MikroORM): Promise<() => void> {
+  if (dialectOf(url) !== 'sqlite') return () => {};
+  return lockSqlite(url.slice('sqlite:'.length), (await orm.em.getConnection().getNativeClient()) as object);
+}

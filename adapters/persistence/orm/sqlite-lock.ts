@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+
 type Sqlite = { exec(statement: string): unknown; close(): unknown };
 
 /**
@@ -10,7 +12,8 @@ type Sqlite = { exec(statement: string): unknown; close(): unknown };
  */
 export function lockSqlite(file: string, native: object): () => void {
   const Connection = native.constructor as new (path: string) => Sqlite;
-  const lock = new Connection(`${file}-lock`);
+  // By whatever name or link somebody calls it.
+  const lock = new Connection(`${realpathSync(file)}-lock`);
   try {
     lock.exec('pragma busy_timeout = 0; begin exclusive');
     return () => lock.close();
