@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Container } from 'inversify';
+import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
 import { placeOf } from '../adapters/persistence/orm/database.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
@@ -73,7 +74,7 @@ export async function startService(
     );
     const server = createServer(
       { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000, maxHeaderSize: 32_768 },
-      app,
+      listenerOf(app),
     );
     await listen(server, settings);
     const stopJobs = startJobs(container);

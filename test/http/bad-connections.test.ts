@@ -27,6 +27,10 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
     `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     [400],
   ],
+  'an absolute address that is none': [
+    `GET http://[::1/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`,
+    [400],
+  ],
   'a negative length': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, [400]],
   'a chunk of nonsense': [
     `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`,
