@@ -1,6 +1,7 @@
 import type { Client } from '../domain/clients/client.ts';
 import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
+import type { VerifiedAccess } from './ports/access-tokens.ts';
 import type { Precondition, TenantHead } from './ports/store.ts';
 import type { TenantView } from './steps/tenant-views.ts';
 
@@ -18,6 +19,9 @@ export type TenantCaller = {
   /** What the caller takes to be stored of the thing that it writes; the store looks. */
   readonly precondition?: Precondition;
 };
+
+/** A caller that stays: what its token says tells what it may know later on. */
+export type Listener = TenantCaller & { readonly access: VerifiedAccess };
 
 /**
  * A tenant's client as this process knew it when it last looked. Cheap, but possibly out of date: whoever takes one

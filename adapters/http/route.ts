@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
-import type { Caller, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
+import type { Caller, Listener, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
 import type { EditedKind } from '../../application/ports/store.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
@@ -26,11 +26,13 @@ export type Access =
 
 export type CallerOf<A extends Access> = A extends { unconfirmed: true }
   ? UnconfirmedCaller
-  : A extends { anyOf: unknown } | { stream: unknown }
-    ? TenantCaller
-    : A extends { service: unknown } | { either: unknown }
-      ? Caller
-      : undefined;
+  : A extends { stream: unknown }
+    ? Listener
+    : A extends { anyOf: unknown }
+      ? TenantCaller
+      : A extends { service: unknown } | { either: unknown }
+        ? Caller
+        : undefined;
 
 /**
  * How a request body is read. `json` also tolerates nothing but one object without repeated members. `unread` leaves it

@@ -1,17 +1,22 @@
-import type { Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Caller, TenantCaller } from '../caller.ts';
+import type { Listener, ServiceCaller } from '../caller.ts';
 import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantViews } from '../steps/tenant-views.ts';
+import { type NoRights, rightsOf } from './rights.ts';
 
 type Ports = {
   readonly accessTokens: AccessTokens;
   readonly store: Store;
   readonly tenantViews: TenantViews;
   readonly settings: ServiceSettings;
+};
+
+const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
+  removed: 'the client of this token was removed; it counts again when it is made anew',
+  gone: 'the client of this token does not exist any more',
 };
 
 /** Turns an access token into a caller with the rights of this moment. */
@@ -30,7 +35,7 @@ export class AuthenticateClient {
   async execute(
     token: string | undefined,
     options: { readonly unconfirmed?: boolean } = {},
-  ): Promise<Caller> {
+  ): Promise<Listener | ServiceCaller> {
     const { accessTokens, store, tenantViews, settings } = this.#ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
@@ -53,15 +58,9 @@ export class AuthenticateClient {
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
     const view = tenantViews.of(head);
-    const client = await view.client(claims.clientId);
-    // Whoever was limited here does not become free by being removed.
-    if (client === undefined && claims.isExternal && (await view.isRemovedClient(claims.clientId))) {
-      throw new Failure(
-        'unauthenticated',
-        'the client of this token was removed; it counts again when it is made anew',
-      );
-    }
-    return { tenantId, clientId: claims.clientId, view, ...rightsOf(claims, client) };
+    const rights = await rightsOf(claims, view);
+    if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
+    return { tenantId, clientId: claims.clientId, view, access: claims, ...rights };
   }
 }
 
@@ -69,26 +68,4 @@ export class AuthenticateClient {
 function managesTenants({ subject, clientId, roles, isExternal }: VerifiedAccess, settings: ServiceSettings) {
   if (subject !== clientId) return false;
   return isExternal ? roles.includes('tenants:manage') : clientId === settings.rootClient.clientId;
-}
-
-type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
-
-/**
- * What is stored of a client counts at this moment. A client of an external provider may be unknown to the tenant of its
- * token, whatever other tenants know of it; where it is known it has the rights that both sides give it.
- */
-function rightsOf(claims: VerifiedAccess, client: Client | undefined): Rights {
-  if (!claims.isExternal) {
-    // A client made anew under an old name does not inherit the old one's tokens.
-    if (client === undefined || claims.clientSince !== client.createdAt.getTime()) {
-      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
-    }
-    const { roles, allowedPresentationConfigs, allowedIssuanceConfigs } = client;
-    return { roles, allowedPresentationConfigs, allowedIssuanceConfigs };
-  }
-  const roles = claims.roles.filter((role) => role !== 'tenants:manage');
-  if (client === undefined) return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
-  const { allowedPresentationConfigs, allowedIssuanceConfigs } = client;
-  const shared = roles.filter((role) => client.roles.includes(role));
-  return { roles: shared, allowedPresentationConfigs, allowedIssuanceConfigs };
 }

@@ -1,6 +1,6 @@
 import { isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import type { TenantCaller } from '../caller.ts';
+import type { Listener } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
@@ -50,13 +50,13 @@ export class WatchSession {
    * @throws Failure `not_found`, or `unavailable` when too many streams are open.
    */
   async execute(
-    caller: TenantCaller,
+    caller: Listener,
     id: SessionId,
     { lastSequence, closed }: Options,
   ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
     const { store, sessionWatcher, tenantViews } = this.#ports;
     const session = await readVisibleSession(store, caller, id);
-    const rights = await ListenerRights.of(tenantViews, caller);
+    const rights = new ListenerRights(tenantViews, caller);
     const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);
     // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
     if (closed.aborted) watch.close();

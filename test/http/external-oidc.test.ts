@@ -5,6 +5,7 @@ import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import { QUERY } from '../support/present.ts';
 import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
+import { type EventStream, openStream } from '../support/sse.ts';
 import { startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
@@ -21,6 +22,7 @@ const CLIENTS = [
   'till 3',
   'till',
   'booth',
+  'follower',
 ];
 const registered = (client_id: string) => ({
   client_id,
@@ -221,6 +223,68 @@ describe('access tokens of an external OpenID provider', () => {
       expect((await configurations()).body).to.have.length(1);
       await manage('PATCH', '/client/kiosk', { roles: ['issuance:offer'] });
       expect((await configurations()).status).to.equal(403);
+    });
+  });
+
+  describe('of a client that follows a session', () => {
+    const streams: EventStream[] = [];
+    let session: string;
+    let uri: string;
+    const as = (client: string, roles: readonly string[] = TENANT_ROLES) =>
+      tokenFor(claimsOf('acme', roles, client));
+    const done = async (method: string, path: string, json?: object, by = 'backend') => {
+      const answer = await call(await as(by), method, path, json);
+      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+      return answer.body;
+    };
+    const follow = async (token: string) => {
+      const Authorization = `Bearer ${token}`;
+      const stream = await openStream(`${service.address}/session/${session}/events`, { Authorization });
+      streams.push(stream);
+      expect((await stream.next())?.data.status).to.equal('active');
+      return stream;
+    };
+    const fetchRequest = async (uri: string) => {
+      const address = new URL(uri).searchParams.get('request_uri') ?? '';
+      expect((await service.call('GET', address)).status).to.equal(200);
+    };
+
+    beforeEach(async () => {
+      await call(await as('backend'), 'POST', '/verifier/config', { id: 'followed', dcql_query: QUERY });
+      const offer = { response_type: 'uri', requestId: 'followed' };
+      ({ session, uri } = await done('POST', '/verifier/offer', offer));
+    });
+    afterEach(() => {
+      for (const stream of streams.splice(0)) stream.leave();
+    });
+
+    it('tell it of changes, registered or not, after something of the tenant changed', async () => {
+      await done('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
+      const open = [await follow(await as('backend')), await follow(await as('follower'))];
+      await done('PATCH', '/verifier/config/followed', { description: 'changed' });
+      await fetchRequest(uri);
+      for (const stream of open) expect((await stream.next())?.data.status).to.equal('fetched');
+      await done('DELETE', '/client/follower');
+    });
+
+    it('end its stream once the client is removed', async () => {
+      await done('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
+      const stream = await follow(await as('follower'));
+      await done('DELETE', '/client/follower');
+      await fetchRequest(uri);
+      expect(await stream.next()).to.equal(undefined);
+    });
+
+    it('give it no role that only its registration has', async () => {
+      const roles = ['presentation:request', 'presentation:manage'];
+      await done('POST', '/client', { clientId: 'follower', roles });
+      const narrow = await follow(await as('follower', ['presentation:request']));
+      const wide = await follow(await as('follower', roles));
+      await done('PATCH', '/client/follower', { roles: ['presentation:manage'] });
+      await fetchRequest(uri);
+      expect((await wide.next())?.data.status).to.equal('fetched');
+      expect(await narrow.next()).to.equal(undefined);
+      await done('DELETE', '/client/follower');
     });
   });
 

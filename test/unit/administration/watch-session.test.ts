@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import type { Listener } from '../../../application/caller.ts';
 import { SessionWatcher } from '../../../application/sessions/session-watcher.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import { TenantView, TenantViews } from '../../../application/steps/tenant-views.ts';
@@ -12,6 +13,7 @@ describe('A stream of session statuses', () => {
   let watcher: SessionWatcher;
   let timers: sinon.SinonFakeTimers;
   let heard: string[];
+  let since: number;
   const id = 'session-0' as SessionId;
   const beats = () => world.store.beats(ACME);
 
@@ -21,7 +23,8 @@ describe('A stream of session statuses', () => {
     timers = sinon.useFakeTimers({ now: world.clock.now(), toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     watcher = new SessionWatcher(world);
     heard = [];
-    await addClient(world.clock.now());
+    since = world.clock.now().getTime();
+    await addClient(new Date(since));
     await beats().openSession(aSession(world.clock, 0));
   });
 
@@ -38,11 +41,14 @@ describe('A stream of session statuses', () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  async function listener() {
+  async function listener(): Promise<Listener> {
     const head = await beats().head();
     if (head === undefined) throw new Error('no tenant');
     const view = new TenantView(world.store, head);
-    return world.caller(['presentation:request'], { clientId: 'listener', view });
+    return {
+      ...world.caller(['presentation:request'], { clientId: 'listener', view }),
+      access: { subject: ACME, clientId: 'listener', roles: ['presentation:request'], clientSince: since },
+    };
   }
 
   const addClient = (createdAt: Date) =>
@@ -176,7 +182,7 @@ describe('A stream of session statuses', () => {
       tenantViews: new TenantViews(world),
     });
     const closed = new AbortController().signal;
-    const nobody = watch.execute(world.caller(['issuance:offer']), id, { closed });
+    const nobody = watch.execute({ ...(await listener()), roles: ['issuance:offer'] }, id, { closed });
     expect(await codeOf(nobody)).to.equal('not_found');
     expect(watcher.count).to.equal(0);
     const fill = (tenant: string, client: (i: number) => string, session: (i: number) => string) => {
