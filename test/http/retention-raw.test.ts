@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
@@ -8,6 +10,9 @@ const DEFAULTS = { ttlSeconds: 86_400 };
 /** How every personal value stands in the database, see `sealed-data.test.ts`. */
 const SEALED = /^v1\.[^.]+\./;
 
+/** Who was not found, as a backend tells the operator. */
+const NOT_FOUND = 'Wilhelmina Unmistakable';
+
 type Row = Readonly<Record<string, unknown>>;
 
 for (const kind of databases()) {
@@ -16,28 +21,40 @@ for (const kind of databases()) {
     let database: TestDatabase | undefined;
     let service: TestService;
     const worlds = new Map<string, Populated>();
+    let untilThen: string;
 
     after(async () => {
       await service?.close();
       await database?.drop();
     });
 
-    /** Rows of all tables that name the session by either of its ids. */
-    const rowsOf = async (sessionId: string): Promise<Row[]> => {
-      const tables =
-        kind.name === 'sqlite'
-          ? `select name from sqlite_master where type = 'table'`
-          : `select table_name as name from information_schema.tables where table_schema = 'public'`;
-      return rawSql(database?.url ?? '', async (run) => {
+    const tables =
+      kind.name === 'sqlite'
+        ? `select name from sqlite_master where type = 'table'`
+        : `select table_name as name from information_schema.tables where table_schema = 'public'`;
+    const allRows = (isWanted: (table: string) => boolean): Promise<Row[]> =>
+      rawSql(database?.url ?? '', async (run) => {
         const all: Row[] = [];
         for (const { name } of await run(tables)) {
-          // What administrators did stays: the audit log says when a session was revoked or removed, and no more.
-          if (!String(name).startsWith('audit_')) all.push(...(await run(`select * from "${name}"`)));
+          if (isWanted(String(name))) all.push(...(await run(`select * from "${name}"`)));
         }
-        const session = all.find((row) => row['id'] === sessionId);
-        const ids = [sessionId, session?.['public_id']].filter((id) => typeof id === 'string');
-        return all.filter((row) => Object.values(row).some((value) => ids.includes(String(value))));
+        return all;
       });
+    /** Rows of all tables that name the session by either of its ids. */
+    const rowsOf = async (sessionId: string): Promise<Row[]> => {
+      // What administrators did stays: the audit log says when a session was revoked or removed, and no more.
+      const all = await allRows((table) => !table.startsWith('audit_'));
+      const session = all.find((row) => row['id'] === sessionId);
+      const ids = [sessionId, session?.['public_id']].filter((id) => typeof id === 'string');
+      return all.filter((row) => Object.values(row).some((value) => ids.includes(String(value))));
+    };
+    /** Rows of all tables, and the files of SQLite with what was written over or removed. */
+    const everything = async (): Promise<string> => {
+      const rows = JSON.stringify(await allRows(() => true));
+      if (kind.name !== 'sqlite') return rows;
+      const file = (database?.url ?? '').slice('sqlite:'.length);
+      const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
+      return [rows, ...files.map((name) => readFileSync(join(dirname(file), name), 'latin1'))].join('\n');
     };
     const sealedIn = (rows: readonly Row[]) =>
       rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
@@ -52,9 +69,16 @@ for (const kind of databases()) {
         const json = { ttlSeconds: 60, cleanupMode: mode };
         const put = await service.call('PUT', '/session-config', { token: world.token, json });
         expect(put.status, put.text).to.equal(200);
-        const { issuance, verification } = world.ids;
+        const { issuance, verification, deferred } = world.ids;
+        const failed = await service.call('POST', `/issuer/deferred/${deferred}/fail`, {
+          token: world.token,
+          json: { errorMessage: `no record of ${NOT_FOUND}` },
+        });
+        expect(failed.status, failed.text).to.equal(200);
+        expect((await rowsOf(issuance)).filter((row) => row['error_message'])).to.have.length(1);
         for (const id of [issuance, verification]) expect(sealedIn(await rowsOf(id))).to.not.deep.equal([]);
       }
+      untilThen = await everything();
       const { chores } = service.service.container.get(Store);
       const later = new Date(Date.now() + 30 * 86_400_000);
       await chores.expireDeferred(later, 1_000);
@@ -73,5 +97,12 @@ for (const kind of databases()) {
         }
       });
     }
+
+    it('never: why a backend had no credential for somebody', async () => {
+      for (const left of [untilThen, await everything()]) {
+        expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
+        expect(left.includes(NOT_FOUND)).to.equal(false);
+      }
+    });
   });
 }

@@ -39,6 +39,21 @@ describe('what sessions leave in the database', () => {
     const roles = ['issuance:offer'];
     await shop.call('POST', '/client', { clientId: 'new', roles, secret }, shop.acme.token);
 
+    shop.backend.on('/later', (reply) => reply.end(JSON.stringify({ deferred: true, interval: 1 })));
+    const later = { card: { type: 'webhook', webhook: { url: `${shop.backend.url}/later` } } };
+    const deferred = await shop.call(
+      'POST',
+      '/issuer/offer',
+      { ...json, tx_code: undefined, credentialClaims: later },
+      shop.acme.token,
+    );
+    const wallet = new RawWallet(shop.service, 'acme');
+    const promised = await wallet.request(await wallet.accessToken(deferred.body.uri), 'card');
+    expect(promised.status, promised.text).to.equal(202);
+    const fail = `/issuer/deferred/${promised.body.transaction_id}/fail`;
+    const failure = { errorMessage: 'no record of Wilhelmina Unmistakable' };
+    expect((await shop.call('POST', fail, failure, shop.acme.token)).status).to.equal(200);
+
     const secrets = ['Unmistakable', key, 'tx-code-in-the-clear', code, secret, asked.payload['nonce']];
     const rows = await rawSql(url, async (run) => {
       const tables = await run(`select name from sqlite_master where type = 'table'`);

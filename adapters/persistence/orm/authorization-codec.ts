@@ -63,14 +63,27 @@ export function sealCredentials(
   id: string,
   credentials: readonly string[],
 ): string {
-  return cipher.seal(JSON.stringify(credentials), deferredPlace(tenantId, id));
+  return cipher.seal(JSON.stringify(credentials), deferredPlace('credentials', tenantId, id));
+}
+
+/** Backends write into it whom they did not find. */
+export function sealErrorMessage(
+  cipher: Cipher,
+  tenantId: TenantId,
+  id: string,
+  errorMessage: string,
+): string {
+  return cipher.seal(errorMessage, deferredPlace('error_message', tenantId, id));
 }
 
 export function readDeferred(cipher: Cipher, row: Row): DeferredTransaction {
   const id = text(row['id']);
-  const sealed = nullable(row['credentials']);
-  const opened =
-    sealed === null ? null : cipher.open(sealed, deferredPlace(text(row['tenant_id']), id)).toString('utf8');
+  const opened = (column: SealedColumn) => {
+    const sealed = nullable(row[column]);
+    if (sealed === null) return null;
+    return cipher.open(sealed, deferredPlace(column, text(row['tenant_id']), id)).toString('utf8');
+  };
+  const credentials = opened('credentials');
   return {
     id,
     sessionId: text(row['session_id']) as SessionId,
@@ -80,9 +93,9 @@ export function readDeferred(cipher: Cipher, row: Row): DeferredTransaction {
     holderKeys: JSON.parse(text(row['holder_keys'])) as PublicJwk[],
     status: text(row['status']) as DeferredStatus,
     intervalSeconds: Number(row['interval_seconds']),
-    credentials: opened === null ? null : (JSON.parse(opened) as string[]),
+    credentials: credentials === null ? null : (JSON.parse(credentials) as string[]),
     batchId: nullable(row['batch_id']),
-    errorMessage: nullable(row['error_message']),
+    errorMessage: opened('error_message'),
     createdAt: date(row['created_at']),
     updatedAt: date(row['updated_at']),
     expiresAt: date(row['expires_at']),
@@ -93,6 +106,8 @@ function authorizationPlace(tenantId: string, id: string): string {
   return `authorizations/document/${tenantId}/${id}`;
 }
 
-function deferredPlace(tenantId: string, id: string): string {
-  return `deferred_transactions/credentials/${tenantId}/${id}`;
+type SealedColumn = 'credentials' | 'error_message';
+
+function deferredPlace(column: SealedColumn, tenantId: string, id: string): string {
+  return `deferred_transactions/${column}/${tenantId}/${id}`;
 }

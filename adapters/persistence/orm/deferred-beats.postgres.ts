@@ -8,6 +8,7 @@ import {
   deferredParameters,
   readDeferred,
   sealCredentials,
+  sealErrorMessage,
 } from './authorization-codec.ts';
 import type { PostgresRun } from './postgres-run.ts';
 import { LOG_FROM } from './session-parts.postgres.ts';
@@ -122,7 +123,7 @@ export function postgresDeferredBeats(
       return row !== undefined;
     },
     async failDeferred(id, errorMessage, now, by) {
-      const parameters = [id, errorMessage, now.getTime()];
+      const parameters = [id, sealErrorMessage(cipher, tenantId, id, errorMessage), now.getTime()];
       if (by === null) return (await one(FAIL_DEFERRED, ...parameters)) !== undefined;
       const row = await chains.record(tenantId, by, describeDeferred(id, 'failed'), (entry) =>
         one(DECIDE_FAILED, ...parameters, ...entry),
@@ -130,7 +131,8 @@ export function postgresDeferredBeats(
       return row !== undefined;
     },
     async retrieveDeferred(id, publicId, bit, completeMask, reason, now) {
-      const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, reason, now.getTime());
+      const sealed = sealErrorMessage(cipher, tenantId, id, reason);
+      const row = await one(RETRIEVE_DEFERRED, id, publicId, bit, completeMask, sealed, now.getTime());
       if (row === undefined) return undefined;
       if (row['retrievable'] !== true) return 'refused';
       return { transaction: readDeferred(cipher, row), completed: row['completes'] === true };

@@ -8,6 +8,7 @@ import {
   deferredParameters,
   readDeferred,
   sealCredentials,
+  sealErrorMessage,
 } from './authorization-codec.ts';
 import { batchParameters, INSERT_BATCH } from './session-parts.sqlite.ts';
 import type { SqliteSql, Statement } from './sql.ts';
@@ -105,7 +106,8 @@ export function sqliteDeferredBeats(
       }),
     failDeferred: (id, errorMessage, now, by) =>
       sql.beat((run) => {
-        if (first(run, FAIL_DEFERRED, id, errorMessage, now.getTime()) === undefined) return false;
+        const sealed = sealErrorMessage(cipher, tenantId, id, errorMessage);
+        if (first(run, FAIL_DEFERRED, id, sealed, now.getTime()) === undefined) return false;
         if (by !== null) chain.record(run, by, describeDeferred(id, 'failed'));
         return true;
       }),
@@ -114,7 +116,8 @@ export function sqliteDeferredBeats(
         const row = first(run, TAKE, id, publicId, now.getTime(), bit);
         if (row === undefined) return undefined;
         if (row['retrievable'] === 0) {
-          run.change(END, tenantId, id, now.getTime(), 'failed', reason);
+          const sealed = sealErrorMessage(cipher, tenantId, id, reason);
+          run.change(END, tenantId, id, now.getTime(), 'failed', sealed);
           return 'refused';
         }
         const transaction = readDeferred(cipher, row);

@@ -37,6 +37,7 @@ export const DeferredRow = defineEntity({
     /** JSON array, sealed; null unless they wait to be fetched. */
     credentials: p.text().nullable(),
     batchId: p.string().nullable(),
+    /** Sealed: what a backend says of the person it was asked about. */
     errorMessage: p.text().nullable(),
     createdAt: time(),
     updatedAt: time(),

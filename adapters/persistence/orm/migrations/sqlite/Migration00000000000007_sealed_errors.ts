@@ -1,0 +1,18 @@
+import { Migration } from '@mikro-orm/migrations';
+
+export class Migration00000000000007_sealed_errors extends Migration {
+  override name = 'Migration00000000000007_sealed_errors';
+
+  override up(): void | Promise<void> {
+    // No key is at hand to seal what was written before, and nobody but the operator was ever shown it. What is
+    // erased is overwritten, which SQLite does not do by itself.
+    this.addSql('pragma secure_delete = on;');
+    this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
+    this.addSql('pragma secure_delete = off;');
+  }
+
+  override down(): void | Promise<void> {
+    // An older release would show what is sealed as it stands.
+    this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
+  }
+}
