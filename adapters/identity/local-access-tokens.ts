@@ -1,5 +1,9 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { type AccessTokenClaims, AccessTokens } from '../../application/ports/access-tokens.ts';
+import {
+  type AccessTokenClaims,
+  AccessTokens,
+  type VerifiedAccess,
+} from '../../application/ports/access-tokens.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Random } from '../../application/ports/random.ts';
 import { Role } from '../../domain/clients/role.ts';
@@ -55,7 +59,7 @@ export class LocalAccessTokens extends AccessTokens {
     };
   }
 
-  override verify(token: string): AccessTokenClaims | undefined {
+  override verify(token: string): VerifiedAccess | undefined {
     if (token.length > MAX_TOKEN_LENGTH) return undefined;
     const end = token.lastIndexOf('.');
     const signed = token.slice(0, end);
@@ -74,7 +78,13 @@ export class LocalAccessTokens extends AccessTokens {
     if (typeof client_since !== 'number') return undefined;
     const known = Role.array().safeParse(roles);
     if (!known.success) return undefined;
-    return { subject: sub, clientId: client_id, roles: known.data, clientSince: client_since };
+    return {
+      subject: sub,
+      clientId: client_id,
+      roles: known.data,
+      clientSince: client_since,
+      expiresAt: new Date(exp * 1000),
+    };
   }
 }
 

@@ -88,8 +88,8 @@ export class OidcAccessTokens extends AccessTokens {
       if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');
       const identity = readExternalIdentity(verified.claims, this.#settings);
       if (identity === undefined) throw new ForeignTokenError('subject');
-      const access = { ...identity, isExternal: true } as const;
       const ends = Number(verified.claims['exp']) * 1000;
+      const access = { ...identity, isExternal: true, expiresAt: new Date(ends) } as const;
       this.#verified.set(key, { access, until: Math.min(now.getTime() + REMEMBERED_MS, ends) });
       return access;
     } catch (error) {

@@ -13,7 +13,10 @@ export type AccessTokenClaims = {
 /** What the token of an external identity provider says; its clients need not be known here. */
 export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince'> & { readonly isExternal: true };
 
-export type VerifiedAccess = (AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess;
+export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & {
+  /** From then on the token is good for nothing. */
+  readonly expiresAt: Date;
+};
 
 export type IssuedAccessToken = { readonly token: string; readonly expiresInSeconds: number };
 

@@ -18,6 +18,11 @@ export class ListenerRights {
     this.#caller = caller;
   }
 
+  /** The end of the access token: a stream gives no more than the requests that the token is good for. */
+  get expiresAt(): Date {
+    return this.#caller.access.expiresAt;
+  }
+
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
   async cover(session: Session, head: TenantHead): Promise<boolean> {
     if (head.status !== 'active') return false;

@@ -45,8 +45,8 @@ export class WatchSession {
 
   /**
    * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
-   *   terminal status, when the session is removed, when the listener left and when it may not know of the session
-   *   any more. Never throws once it has begun.
+   *   terminal status, when the session is removed, when the listener left, when its access token expires and when it
+   *   may not know of the session any more. Never throws once it has begun.
    * @throws Failure `not_found`, or `unavailable` when too many streams are open.
    */
   async execute(
@@ -85,7 +85,7 @@ export class WatchSession {
         if (told !== undefined && isTerminal(told)) return;
         after = session.version;
         watch.version = session.version;
-        while (!(await watch.next(patience(session, clock.now()))) && !watch.closed) {
+        while (!(await watch.next(patience(session, rights, clock.now()))) && !watch.closed) {
           if (isTerminal(statusAt(session, clock.now()))) break;
           if ((await this.#read(first, rights)) === undefined) return;
           yield 'heartbeat';
@@ -101,7 +101,9 @@ export class WatchSession {
 
   /** The session of now, for a listener that may still know of it. */
   async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
-    const read = await this.#ports.store.beats(tenantId).readSession(id);
+    const { store, clock } = this.#ports;
+    if (rights.expiresAt <= clock.now()) return undefined;
+    const read = await store.beats(tenantId).readSession(id);
     if (read?.session === undefined) return undefined;
     return (await rights.cover(read.session, read.head)) ? essenceOf(read.session) : undefined;
   }
@@ -133,7 +135,8 @@ function essenceOf({ tenantId, id, status, version, updatedAt, expiresAt }: Sess
   return { tenantId, id, status, version, updatedAt, expiresAt };
 }
 
-/** Until the next heartbeat, or the end of the session if that comes first. In milliseconds. */
-function patience(session: Followed, now: Date): number {
-  return Math.max(1, Math.min(HEARTBEAT_MS, session.expiresAt.getTime() - now.getTime()));
+/** Until the next heartbeat, or the end of the session or the access token if that comes first. In milliseconds. */
+function patience(session: Followed, rights: ListenerRights, now: Date): number {
+  const end = Math.min(session.expiresAt.getTime(), rights.expiresAt.getTime());
+  return Math.max(1, Math.min(HEARTBEAT_MS, end - now.getTime()));
 }

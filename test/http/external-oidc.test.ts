@@ -275,6 +275,16 @@ describe('access tokens of an external OpenID provider', () => {
       expect(await stream.next()).to.equal(undefined);
     });
 
+    it('end its stream when they expire', async () => {
+      const stream = await follow(
+        await tokenFor(claimsOf('acme', TENANT_ROLES, 'backend'), { lifetimeSeconds: 2 }),
+      );
+      expect(await stream.next(), 'an end, not an error').to.equal(undefined);
+      const again = await follow(await as('backend'));
+      await fetchRequest(uri);
+      expect((await again.next())?.data.status).to.equal('fetched');
+    });
+
     it('give it no role that only its registration has', async () => {
       const roles = ['presentation:request', 'presentation:manage'];
       await done('POST', '/client', { clientId: 'follower', roles });

@@ -1,15 +1,28 @@
+import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { deriveKey } from '../../adapters/crypto/cipher.ts';
 import { Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { type EventStream, openStream } from '../support/sse.ts';
+import { startTestService } from '../support/test-service.ts';
+
+const MASTER_SECRET = 'a master secret for the tests 0123456789';
+
+/** An access token as the service makes them, with claims of the test. */
+function resigned(claims: object): string {
+  const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const signed = `${encoded({ alg: 'HS256', typ: 'JWT' })}.${encoded(claims)}`;
+  const key = deriveKey(MASTER_SECRET, 'vidimus/access-token');
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
+}
 
 describe('the event stream of a session', () => {
   let shop: Shop;
   const streams: EventStream[] = [];
 
   before(async () => {
-    shop = await Shop.open();
+    shop = await Shop.open({}, () => startTestService({ MASTER_SECRET }));
   });
   after(() => shop.close());
   afterEach(() => {
@@ -124,6 +137,24 @@ describe('the event stream of a session', () => {
       200,
     );
     expect(await stream.next()).to.equal(undefined);
+  });
+
+  it('ends with the access token, and goes on with a new one', async () => {
+    const { uri, session } = await offer();
+    const claims = JSON.parse(
+      Buffer.from(shop.acme.token.split('.')[1] ?? '', 'base64url').toString(),
+    ) as Record<string, unknown>;
+    const issued = Math.floor(Date.now() / 1000);
+    const brief = resigned({ ...claims, iat: issued, exp: issued + 2 });
+    const stream = await follow(session, brief);
+    const first = await stream.next();
+    expect(first?.data.status).to.equal('active');
+    expect(await stream.next(), 'an end, not an error').to.equal(undefined);
+    const late = await shop.service.call('GET', address(session, brief));
+    expect(late.status).to.equal(401);
+    await new RawWallet(shop.service, 'acme').accessToken(uri);
+    const again = await follow(session, shop.acme.token, first?.id);
+    expect((await again.next())?.data.status).to.equal('fetched');
   });
 
   it('replays what a listener missed', async () => {

@@ -108,8 +108,9 @@ function streamRoute({ watchSession }: UseCases): Route {
     path: '/session/:id/events',
     summary: 'Follow the status of a session',
     description:
-      'Server-sent events. The present status comes at once, then every change; the stream ends with the session. ' +
-      '`Last-Event-ID` brings the changes that were missed.',
+      'Server-sent events. The present status comes at once, then every change; the stream ends with the session, ' +
+      'and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were ' +
+      'missed.',
     params,
     query: z.object({
       token: z.string().optional().describe('Access token, for clients that cannot send headers'),

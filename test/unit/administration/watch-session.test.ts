@@ -14,6 +14,8 @@ describe('A stream of session statuses', () => {
   let timers: sinon.SinonFakeTimers;
   let heard: string[];
   let since: number;
+  /** Of the access token, in milliseconds. */
+  let lifetime: number;
   const id = 'session-0' as SessionId;
   const beats = () => world.store.beats(ACME);
 
@@ -23,6 +25,7 @@ describe('A stream of session statuses', () => {
     timers = sinon.useFakeTimers({ now: world.clock.now(), toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     watcher = new SessionWatcher(world);
     heard = [];
+    lifetime = 3_600_000;
     since = world.clock.now().getTime();
     await addClient(new Date(since));
     await beats().openSession(aSession(world.clock, 0));
@@ -47,7 +50,13 @@ describe('A stream of session statuses', () => {
     const view = new TenantView(world.store, head);
     return {
       ...world.caller(['presentation:request'], { clientId: 'listener', view }),
-      access: { subject: ACME, clientId: 'listener', roles: ['presentation:request'], clientSince: since },
+      access: {
+        subject: ACME,
+        clientId: 'listener',
+        roles: ['presentation:request'],
+        clientSince: since,
+        expiresAt: new Date(since + lifetime),
+      },
     };
   }
 
@@ -250,6 +259,28 @@ describe('A stream of session statuses', () => {
       expect(heard).to.deep.equal(['1 active', 'end']);
     });
   }
+
+  it('ends with the access token, between two heartbeats as well', async () => {
+    lifetime = 20_000;
+    const { ended } = await listen();
+    await pass(15_000);
+    await pass(4_999);
+    expect(heard).to.deep.equal(['1 active', 'heartbeat']);
+    await pass(1);
+    await ended;
+    expect(heard).to.deep.equal(['1 active', 'heartbeat', 'end']);
+    expect([watcher.count, timers.countTimers()]).to.deep.equal([0, 0]);
+  });
+
+  it('tells no change to a listener whose access token has expired', async () => {
+    lifetime = 1_000;
+    const { ended } = await listen();
+    await fetched();
+    world.clock.forward(1_000);
+    wakeUp();
+    await ended;
+    expect(heard).to.deep.equal(['1 active', 'end']);
+  });
 
   it('goes on for a listener whose client changed and still may', async () => {
     const { ended } = await listen();
