@@ -32,21 +32,26 @@ export function describeFault({ file, path, message }: FolderFault): string {
 /** Attempts when somebody else changes the same things meanwhile. */
 const ATTEMPTS = 3;
 const LEASE = 'import-folder';
-const LEASE_SECONDS = 30;
+/** Longer than the clocks of processes differ, and than one of them is busy with something else. */
+const LEASE_SECONDS = 10;
 const WAIT_MS = 10 * 60 * 1000;
 const POLL_MS = 250;
 
 type Ports = ImportPorts & { readonly log: Log };
+
+/** `isAlone`: whether no other process can have the database, so that there is nobody to take turns with. */
+type Sharing = { readonly isAlone: boolean };
 
 /** Imports into the service that is about to start; its own address can be used as a placeholder. */
 export async function importAtStart(
   container: Container,
   folder: string,
   environment: Environment,
+  sharing: Sharing,
 ): Promise<void> {
   const { publicUrl } = container.get(ServiceSettings);
   const ports = { ...importPorts(container), log: container.get(Log) };
-  await importFolder(ports, folder, { PUBLIC_URL: publicUrl, ...environment });
+  await importFolder(ports, folder, { PUBLIC_URL: publicUrl, ...environment }, sharing);
 }
 
 /**
@@ -55,18 +60,24 @@ export async function importAtStart(
  * processes that start at once take turns.
  * @throws FolderFaults
  */
-export async function importFolder(ports: Ports, folder: string, environment: Environment): Promise<void> {
+export async function importFolder(
+  ports: Ports,
+  folder: string,
+  environment: Environment,
+  { isAlone }: Sharing = { isAlone: false },
+): Promise<void> {
   const contents = readFolder(folder, environment);
+  const run = async () => {
+    for (let attempt = 1; ; attempt++) {
+      const checked = await check(ports, folder, contents);
+      const faults = await apply(ports, checked, contents);
+      if (faults.length === 0) return;
+      if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
+    }
+  };
   try {
     if (!(await isToDo(ports, folder, contents))) return;
-    await inTurn(ports, async () => {
-      for (let attempt = 1; ; attempt++) {
-        const checked = await check(ports, folder, contents);
-        const faults = await apply(ports, checked, contents);
-        if (faults.length === 0) return;
-        if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
-      }
-    });
+    await (isAlone ? run() : inTurn(ports, run));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const shown = contents.redact(message);
@@ -116,7 +127,7 @@ async function apply(
   return faults;
 }
 
-/** Runs `work` while no other process does. A process that dies gives way after half a minute. */
+/** Runs `work` while no other process does. A process that dies gives way when its lease ends. */
 async function inTurn({ store, clock, log }: Ports, work: () => Promise<void>): Promise<void> {
   const holder = randomUUID();
   const hold = (seconds = LEASE_SECONDS) => store.chores.tryLease(LEASE, holder, clock.now(), seconds);

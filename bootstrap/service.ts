@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Container } from 'inversify';
 import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
-import { placeOf } from '../adapters/persistence/orm/database.ts';
+import { dialectOf, placeOf } from '../adapters/persistence/orm/database.ts';
 import { AuthenticateClient } from '../application/access/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
@@ -54,7 +54,9 @@ export async function startService(
     if (settings.CONFIG_FOLDER !== undefined) {
       // Loaded when it is wanted: most of it is not needed to serve.
       const { importAtStart } = await import('./import-folder.ts');
-      await importAtStart(container, settings.CONFIG_FOLDER, environment);
+      // An SQLite file is locked by the one service that has it.
+      const sharing = { isAlone: dialectOf(settings.DATABASE_URL) === 'sqlite' };
+      await importAtStart(container, settings.CONFIG_FOLDER, environment, sharing);
     }
     const authenticateClient = container.get(AuthenticateClient);
     const sessionWatcher = container.get(SessionWatcher);

@@ -36,6 +36,21 @@ function crashingAfter(store: Store): Store {
   });
 }
 
+/** A store that a process leaves behind without the end of its lease. */
+function leavingItsLease(store: Store): Store {
+  const chores = new Proxy(store.chores, {
+    get(target, name) {
+      if (name !== 'tryLease') return Reflect.get(target, name, target);
+      const tryLease: Store['chores']['tryLease'] = async (job, holder, now, ttlSeconds) =>
+        ttlSeconds > 0 && target.tryLease(job, holder, now, ttlSeconds);
+      return tryLease;
+    },
+  });
+  return new Proxy(store, {
+    get: (target, name) => (name === 'chores' ? chores : Reflect.get(target, name, target)),
+  });
+}
+
 /** Alike for all starts on one database, as the addresses in it are. */
 const PUBLIC_URL = 'http://localhost:3999';
 
@@ -305,6 +320,27 @@ for (const { name, open } of databases()) {
       const before = await dump(database.url);
       await importFolder(ports, folder.path, environment);
       expect(await dump(database.url)).to.deep.equal(before);
+    });
+
+    it('waits for a process that died no longer than it takes to be sure', async () => {
+      const service = await start({ CONFIG_FOLDER: '' });
+      const ports = { ...importPorts(service.service.container), log: service.service.container.get(Log) };
+      const environment = { ...SECRETS, PUBLIC_URL };
+      const dying = { ...ports, store: leavingItsLease(crashingAfter(ports.store)) };
+      const died = await importFolder(dying, folder.path, environment).catch((error: Error) => error.message);
+      expect(died).to.equal('a crash');
+      if (name === 'sqlite') {
+        // No other process can have the file.
+        await stop();
+        const begin = performance.now();
+        await start();
+        expect(performance.now() - begin).to.be.lessThan(5_000);
+      } else {
+        const later = Date.now() + 10_000;
+        const clock = { now: () => new Date(later) };
+        await importFolder({ ...ports, clock }, folder.path, environment);
+      }
+      expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
     it('is imported once by several processes that start at once', async () => {
