@@ -19,6 +19,12 @@ const SHIFTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * Lists whose entries come, change and go by themselves, by what tells the entries apart. An entry counts only as long
+ * as it is what was read.
+ */
+const SEPARATE: Readonly<Record<string, string>> = { clients: 'clientId' };
+
+/**
  * Members that answers have and that cannot be written may be sent back as they were read, so that what was read can be
  * changed and sent. Whoever sends another value wants something that does not happen, and is told so.
  * @param routes of which those that change a thing look at the one that shows it, under the same address.
@@ -71,6 +77,16 @@ function assertKept(names: readonly string[], sent: Members, shown: Members): vo
 
 function isAlike(sent: unknown, shown: unknown, path: string): boolean {
   if (SHIFTING.has(path)) return true;
+  const id = SEPARATE[path];
+  if (id !== undefined && isEntries(sent) && isEntries(shown)) {
+    return sent.every((entry) =>
+      isRead(
+        entry,
+        shown.find((other) => other[id] === entry[id]),
+        path,
+      ),
+    );
+  }
   if (Array.isArray(sent) && Array.isArray(shown)) {
     return sent.length === shown.length && sent.every((entry, index) => isAlike(entry, shown[index], path));
   }
@@ -79,6 +95,17 @@ function isAlike(sent: unknown, shown: unknown, path: string): boolean {
     return [...names].every((name) => isAlike(sent[name], shown[name], `${path}.${name}`));
   }
   return (sent ?? null) === (shown ?? null);
+}
+
+/** Whether a separate entry was left as it was read, as far as can be told once it is another one, or gone. */
+function isRead(sent: Members, shown: Members | undefined, path: string): boolean {
+  const { updatedAt } = sent;
+  if (typeof updatedAt !== 'string') return false;
+  return updatedAt !== shown?.['updatedAt'] || isAlike(sent, shown, path);
+}
+
+function isEntries(value: unknown): value is readonly Members[] {
+  return Array.isArray(value) && value.every(isObject);
 }
 
 function isObject(value: unknown): value is Members {

@@ -115,7 +115,7 @@ function walkObject(
   path: Path,
 ): Unknown[] {
   return Object.entries(value).flatMap(([name, member]) => {
-    const current = currentName(name);
+    const current = Object.hasOwn(shape, name) ? name : currentName(name);
     const known = Object.hasOwn(shape, current) ? shape[current] : undefined;
     if (known !== undefined) return walk(known, member, [...path, name]);
     const names = Object.keys(shape);

@@ -12,6 +12,8 @@ const Id = z
   .refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
 const Usage = z.enum(KEY_USAGES);
 const Usages = z.array(Usage).min(1).max(KEY_USAGES.length);
+/** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */
+const KeptUsages = 'At least one, unless the key has none anyway';
 const Description = z.string().max(1000);
 const SubjectName = z.string().trim().min(1).max(64);
 
@@ -98,7 +100,7 @@ export type KeyChainImport = z.infer<typeof KeyChainImport>;
 export const KeyChainUpdate = z
   .object({
     description: Description.nullable().optional(),
-    usages: Usages.optional(),
+    usages: z.array(Usage).max(KEY_USAGES.length).optional().describe(KeptUsages),
     certificates: Pem.optional().describe(
       'Obtained elsewhere for the active key; they replace those that it has',
     ),
@@ -165,11 +167,23 @@ export const CertificateCreation = z
   .meta({ id: 'CertificateCreation' });
 export type CertificateCreation = z.infer<typeof CertificateCreation>;
 
+/** A usage as answers show it: what was read may be sent back. */
+const ShownUsage = z.object({
+  usage: Usage,
+  tenantId: z.string().optional(),
+  certId: z.string().optional(),
+  cert: z.object({ id: z.string() }).optional(),
+});
+
 export const CertificateUpdate = z
   .object({
     description: Description.nullable().optional(),
     certUsageTypes: Usages.optional(),
-    usages: Usages.optional().describe('Another name of `certUsageTypes`'),
+    usages: z
+      .array(z.union([Usage, ShownUsage]))
+      .max(KEY_USAGES.length)
+      .optional()
+      .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
     crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
   })
   .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {

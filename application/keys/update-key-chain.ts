@@ -4,7 +4,7 @@ import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { assertRotationFits, replaceLeaf } from '../../domain/keys/rotation.ts';
 import { assertSelfSignedFits, isSelfSigned } from '../../domain/keys/self-signed.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -48,6 +48,9 @@ export class UpdateKeyChain {
       async (repositories) => {
         const known = await repositories.keyChains.get(id);
         const now = clock.now();
+        if (wanted.usages?.length === 0 && known.usages.length > 0) {
+          throw invalidInput(paths.usages, 'at least one is needed');
+        }
         const changed = { ...settingsOf(known, wanted), updatedAt: now };
         assertRotationFits(changed);
         await assertSpared(repositories, known, changed, now);

@@ -115,7 +115,8 @@ function writeRoutes(useCases: UseCases): Route[] {
       },
       async handle({ caller, params: { certId }, body }) {
         const { description, crt: certificates } = body;
-        const usages = body.certUsageTypes ?? body.usages;
+        const named = body.usages?.map((usage) => (typeof usage === 'string' ? usage : usage.usage));
+        const usages = body.certUsageTypes ?? named;
         const paths = {
           certificates: 'crt',
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
