@@ -7,5 +7,6 @@ export const FAULT_WORDS: Readonly<Record<RemoteFault, string>> = {
   timeout: 'did not answer in time',
   too_large: 'answered with too much',
   unreachable: 'could not be reached',
+  busy: 'could not be waited for, as this service has too many calls under way',
   redirected: 'answered with a redirect; the final address is needed',
 };

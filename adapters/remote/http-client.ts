@@ -1,19 +1,35 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import { type buildConnector, type Dispatcher, Pool, request } from 'undici';
 import { Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
 import { AddressGuard } from './address-guard.ts';
 import { guardedConnector, isPermittedLiteral, type Resolve, systemResolve } from './guarded-connector.ts';
 
 const CONNECTIONS_PER_ORIGIN = 32;
 const WAITING_PER_ORIGIN = 96;
-const ORIGINS = 1024;
+/** At once, to all origins. */
+const CALLS = 2048;
+/** Beyond these, a connection ends with its call: whoever names origins without number keeps no memory by that. */
+const KEPT_CONNECTIONS = 512;
+/** However long a server would like to keep one. */
+const KEPT_MS = 10_000;
+
+/** What there is of an origin: as long as calls to it are under way, or a connection is kept. */
+type Origin = { readonly pool: Pool; calls: number };
 
 type Options = Parameters<Remote['request']>[1];
 
-/** The one outgoing client: guarded addresses, no redirects, bounded in time, size, connections and queue. */
+/**
+ * The one outgoing client: guarded addresses, no redirects, bounded in time, size, connections and queue. Nobody keeps
+ * others from calling: when too many calls are under way, the one that takes longest gives way, which is one to a slow
+ * server sooner than one to a server that answers.
+ */
 export class GuardedHttpClient extends Remote {
   readonly #guard: AddressGuard;
-  readonly #agent: Agent;
-  readonly #pending = new Map<string, number>();
+  readonly #connect: buildConnector.connector;
+  readonly #origins = new Map<string, Origin>();
+  /** The oldest first. */
+  readonly #calls = new Set<AbortController>();
+  #connections = 0;
+  #isClosed = false;
 
   /**
    * @param settings `allow`: hosts and networks beyond the public internet, see `AddressGuard`.
@@ -22,12 +38,7 @@ export class GuardedHttpClient extends Remote {
   constructor(settings: { readonly allow: readonly string[]; readonly resolve?: Resolve }) {
     super();
     this.#guard = new AddressGuard(settings.allow);
-    this.#agent = new Agent({
-      connections: CONNECTIONS_PER_ORIGIN,
-      maxOrigins: ORIGINS,
-      pipelining: 1,
-      connect: guardedConnector(this.#guard, settings.resolve ?? systemResolve),
-    });
+    this.#connect = guardedConnector(this.#guard, settings.resolve ?? systemResolve);
   }
 
   override refuses(url: string): boolean {
@@ -36,23 +47,24 @@ export class GuardedHttpClient extends Remote {
 
   override async request(url: string, options: Options): Promise<RemoteResponse> {
     const target = this.#admit(url);
-    const waiting = this.#pending.get(target.origin) ?? 0;
-    if (waiting >= CONNECTIONS_PER_ORIGIN + WAITING_PER_ORIGIN) {
-      throw new RemoteError('unreachable', `Too many calls to ${target.origin} are waiting.`);
+    if (this.#isClosed) throw new RemoteError('busy', 'The service is stopping.');
+    const origin = this.#origins.get(target.origin) ?? this.#open(target.origin);
+    if (origin.calls >= CONNECTIONS_PER_ORIGIN + WAITING_PER_ORIGIN) {
+      throw new RemoteError('busy', `Too many calls to ${target.origin} are waiting.`);
     }
-    this.#pending.set(target.origin, waiting + 1);
+    origin.calls++;
     try {
-      return await this.#exchange(target, options);
+      return await this.#exchange(target, options, origin.pool);
     } finally {
-      const left = (this.#pending.get(target.origin) ?? 1) - 1;
-      if (left === 0) this.#pending.delete(target.origin);
-      else this.#pending.set(target.origin, left);
+      origin.calls--;
+      this.#forgetIfIdle(target.origin, origin);
     }
   }
 
   /** Ends after the calls that are under way. */
   async close(): Promise<void> {
-    await this.#agent.close();
+    this.#isClosed = true;
+    await Promise.all(Array.from(this.#origins.values(), ({ pool }) => pool.close()));
   }
 
   /** What can be refused without asking a name server. */
@@ -71,29 +83,70 @@ export class GuardedHttpClient extends Remote {
   }
 
   /** The time limit covers everything from name resolution to the last byte. */
-  async #exchange(url: URL, options: Options): Promise<RemoteResponse> {
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), options.timeoutMs);
+  async #exchange(url: URL, options: Options, pool: Pool): Promise<RemoteResponse> {
+    const limit = this.#begin();
+    const timer = setTimeout(() => {
+      limit.abort(new RemoteError('timeout', `${url.origin} did not answer within ${options.timeoutMs} ms.`));
+    }, options.timeoutMs);
     try {
       const answer = await request(url, {
-        dispatcher: this.#agent,
+        dispatcher: pool,
         method: options.method,
         headers: { ...options.headers, 'accept-encoding': 'identity' },
         body: options.body ?? null,
         signal: limit.signal,
+        ...(this.#isCrowded() && { reset: true }),
       });
       return await readAnswer(answer, url.origin, options.maxBytes);
     } catch (cause) {
+      if (limit.signal.aborted) throw limit.signal.reason;
       if (cause instanceof RemoteError) throw cause;
-      if (limit.signal.aborted) {
-        throw new RemoteError('timeout', `${url.origin} did not answer within ${options.timeoutMs} ms.`, {
-          cause,
-        });
-      }
       throw new RemoteError('unreachable', `${url.origin} could not be reached.`, { cause });
     } finally {
       clearTimeout(timer);
+      this.#calls.delete(limit);
     }
+  }
+
+  #open(address: string): Origin {
+    const pool = new Pool(address, {
+      connections: CONNECTIONS_PER_ORIGIN,
+      pipelining: 1,
+      keepAliveMaxTimeout: KEPT_MS,
+      connect: this.#connect,
+    });
+    const origin = { pool, calls: 0 };
+    this.#origins.set(address, origin);
+    pool.on('connect', () => this.#connections++);
+    pool.on('disconnect', () => {
+      this.#connections--;
+      this.#forgetIfIdle(address, origin);
+    });
+    return origin;
+  }
+
+  /** A connection that is still being made is not waited for. */
+  #forgetIfIdle(address: string, origin: Origin): void {
+    if (origin.calls > 0 || origin.pool.stats.connected > 0) return;
+    if (this.#origins.get(address) === origin) this.#origins.delete(address);
+    if (!origin.pool.destroyed && !origin.pool.closed) void origin.pool.destroy();
+  }
+
+  /** Also before those that begin at once have a connection. */
+  #isCrowded(): boolean {
+    return Math.max(this.#connections, this.#calls.size) >= KEPT_CONNECTIONS;
+  }
+
+  /** Makes room for a call. */
+  #begin(): AbortController {
+    const [oldest] = this.#calls;
+    if (oldest !== undefined && this.#calls.size >= CALLS) {
+      this.#calls.delete(oldest);
+      oldest.abort(new RemoteError('busy', 'Too many calls are under way; this one took longest.'));
+    }
+    const call = new AbortController();
+    this.#calls.add(call);
+    return call;
   }
 }
 

@@ -72,7 +72,7 @@ export async function logIn(
 
 /** Nobody there is nobody's fault; whatever else is wrong is so until somebody changes something. */
 function faultOf({ fault }: AuthorizationServerError): RegistrarFault {
-  return fault === 'timeout' || fault === 'unreachable' ? 'unavailable' : 'bad_provider';
+  return ['timeout', 'unreachable', 'busy'].includes(fault) ? 'unavailable' : 'bad_provider';
 }
 
 function readToken({ issuer }: ServerMetadata, answer: RemoteResponse, now: number): RegistrarToken {

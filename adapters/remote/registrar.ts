@@ -105,7 +105,7 @@ export class RemoteRegistrar extends Registrar {
       return answer;
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      const isOutage = error.fault === 'timeout' || error.fault === 'unreachable';
+      const isOutage = ['timeout', 'unreachable', 'busy'].includes(error.fault);
       const message = `${placeOf(account, path)} ${FAULT_WORDS[error.fault]}.`;
       throw new RegistrarError(isOutage ? 'unavailable' : 'bad_answer', message, { cause: error });
     }

@@ -20,6 +20,10 @@ const FAULTS: Readonly<Record<RemoteFault, { reason: WebhookFault; message: stri
   timeout: { reason: 'timeout', message: `did not answer within ${TIMEOUT_MS / 1000} seconds` },
   too_large: { reason: 'too_large', message: `answered with more than ${ANSWER_BYTES / 1024} KiB` },
   unreachable: { reason: 'unreachable', message: 'could not be reached' },
+  busy: {
+    reason: 'busy',
+    message: 'could not be waited for, as this service has too many calls under way',
+  },
   redirected: { reason: 'bad_status', message: 'answered with a redirect; give the final address' },
 };
 

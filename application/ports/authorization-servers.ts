@@ -11,6 +11,7 @@ export type AuthorizationServerFault =
   | 'timeout'
   | 'too_large'
   | 'unreachable'
+  | 'busy'
   | 'redirected'
   | 'bad_status'
   | 'not_json'

@@ -5,8 +5,11 @@ export type RemoteResponse = {
   readonly body: Buffer;
 };
 
-/** Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. */
-export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected';
+/**
+ * Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. `busy`: this service has too
+ * many calls under way, which says nothing of the target.
+ */
+export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected' | 'busy';
 
 export class RemoteError extends Error {
   readonly fault: RemoteFault;

@@ -1,9 +1,10 @@
 import type { Json } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 
-/** Why a delivery counts as failed. `refused_address`: nothing left the machine. */
+/** Why a delivery counts as failed. `refused_address`: nothing left the machine. `busy`: too many calls were under way. */
 export type WebhookFault =
   | 'unreachable'
+  | 'busy'
   | 'timeout'
   | 'refused_address'
   | 'bad_status'

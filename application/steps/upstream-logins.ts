@@ -46,7 +46,12 @@ export type Refused = {
 };
 
 /** Faults that may be over when the user tries again. */
-const PASSING: ReadonlySet<AuthorizationServerFault> = new Set(['timeout', 'unreachable', 'bad_status']);
+const PASSING: ReadonlySet<AuthorizationServerFault> = new Set([
+  'timeout',
+  'unreachable',
+  'busy',
+  'bad_status',
+]);
 
 /** What a failed call of the upstream provider means. @throws what is no such failure. */
 export function refusedBy(error: unknown): Refused {

@@ -156,9 +156,43 @@ describe('GuardedHttpClient', () => {
       const outcomes = await Promise.all(
         Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })),
       );
-      expect(outcomes.filter((outcome) => outcome === 'unreachable')).to.have.length(12);
+      expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(12);
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(128);
       expect(await faultOf(local, url('/exact'))).to.equal(200);
+    });
+  });
+
+  describe('with origins of one owner without number', () => {
+    const many = (): GuardedHttpClient => {
+      const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+      const made = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
+      open.push(made);
+      return made;
+    };
+    const origins = (count: number) =>
+      Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
+
+    it('calls others as before, and gives up what took longest', async () => {
+      const crowded = many();
+      const silent = origins(2_100).map((origin) =>
+        faultOf(crowded, `${origin}/silent`, { timeoutMs: 4_000 }),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      expect(await faultOf(crowded, `http://innocent.example:${port}/exact`)).to.equal(200);
+      const outcomes = await Promise.all(silent);
+      expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(53);
+      expect(outcomes.slice(0, 53)).to.deep.equal(Array(53).fill('busy'));
+      expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(2_047);
+    });
+
+    it('keeps a bounded number of connections for later', async () => {
+      const connections = () =>
+        new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+      const crowded = many();
+      const before = await connections();
+      for (const origin of origins(700)) expect(await faultOf(crowded, `${origin}/exact`)).to.equal(200);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect((await connections()) - before).to.be.within(1, 520);
     });
   });
 
@@ -232,6 +266,14 @@ describe('GuardedHttpClient', () => {
     it('reports a name that does not resolve as unreachable', async () => {
       expect(await faultOf(client([], {}), 'https://nowhere.example/')).to.equal('unreachable');
     });
+  });
+
+  it('finishes what is under way when it is closed, and begins nothing more', async () => {
+    const closing = client(['127.0.0.1/32']);
+    const underWay = faultOf(closing, `http://127.0.0.1:${port}/exact`);
+    await closing.close();
+    expect(await underWay).to.equal(200);
+    expect(await faultOf(closing, `http://127.0.0.1:${port}/exact`)).to.equal('busy');
   });
 
   it('connects to the addresses that it checked and asks for no others', async () => {

@@ -119,8 +119,8 @@ describe('RemoteWebhooks', () => {
     }
   });
 
-  it('passes on a timeout and an unreachable backend under their names, within ten seconds and 256 KiB', async () => {
-    for (const fault of ['timeout', 'unreachable'] as const) {
+  it('passes on a timeout, an unreachable backend and a busy service under their names, within ten seconds and 256 KiB', async () => {
+    for (const fault of ['timeout', 'unreachable', 'busy'] as const) {
       let limits: object = {};
       class Failing extends Remote {
         override refuses(): boolean {

@@ -139,7 +139,14 @@ describe('The status of a presented credential', () => {
     });
   }
 
-  for (const fault of ['unreachable', 'timeout', 'too_large', 'redirected', 'refused_address'] as const) {
+  for (const fault of [
+    'unreachable',
+    'timeout',
+    'busy',
+    'too_large',
+    'redirected',
+    'refused_address',
+  ] as const) {
     it(`is status_unavailable when the list is ${fault}`, async () => {
       world.remote.answer = () => new RemoteError(fault, 'no');
       expect(await verify(0)).to.equal('status_unavailable');
