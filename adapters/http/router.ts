@@ -8,6 +8,7 @@ import {
   unconfirmed as unconfirmedCaller,
 } from '../../application/caller.ts';
 import type { Log } from '../../application/ports/log.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { EditTags } from '../../application/steps/edit-tags.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
@@ -373,6 +374,11 @@ function send(response: Response, answer: Reply, surface: Surface): void {
   }
 }
 
+const NO_DATABASE = new Failure('unavailable', {
+  message: 'the service cannot use its database at present; try again',
+  retryAfterSeconds: 5,
+});
+
 function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
   const requestId = requestIdOf(response);
   if (response.headersSent) {
@@ -386,6 +392,9 @@ function fail(response: Response, error: unknown, surface: Surface, log: Log): v
     // Only of failures is it known that their messages hold no secrets and no claims.
     const reason = cause instanceof Failure ? { reason: cause.message } : {};
     if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
+  } else if (error instanceof StoreUnavailable) {
+    rendered = renderFailure(NO_DATABASE, surface, requestId);
+    log.error(error.message, { requestId, route: String(response.locals['route'] ?? '') }, error.cause);
   } else {
     rendered = renderUnexpected(surface, requestId);
     log.error('unexpected failure', { requestId, route: String(response.locals['route'] ?? '') }, error);

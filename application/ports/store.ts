@@ -76,8 +76,15 @@ export type TenantWriting = Writing & {
 };
 
 /**
+ * The database cannot be reached or written at present; `cause` says why, for the operator alone. No `Failure`: nobody
+ * who asked for something is to be told that they did it wrong.
+ */
+export class StoreUnavailable extends Error {}
+
+/**
  * The only door to stored data. `forTenant` and `forService` run one transaction; `beats` are the atomic steps
- * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong.
+ * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong. All of them throw
+ * `StoreUnavailable` when the database does not work.
  *
  * Every write through the repositories leaves an entry in the audit log in the same transaction: in the chain of the
  * tenant, and in that of the service for what belongs to no tenant. What an account without tenant does to a tenant

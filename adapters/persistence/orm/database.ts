@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
+import { UNREACHABLE } from './database-faults.ts';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
 import { postgresTls } from './postgres-tls.ts';
 import { allRows } from './rows/all.ts';
@@ -41,16 +42,6 @@ export function placeOf(url: string): string {
   const { hostname, port, pathname } = new URL(url);
   return `postgres://${hostname}:${port || '5432'}${pathname}`;
 }
-
-const UNREACHABLE = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-];
 
 /** What drivers say names neither the setting nor the database. */
 function describeFault(url: string, error: unknown): string | undefined {

@@ -24,6 +24,7 @@ import { postgresBeats } from './beats.postgres.ts';
 import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
+import { reaching } from './database-faults.ts';
 import { RecentSessions } from './recent-sessions.ts';
 import {
   checkCipher,
@@ -125,7 +126,7 @@ export class OrmStore extends Store {
     }
     const sql = await postgresSql(orm);
     const chains = new PostgresChains(sql, macs, (tenantId) =>
-      orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)),
+      reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId))),
     );
     return new OrmStore(
       orm,
@@ -196,7 +197,7 @@ export class OrmStore extends Store {
   }
 
   override async ping(): Promise<void> {
-    await this.#orm.em.fork().getConnection().execute('select 1');
+    await reaching(() => this.#orm.em.fork().getConnection().execute('select 1'));
   }
 
   async close(): Promise<void> {
@@ -210,13 +211,13 @@ export class OrmStore extends Store {
     work: (em: EntityManager, journal: Journal) => Promise<T>,
   ): Promise<T> {
     const journal = new Journal(writing?.by);
-    const result = await this.#hot.exclusively(() =>
+    const transaction = () =>
       this.#orm.em.fork({ clear: true }).transactional(async (em) => {
         const done = await work(em, journal);
         await journal.write(now(), (scope, additions) => appendEntries(em, this.#macs, scope, additions));
         return done;
-      }),
-    );
+      });
+    const result = await this.#hot.exclusively(() => reaching(transaction));
     this.#hot.moved(journal.scopes);
     return result;
   }

@@ -1,5 +1,6 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { Turnstile } from '../turnstile.ts';
+import { reachingAtOnce, unavailableFor } from './database-faults.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
 type Pool = {
@@ -31,8 +32,12 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
   return {
     async query({ name, text }, values) {
-      const { rows } = await pool.query({ name, text, values: values as Parameter[] });
-      return rows;
+      try {
+        const { rows } = await pool.query({ name, text, values: values as Parameter[] });
+        return rows;
+      } catch (error) {
+        throw unavailableFor(error);
+      }
     },
   };
 }
@@ -79,8 +84,9 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
     },
   };
   return {
-    beat: (work) => turnstile.pass(() => database.transaction(() => work(run)).immediate()),
-    single: (work) => turnstile.pass(() => work(run)),
+    beat: (work) =>
+      turnstile.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate())),
+    single: (work) => turnstile.pass(() => reachingAtOnce(() => work(run))),
     exclusively: (work) => turnstile.exclusively(work),
   };
 }
