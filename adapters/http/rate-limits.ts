@@ -61,7 +61,7 @@ export class RateLimits {
    */
   takeNamed(group: RateLimitGroup, clientId: string, ip: string | undefined): void {
     const place = placeOf(clientId, ip);
-    this.take(group, this.#recognized.get(place) ? `client ${place}` : `client ${clientId}`);
+    this.take(group, this.#recognized.get(place) ? `known ${place}` : `client ${clientId}`);
   }
 
   /** The client of `takeNamed` has proven who it is. */
@@ -85,7 +85,8 @@ export class RateLimits {
 }
 
 function placeOf(clientId: string, ip: string | undefined): string {
-  return `${clientId} at ${callerAddress(ip) ?? 'home'}`;
+  // The address first: it has no space, and a client may be named anything until it has proven who it is.
+  return `${callerAddress(ip) ?? 'home'} ${clientId}`;
 }
 
 /** A proxy that does not say whom it speaks for (see TRUST_PROXY), or the operator's own network. */

@@ -92,6 +92,15 @@ describe('callers that call too often', () => {
     const guessed = await statusesOf(8, () => login(`9.7.1.${++next}`, 'guessed-guessed-guessed'));
     expect(guessed).to.include(429);
     expect((await login('9.7.2.1')).status, 'elsewhere').to.equal(429);
+    // Nor by the name of another count.
+    for (const client_id of [`${ROOT.clientId} at 9.7.0.1`, `9.7.0.1 ${ROOT.clientId}`]) {
+      await statusesOf(8, () =>
+        service.call('POST', '/oauth2/token', {
+          json: { ...CREDENTIALS, client_id },
+          headers: from(`9.7.3.${++next}`),
+        }),
+      );
+    }
     expect((await login('9.7.0.1')).status).to.equal(200);
     expect((await login('9.7.0.1', 'guessed-guessed-guessed')).status, 'not everything').to.equal(401);
   });
