@@ -3,8 +3,8 @@ import { Registrar, RegistrarError } from '../application/ports/registrar.ts';
 import type { Signatures } from '../application/ports/signatures.ts';
 import type { Store } from '../application/ports/store.ts';
 import { RegistrationCertificateChecker } from '../application/registrar/registration-certificate-checker.ts';
-import { RegistrationCertificates } from '../application/steps/registration-certificates.ts';
-import type { TenantView } from '../application/steps/tenant-views.ts';
+import { RegistrationCertificates } from '../application/registrar/registration-certificates.ts';
+import type { TenantView } from '../application/tenant-configuration.ts';
 import type { PresentationConfigurationBody } from '../domain/verification/configuration.ts';
 
 /** A start does not depend on others: a login is tried when it is used. */

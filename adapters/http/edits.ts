@@ -1,5 +1,5 @@
 import type { Precondition } from '../../application/ports/store.ts';
-import type { EditTags } from '../../application/steps/edit-tags.ts';
+import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from './route.ts';
 

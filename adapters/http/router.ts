@@ -1,15 +1,15 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { z } from 'zod';
-import type { AuthenticateClient } from '../../application/access/authenticate-client.ts';
 import {
   type Caller,
   StaleView,
   type UnconfirmedCaller,
   unconfirmed as unconfirmedCaller,
 } from '../../application/caller.ts';
+import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
-import type { EditTags } from '../../application/steps/edit-tags.ts';
+import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import { PARSING } from '../../domain/shared/field-errors.ts';

@@ -1,9 +1,9 @@
 import type { TenantCaller } from '../caller.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
-import type { FetchedListStats } from '../steps/fetched-lists.ts';
-import type { TrustLists } from '../steps/trust-lists.ts';
-import type { RemoteStatusLists } from '../verification/remote-status-lists.ts';
+import type { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
+import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
+import type { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 
 export type CacheStats = { readonly trustLists: FetchedListStats; readonly statusLists: FetchedListStats };
 

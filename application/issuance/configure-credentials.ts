@@ -3,18 +3,18 @@ import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
-import type { InteractiveAction } from '../../domain/issuance/interactive-action.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
+import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
 import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
 import type { TenantCaller } from '../caller.ts';
+import { requireKeyChain } from '../keys/require-key-chain.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
-import { assertCallable } from '../steps/called-addresses.ts';
-import { requireKeyChain } from '../steps/require-key-chain.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
 
 type Ports = {
   readonly store: Store;

@@ -8,12 +8,12 @@ import {
 } from '../../domain/issuance/issuance-configuration.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
+import { requireKeyChain } from '../keys/require-key-chain.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Remote } from '../ports/remote.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { assertCallable, type CalledAddress, listAddress } from '../steps/called-addresses.ts';
-import { requireKeyChain } from '../steps/require-key-chain.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 type WritePorts = Ports & { readonly settings: ServiceSettings; readonly remote: Remote };

@@ -4,8 +4,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { C_NONCE } from '../steps/holder-keys.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
+import { C_NONCE } from './holder-keys.ts';
 
 type Ports = {
   readonly store: Store;

@@ -21,9 +21,9 @@ import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
-import { assertCallable } from '../steps/called-addresses.ts';
-import { claimsFaults, ownSource } from '../steps/collect-claims.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
+import { claimsFaults, ownSource } from './collect-claims.ts';
 
 type Ports = {
   readonly store: Store;

@@ -9,9 +9,9 @@ import type { TenantCaller } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import type { Store } from '../ports/store.ts';
-import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
-import { claimsFaults } from '../steps/collect-claims.ts';
-import type { SessionNotes } from '../steps/session-notes.ts';
+import type { SessionNotes } from '../sessions/session-notes.ts';
+import type { BatchMaker, MadeBatch } from './batch-maker.ts';
+import { claimsFaults } from './collect-claims.ts';
 
 /** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
 const Credential = z

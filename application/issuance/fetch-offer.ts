@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly store: Store;

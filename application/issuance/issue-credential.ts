@@ -8,23 +8,23 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { replayed } from '../oauth/oauth-callers.ts';
+import {
+  usedByWallet,
+  type WalletAuthenticator,
+  type WalletCredentials,
+} from '../oauth/wallet-authenticator.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store, UsedValue } from '../ports/store.ts';
-import type { BatchMaker, MadeBatch } from '../steps/batch-maker.ts';
-import type { ClaimsProvider } from '../steps/claims-provider.ts';
-import type { CredentialMessages } from '../steps/credential-messages.ts';
-import type { HolderKeys } from '../steps/holder-keys.ts';
-import { bitsOf, issuingSession, offerOver } from '../steps/issuing-sessions.ts';
-import { replayed } from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import {
-  usedByWallet,
-  type WalletAuthenticator,
-  type WalletCredentials,
-} from '../steps/wallet-authenticator.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { BatchMaker, MadeBatch } from './batch-maker.ts';
+import type { ClaimsProvider } from './claims-provider.ts';
+import type { CredentialMessages } from './credential-messages.ts';
+import type { HolderKeys } from './holder-keys.ts';
+import { bitsOf, issuingSession, offerOver } from './issuing-sessions.ts';
 
 type Ports = {
   readonly store: Store;

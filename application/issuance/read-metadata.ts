@@ -9,15 +9,15 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
+import { publicKeys } from '../oauth/wallet-tokens.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { hostedType } from '../steps/hosted-type.ts';
-import { signedMetadata } from '../steps/signed-metadata.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { publicKeys } from '../steps/wallet-tokens.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { hostedType } from './hosted-type.ts';
+import { signedMetadata } from './signed-metadata.ts';
 
 type Ports = {
   readonly store: Store;

@@ -3,17 +3,17 @@ import type { Delivery, Session, WebhookConfigValue } from '../../domain/session
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { replayed } from '../oauth/oauth-callers.ts';
+import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import { withDelivery } from '../steps/claims-provider.ts';
-import { replayed } from '../steps/oauth-callers.ts';
-import type { SessionNotes } from '../steps/session-notes.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { usedByWallet, type WalletAuthenticator } from '../steps/wallet-authenticator.ts';
+import type { SessionNotes } from '../sessions/session-notes.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { withDelivery } from '../webhooks/deliveries.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
 type Ports = {

@@ -4,16 +4,16 @@ import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { replayed } from '../oauth/oauth-callers.ts';
+import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { CredentialMessages } from '../steps/credential-messages.ts';
-import { bitsOf } from '../steps/issuing-sessions.ts';
-import { replayed } from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { usedByWallet, type WalletAuthenticator } from '../steps/wallet-authenticator.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { CredentialMessages } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
+import { bitsOf } from './issuing-sessions.ts';
 
 type Ports = {
   readonly store: Store;

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { certifyLeaf } from '../steps/certify-leaf.ts';
+import { certifyLeaf } from './certify-leaf.ts';
 import type { CertificateCreation } from './key-chain-input.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';

@@ -8,8 +8,8 @@ import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { createKeyChain, type NewKeyChain } from '../steps/create-key-chain.ts';
 import type { KeyChainCreation } from './key-chain-input.ts';
+import { createKeyChain, type NewKeyChain } from './make-key-chain.ts';
 import { addKeyChain, newKeyChain } from './new-key-chain.ts';
 
 type Ports = {

@@ -4,7 +4,7 @@ import type { TenantCaller } from '../caller.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { NewKeyChain } from '../steps/create-key-chain.ts';
+import type { NewKeyChain } from './make-key-chain.ts';
 
 type Ports = { readonly store: Store; readonly kms: Kms; readonly settings: ServiceSettings };
 

@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { certifyLeaf } from '../steps/certify-leaf.ts';
+import { certifyLeaf } from './certify-leaf.ts';
 
 export type RenewalPorts = {
   readonly store: Store;

@@ -10,7 +10,7 @@ import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
-import { certifyDocumentSigner } from '../steps/certify-leaf.ts';
+import { certifyDocumentSigner } from './certify-leaf.ts';
 import type { KeyChainUpdate } from './key-chain-input.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
 import { assertUsagesFit, readCertificates } from './read-certificates.ts';

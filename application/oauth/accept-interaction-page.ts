@@ -1,8 +1,8 @@
 import { completeAction, type PendingWebStep } from '../../domain/oauth/interaction.ts';
 import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
-import type { InteractionBackends } from '../steps/interaction-backends.ts';
-import type { InteractionRun, InteractionRuns } from '../steps/interaction-runs.ts';
-import type { InteractionSteps } from '../steps/interaction-steps.ts';
+import type { InteractionBackends } from './interaction-backends.ts';
+import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import type { InteractionSteps } from './interaction-steps.ts';
 
 type Ports = {
   readonly interactionSteps: InteractionSteps;

@@ -4,10 +4,10 @@ import type { WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import type { InteractionBackends } from '../steps/interaction-backends.ts';
-import type { InteractionPresentation } from '../steps/interaction-presentation.ts';
-import type { InteractionRun, InteractionRuns } from '../steps/interaction-runs.ts';
-import { type InteractionSteps, interactionEndpoint } from '../steps/interaction-steps.ts';
+import type { InteractionBackends } from './interaction-backends.ts';
+import type { InteractionPresentation } from './interaction-presentation.ts';
+import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { type InteractionSteps, interactionEndpoint } from './interaction-steps.ts';
 
 type Ports = {
   readonly interactionPresentation: InteractionPresentation;

@@ -7,12 +7,12 @@ import {
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import type { OAuthRequest } from '../steps/oauth-callers.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
-import type { TokenAnswer } from '../steps/token-issuer.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
+import type { OAuthRequest } from './oauth-callers.ts';
 import type { RedeemCode } from './redeem-code.ts';
 import type { RedeemGrant } from './redeem-grant.ts';
 import type { RefreshAccess } from './refresh-access.ts';
+import type { TokenAnswer } from './token-issuer.ts';
 
 type Ports = {
   readonly redeemGrant: RedeemGrant;

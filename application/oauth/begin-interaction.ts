@@ -13,10 +13,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { boundTo, findOffer, readRequest } from '../steps/authorization-requests.ts';
-import type { InteractionSteps, Spending } from '../steps/interaction-steps.ts';
-import { type OAuthCallers, type OAuthRequest, replayed } from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
+import type { InteractionSteps, Spending } from './interaction-steps.ts';
+import { type OAuthCallers, type OAuthRequest, replayed } from './oauth-callers.ts';
 
 type Ports = {
   readonly store: Store;

@@ -5,10 +5,10 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
-import { assertServed } from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from '../steps/upstream-logins.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { AuthorizationCodes } from './authorization-codes.ts';
+import { assertServed } from './oauth-callers.ts';
+import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from './upstream-logins.ts';
 
 type Ports = {
   readonly store: Store;

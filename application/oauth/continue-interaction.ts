@@ -5,12 +5,12 @@ import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import type { InteractionRun, InteractionRuns } from '../steps/interaction-runs.ts';
-import { holderOf, type OAuthCaller, type OAuthCallers, type OAuthRequest } from '../steps/oauth-callers.ts';
-import { isOffered } from '../steps/offered-sessions.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import type { AcceptInteractionPage } from './accept-interaction-page.ts';
 import type { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
+import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { holderOf, type OAuthCaller, type OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { isOffered } from './offered-sessions.ts';
 
 type Ports = {
   readonly store: Store;

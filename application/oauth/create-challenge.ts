@@ -5,9 +5,9 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { attestationChallenge } from '../steps/attestation-challenges.ts';
-import { assertServed } from '../steps/oauth-callers.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
+import { attestationChallenge } from './attestation-challenges.ts';
+import { assertServed } from './oauth-callers.ts';
 
 type Ports = {
   readonly store: Store;

@@ -12,10 +12,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
-import { isBoundBrowser, type SentBrowser, sendToPage } from '../steps/page-visits.ts';
-import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { AuthorizationCodes } from './authorization-codes.ts';
+import { isBoundBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
+import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 import { decisionPurpose } from './show-authorization.ts';
 
 type Ports = {

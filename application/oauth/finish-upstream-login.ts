@@ -10,11 +10,11 @@ import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { AuthorizationCodes } from '../steps/authorization-codes.ts';
-import { completeUpstreamLogin } from '../steps/complete-upstream-login.ts';
-import { type Consent, consentSubject } from '../steps/consents.ts';
-import { assertServed } from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { AuthorizationCodes } from './authorization-codes.ts';
+import { completeUpstreamLogin } from './complete-upstream-login.ts';
+import { type Consent, consentSubject } from './consents.ts';
+import { assertServed } from './oauth-callers.ts';
 import {
   callbackAddress,
   chainedIssuer,
@@ -27,7 +27,7 @@ import {
   refusedBy,
   responseTo,
   upstreamOf,
-} from '../steps/upstream-logins.ts';
+} from './upstream-logins.ts';
 
 type Ports = {
   readonly store: Store;

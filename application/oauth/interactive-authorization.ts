@@ -1,8 +1,8 @@
 import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { OAuthRequest } from '../steps/oauth-callers.ts';
 import type { BeginInteraction } from './begin-interaction.ts';
 import type { ContinueInteraction } from './continue-interaction.ts';
+import type { OAuthRequest } from './oauth-callers.ts';
 
 type Ports = {
   readonly beginInteraction: BeginInteraction;

@@ -13,15 +13,15 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { boundTo, findOffer, readRequest } from '../steps/authorization-requests.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
 import {
   assertServed,
   type OAuthCaller,
   type OAuthCallers,
   type OAuthRequest,
   replayed,
-} from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+} from './oauth-callers.ts';
 
 type Ports = {
   readonly store: Store;

@@ -5,6 +5,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
@@ -12,10 +13,9 @@ import {
   type OAuthCallers,
   type OAuthRequest,
   replayed,
-} from '../steps/oauth-callers.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
-import type { TokenAnswer, TokenIssuer } from '../steps/token-issuer.ts';
+} from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
+import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 type Ports = {
   readonly store: Store;

@@ -7,6 +7,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
@@ -14,9 +15,8 @@ import {
   type OAuthCallers,
   type OAuthRequest,
   replayed,
-} from '../steps/oauth-callers.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
-import type { TokenAnswer, TokenIssuer } from '../steps/token-issuer.ts';
+} from './oauth-callers.ts';
+import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 type Ports = {
   readonly store: Store;

@@ -8,8 +8,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { isBoundBrowser } from '../steps/page-visits.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
+import { isBoundBrowser } from './page-visits.ts';
 
 type Ports = {
   readonly store: Store;

@@ -6,10 +6,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { type Consent, consentSubject } from '../steps/consents.ts';
-import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from '../steps/page-visits.ts';
-import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { type Consent, consentSubject } from './consents.ts';
+import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
+import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 
 type Ports = {
   readonly store: Store;

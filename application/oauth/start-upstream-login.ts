@@ -9,8 +9,8 @@ import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { type BrowserRequest, findPushedRequest } from '../steps/pushed-requests.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 import {
   callbackAddress,
   endWithout,
@@ -18,7 +18,7 @@ import {
   needsConfirmation,
   refusedBy,
   upstreamOf,
-} from '../steps/upstream-logins.ts';
+} from './upstream-logins.ts';
 
 type Ports = {
   readonly store: Store;

@@ -1,4 +1,4 @@
-import type { Compression, ContentEncryption } from '../../domain/issuance/encryption.ts';
+import type { Compression, ContentEncryption } from '../../domain/formats/jose/content-encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 

@@ -9,9 +9,9 @@ import {
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
+import { assertMaySee } from '../clients/visible-presentations.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Registrar } from '../ports/registrar.ts';
-import { assertMaySee } from '../verification/read-presentation-configurations.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { requireAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';

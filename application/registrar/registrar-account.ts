@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { TenantView } from '../tenant-configuration.ts';
 
 /** The tenant's account at its registrar, if it has one. */
 export async function accountOf(view: TenantView): Promise<RegistrarAccount | undefined> {

@@ -13,8 +13,8 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { StatusChecker } from '../steps/check-status.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { StatusChecker } from '../status-lists/check-status.ts';
+import type { TenantView } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly signatures: Signatures;

@@ -7,7 +7,7 @@ import {
 import type { Json } from '../../domain/shared/json.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { TenantView } from '../tenant-configuration.ts';
 import { accountOf } from './registrar-account.ts';
 import type { CheckedCertificate } from './registration-certificate-checker.ts';
 

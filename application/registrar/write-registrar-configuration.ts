@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Registrar } from '../ports/registrar.ts';
 import type { Remote } from '../ports/remote.ts';
 import type { Store } from '../ports/store.ts';
-import { assertCallable } from '../steps/called-addresses.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
 import { loginFailure } from './registrar-failures.ts';
 
 type Ports = {

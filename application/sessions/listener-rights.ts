@@ -1,8 +1,8 @@
 import type { Session } from '../../domain/sessions/session.ts';
-import { rightsOf } from '../access/rights.ts';
 import type { Listener } from '../caller.ts';
+import { rightsOf } from '../clients/rights.ts';
 import type { TenantHead } from '../ports/store.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import { isVisible } from './visibility.ts';
 
 /**

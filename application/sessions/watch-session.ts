@@ -4,7 +4,7 @@ import type { Listener } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import { ListenerRights } from './listener-rights.ts';
 import type { SessionWatcher, Watch } from './session-watcher.ts';
 import { readVisibleSession } from './visibility.ts';

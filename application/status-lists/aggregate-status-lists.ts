@@ -2,7 +2,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import { statusListUri } from './status-allocator.ts';
 
 type Ports = { readonly store: Store; readonly tenantViews: TenantViews; readonly settings: ServiceSettings };

@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { TenantView } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly store: Store;

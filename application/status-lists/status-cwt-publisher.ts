@@ -9,7 +9,7 @@ import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import type { PublishedStatusList, StatusPublisher } from './status-publisher.ts';
 
 type Ports = {

@@ -10,14 +10,14 @@ import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
 import { bounded } from '../bounded.ts';
+import { signJwt } from '../keys/sign-jwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Kms } from '../ports/kms.ts';
 import { OwnStatusLists } from '../ports/own-status-lists.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { signJwt } from '../steps/sign-jwt.ts';
-import type { TenantViews } from '../steps/tenant-views.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
 import { statusListUri } from './status-allocator.ts';
 
 type Ports = {

@@ -3,6 +3,7 @@ import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
 import type { Caller } from '../caller.ts';
+import { createKeyChain } from '../keys/make-key-chain.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Cipher } from '../ports/cipher.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -11,7 +12,6 @@ import type { Random } from '../ports/random.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { createKeyChain } from '../steps/create-key-chain.ts';
 import { makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { mergeSettings } from './merge-settings.ts';
 

@@ -14,12 +14,12 @@ import {
   type Signer,
 } from '../../domain/trust-lists/published-list.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
+import { signJwt } from '../keys/sign-jwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
-import { signJwt } from '../steps/sign-jwt.ts';
 
 export const TRUST_LIST_JWT_TYPE = 'trustlist+jwt';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type CompiledQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { TenantView } from '../tenant-configuration.ts';
 
 /** By the query of a configuration, which lives as long as the tenant's view. */
 const compiled = new WeakMap<object, CompiledQuery>();

@@ -24,6 +24,7 @@ import { transactionDataFaults } from '../../domain/verification/transaction-dat
 import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { StaleView, type UnconfirmedCaller } from '../caller.ts';
+import { signJwt } from '../keys/sign-jwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
@@ -31,10 +32,9 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
-import { assertCallable } from '../steps/called-addresses.ts';
-import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
-import { signJwt } from '../steps/sign-jwt.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 export const PresentationRequestBody = z

@@ -5,7 +5,7 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 type Ports = {

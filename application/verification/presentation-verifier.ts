@@ -20,18 +20,12 @@ import {
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import { type CheckedMdoc, checkMdoc } from '../steps/check-mdoc.ts';
-import { type CheckedSdJwtVc, checkSdJwtVc } from '../steps/check-sd-jwt-vc.ts';
-import type { StatusChecker } from '../steps/check-status.ts';
-import {
-  type IssuerTrust,
-  type IssuerTrusts,
-  listsOf,
-  revokersOf,
-  withoutQuery,
-} from '../steps/issuer-trust.ts';
-import type { TenantView } from '../steps/tenant-views.ts';
+import type { StatusChecker } from '../status-lists/check-status.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
+import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
+import { type IssuerTrust, type IssuerTrusts, listsOf, revokersOf, withoutQuery } from './issuer-trust.ts';
 
 type Ports = {
   readonly signatures: Signatures;

@@ -1,7 +1,6 @@
-import { mayUse } from '../../domain/clients/client.ts';
-import { Failure } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
+import { assertMaySee, maySee, unknown } from '../clients/visible-presentations.ts';
 
 /** The presentation configurations that the client may use, in order of their ids. */
 export class ListPresentationConfigurations {
@@ -20,17 +19,4 @@ export class GetPresentationConfiguration {
     if (configuration === undefined) throw unknown(id);
     return configuration;
   }
-}
-
-/** @throws Failure `not_found`: what a client may not use does not exist for it. */
-export function assertMaySee(caller: TenantCaller, id: string): void {
-  if (!maySee(caller, id)) throw unknown(id);
-}
-
-function maySee({ allowedPresentationConfigs }: TenantCaller, id: string): boolean {
-  return mayUse(allowedPresentationConfigs, id);
-}
-
-function unknown(id: string): Failure {
-  return new Failure('not_found', `there is no presentation configuration ${JSON.stringify(id)}`);
 }

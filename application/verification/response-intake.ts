@@ -20,7 +20,7 @@ import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../steps/tenant-views.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
 import type { PresentationVerifier } from './presentation-verifier.ts';
 import type { ResultDelivery } from './result-delivery.ts';
 import type { SessionOutcomes } from './session-outcomes.ts';

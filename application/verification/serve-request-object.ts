@@ -12,9 +12,9 @@ import {
   type WalletParameters,
   type WalletWishes,
 } from '../../domain/verification/wallet-parameters.ts';
+import { signJwt } from '../keys/sign-jwt.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
-import { signJwt } from '../steps/sign-jwt.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 type Ports = {

@@ -9,14 +9,14 @@ import {
 } from '../../domain/verification/configuration.ts';
 import { unmaskWebhook } from '../../domain/verification/webhook-secret.ts';
 import type { TenantCaller } from '../caller.ts';
+import { assertMaySee } from '../clients/visible-presentations.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Remote } from '../ports/remote.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
-import { assertCallable, type CalledAddress, listAddress } from '../steps/called-addresses.ts';
-import type { RegistrationCertificates } from '../steps/registration-certificates.ts';
+import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 import { checkReferences } from './configuration-references.ts';
-import { assertMaySee } from './read-presentation-configurations.ts';
 
 type Ports = {
   readonly store: Store;

@@ -8,6 +8,8 @@ import { ChainedAsRoutes } from '../../adapters/http/oauth/chained-as.routes.ts'
 import { ChallengeRoutes } from '../../adapters/http/oauth/challenge.routes.ts';
 import { StatusListAdministrationRoutes } from '../../adapters/http/status-lists/administration.routes.ts';
 import { StatusListRoutes } from '../../adapters/http/status-lists/status-list.routes.ts';
+import { BatchMaker } from '../../application/issuance/batch-maker.ts';
+import { ClaimsProvider } from '../../application/issuance/claims-provider.ts';
 import {
   ChangeCredentialConfiguration,
   ListCredentialConfigurations,
@@ -21,23 +23,39 @@ import {
 } from '../../application/issuance/configure-issuance.ts';
 import { CreateNonce } from '../../application/issuance/create-nonce.ts';
 import { CreateOffer } from '../../application/issuance/create-offer.ts';
+import { CredentialFactory } from '../../application/issuance/credential-factory.ts';
+import { CredentialMessages } from '../../application/issuance/credential-messages.ts';
 import { DecideDeferred } from '../../application/issuance/decide-deferred.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
+import { HolderKeys } from '../../application/issuance/holder-keys.ts';
 import { IssueCredential } from '../../application/issuance/issue-credential.ts';
+import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
+import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
+import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
+import { ClientKeys } from '../../application/oauth/client-keys.ts';
 import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
 import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { DpopProofs } from '../../application/oauth/dpop-proofs.ts';
+import { ExternalSessions } from '../../application/oauth/external-sessions.ts';
+import { ExternalTokens } from '../../application/oauth/external-tokens.ts';
 import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
+import { OAuthCallers } from '../../application/oauth/oauth-callers.ts';
 import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
 import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
 import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
+import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
+import { UserIdentities } from '../../application/oauth/user-identities.ts';
+import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
+import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
+import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
 import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
 import { Clock } from '../../application/ports/clock.ts';
@@ -53,7 +71,9 @@ import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
+import { SessionNotes } from '../../application/sessions/session-notes.ts';
 import { AggregateStatusLists } from '../../application/status-lists/aggregate-status-lists.ts';
+import { StatusChecker } from '../../application/status-lists/check-status.ts';
 import { GetStatusList, ListStatusLists } from '../../application/status-lists/read-status-lists.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
@@ -64,28 +84,8 @@ import {
   DeleteStatusList,
   UpdateStatusList,
 } from '../../application/status-lists/write-status-lists.ts';
-import { AuthorizationCodes } from '../../application/steps/authorization-codes.ts';
-import { BatchMaker } from '../../application/steps/batch-maker.ts';
-import { StatusChecker } from '../../application/steps/check-status.ts';
-import { ClaimsProvider } from '../../application/steps/claims-provider.ts';
-import { ClientAuthenticator } from '../../application/steps/client-authenticator.ts';
-import { ClientKeys } from '../../application/steps/client-keys.ts';
-import { CredentialFactory } from '../../application/steps/credential-factory.ts';
-import { CredentialMessages } from '../../application/steps/credential-messages.ts';
-import { DpopProofs } from '../../application/steps/dpop-proofs.ts';
-import { ExternalSessions } from '../../application/steps/external-sessions.ts';
-import { ExternalTokens } from '../../application/steps/external-tokens.ts';
-import { HolderKeys } from '../../application/steps/holder-keys.ts';
-import { KeyAttestations } from '../../application/steps/key-attestations.ts';
-import { OAuthCallers } from '../../application/steps/oauth-callers.ts';
-import { SessionNotes } from '../../application/steps/session-notes.ts';
-import { TenantViews } from '../../application/steps/tenant-views.ts';
-import { TokenIssuer } from '../../application/steps/token-issuer.ts';
-import { TrustLists } from '../../application/steps/trust-lists.ts';
-import { UserIdentities } from '../../application/steps/user-identities.ts';
-import { WalletAuthenticator } from '../../application/steps/wallet-authenticator.ts';
-import { WalletProviderTrust } from '../../application/steps/wallet-provider-trust.ts';
-import { WalletTokens } from '../../application/steps/wallet-tokens.ts';
+import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TrustLists } from '../../application/trust-lists/remote-trust-lists.ts';
 import { wire } from '../wire.ts';
 
 /** Issuing credentials, their status lists, and the authorization server that wallets meet. */

@@ -11,13 +11,13 @@ import { ObtainAccessCertificate } from '../../application/registrar/obtain-acce
 import { ObtainRegistrationCertificate } from '../../application/registrar/obtain-registration-certificate.ts';
 import { GetRegistrarConfiguration } from '../../application/registrar/read-registrar-configuration.ts';
 import { RegistrationCertificateChecker } from '../../application/registrar/registration-certificate-checker.ts';
+import { RegistrationCertificates } from '../../application/registrar/registration-certificates.ts';
 import {
   DeleteRegistrarConfiguration,
   SaveRegistrarConfiguration,
   UpdateRegistrarConfiguration,
 } from '../../application/registrar/write-registrar-configuration.ts';
-import { StatusChecker } from '../../application/steps/check-status.ts';
-import { RegistrationCertificates } from '../../application/steps/registration-certificates.ts';
+import { StatusChecker } from '../../application/status-lists/check-status.ts';
 import { wire } from '../wire.ts';
 
 /** The registrar of each tenant, and what it says that the tenant may ask wallets for. */

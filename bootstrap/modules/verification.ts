@@ -18,12 +18,13 @@ import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
-import { StatusChecker } from '../../application/steps/check-status.ts';
-import { IssuerTrusts } from '../../application/steps/issuer-trust.ts';
-import { RegistrationCertificates } from '../../application/steps/registration-certificates.ts';
-import { TenantViews } from '../../application/steps/tenant-views.ts';
-import { TrustLists } from '../../application/steps/trust-lists.ts';
+import { RegistrationCertificates } from '../../application/registrar/registration-certificates.ts';
+import { StatusChecker } from '../../application/status-lists/check-status.ts';
+import { RemoteStatusLists } from '../../application/status-lists/remote-status-lists.ts';
+import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TrustLists } from '../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
+import { IssuerTrusts } from '../../application/verification/issuer-trust.ts';
 import { OpenRequests } from '../../application/verification/open-requests.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import {
@@ -32,7 +33,6 @@ import {
 } from '../../application/verification/read-presentation-configurations.ts';
 import { ReceiveDcApiResponse } from '../../application/verification/receive-dc-api-response.ts';
 import { ReceiveResponse } from '../../application/verification/receive-response.ts';
-import { RemoteStatusLists } from '../../application/verification/remote-status-lists.ts';
 import { ResponseIntake } from '../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
 import { ServeDcApiRequest } from '../../application/verification/serve-dc-api-request.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { LONGEST_LIFETIME_SECONDS } from '../oauth/access-token.ts';
 import { invalidInput } from '../shared/failure.ts';
+import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
+import { IssuerAddress } from '../shared/web-address.ts';
 import { HIDDEN } from '../webhooks/keep-secrets.ts';
-import { IssuerAddress } from './web-address.ts';
 
 /** An authorization server of ours that has users log in at another one. */
 export const ChainedAsConfig = z

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { InteractiveAction } from '../oauth/interactive-action.ts';
+import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
 import { DisclosurePolicy } from './disclosure-policy.ts';
 import { DisplayText as Text } from './display.ts';
-import { InteractiveAction } from './interactive-action.ts';
 
 /** W3C Subresource Integrity, as SD-JWT VC section 6 uses it. */
 const Integrity = z
@@ -61,10 +62,6 @@ const KeyAttestationsRequired = z.strictObject({
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;
 export type ProofType = (typeof PROOF_TYPES)[number];
-
-const ConfigurationId = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128');
 
 const jsonObject = (what: string) =>
   z.record(z.string(), z.json(), what).transform((value) => value as JsonObject);
@@ -184,8 +181,6 @@ export type CredentialConfiguration = CredentialConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
-
-export { ConfigurationId };
 
 /** The proofs that a wallet may choose from; HAIP 1.0 section 4.5.1 wants both where attestations are asked for. */
 export function proofTypesOf({

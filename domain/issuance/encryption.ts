@@ -1,14 +1,12 @@
+import {
+  CONTENT_ENCRYPTION,
+  type Compression,
+  type ContentEncryption,
+} from '../formats/jose/content-encryption.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
 import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
-
-/** RFC 7518 section 5.1; published in the metadata. */
-export const CONTENT_ENCRYPTION = ['A128GCM', 'A256GCM'] as const;
-export type ContentEncryption = (typeof CONTENT_ENCRYPTION)[number];
-
-/** RFC 7516 section 4.1.3 */
-export type Compression = 'DEF';
 
 /** How a wallet wants to have its answer. */
 export type ResponseEncryption = {

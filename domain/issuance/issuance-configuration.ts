@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
+import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
 import { WalletClient } from './wallet-client.ts';
-import { IssuerAddress, WebAddress } from './web-address.ts';
 
 export { ChainedAsConfig, WalletClient };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../shared/json.ts';
 import { algorithmOf, readPublicJwk } from '../shared/jwk.ts';
-import { WebAddress } from './web-address.ts';
+import { WebAddress } from '../shared/web-address.ts';
 
 /** A public key that signatures can be checked with, for the algorithm that it names, if any. */
 function isVerificationKey(jwk: unknown): boolean {

@@ -1,5 +1,5 @@
-import { LONGEST_LIFETIME_SECONDS } from '../oauth/access-token.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
+import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { leafValidity } from './certificate-profile.ts';
 import type { FormerLeaf, KeyChain, KeyLeaf, KeyRoot } from './key-chain.ts';
 

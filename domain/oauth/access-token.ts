@@ -8,8 +8,6 @@ export const ACCESS_TOKEN_TYPE = 'at+jwt';
 /** OpenID4VCI 1.0 section 13.10: a token that is not bound to a key lives five minutes at most. */
 export const BEARER_LIFETIME_SECONDS = 300;
 export const BOUND_LIFETIME_SECONDS = 1800;
-/** No tenant can have its tokens live longer. */
-export const LONGEST_LIFETIME_SECONDS = 86_400;
 
 export type WalletTokenClaims = {
   /** The authorization server: the built-in or the chained one. */

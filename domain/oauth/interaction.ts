@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { InteractiveAction } from '../issuance/interactive-action.ts';
 import type { VerificationRequest } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { InteractionKind, InteractionWire } from './interaction-wire.ts';
+import type { InteractiveAction } from './interactive-action.ts';
 import { verifies } from './pkce.ts';
 
 /** A presentation that the wallet was asked for. All that decides is kept from the moment of asking. */

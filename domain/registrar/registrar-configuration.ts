@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
-import { IssuerAddress } from '../issuance/web-address.ts';
 import { invalidInput } from '../shared/failure.ts';
+import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
 
 const Name = z.string().min(1).max(500);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { WebAddress } from '../issuance/web-address.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import type { DcqlQuery } from '../verification/dcql/query.ts';
 
 const MAX_JWT_LENGTH = 64 * 1024;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ConfigurationId } from '../issuance/configuration.ts';
-import { WebAddress } from '../issuance/web-address.ts';
+import { ConfigurationId } from '../shared/configuration-id.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import { ContactUri, Country, Language, Line, TrustListData } from './scheme-information.ts';
 
 export const MAX_ENTITIES = 100;

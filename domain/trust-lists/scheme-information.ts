@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WebAddress } from '../issuance/web-address.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers } from './list-profiles.ts';
 
 /** BCP 47, as far as anybody uses it. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ConfigurationId } from '../issuance/configuration.ts';
-import { WebAddress } from '../issuance/web-address.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
+import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';

@@ -1,4 +1,4 @@
-import { CONTENT_ENCRYPTION, type ContentEncryption } from '../issuance/encryption.ts';
+import { CONTENT_ENCRYPTION, type ContentEncryption } from '../formats/jose/content-encryption.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';

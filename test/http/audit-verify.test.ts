@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../bootstrap/audit-verify.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../bootstrap/commands/audit-verify.ts', import.meta.url));
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 /** What every start does first, for a process of its own. */

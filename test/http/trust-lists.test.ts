@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { pinSigners, verifyTrustList } from '../../application/steps/verify-trust-list.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
+import { pinSigners, verifyTrustList } from '../../application/trust-lists/verify-trust-list.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 

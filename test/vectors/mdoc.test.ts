@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { checkMdoc, type ExpectedMdoc } from '../../application/steps/check-mdoc.ts';
+import { checkMdoc, type ExpectedMdoc } from '../../application/verification/check-mdoc.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { toJson } from '../../domain/formats/cbor/to-json.ts';
 import { EncodedCbor } from '../../domain/formats/cbor/values.ts';

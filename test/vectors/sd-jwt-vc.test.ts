@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { checkSdJwtVc } from '../../application/steps/check-sd-jwt-vc.ts';
+import { checkSdJwtVc } from '../../application/verification/check-sd-jwt-vc.ts';
 import { processDisclosures, withoutTombstones } from '../../domain/formats/sd-jwt/disclosures.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ClearCaches, ReadCacheStats } from '../../../application/caches/list-caches.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
-import type { FetchedListStats } from '../../../application/steps/fetched-lists.ts';
+import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 
 const common = {

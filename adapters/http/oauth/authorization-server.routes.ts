@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
 import type { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
+import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { KeptByBrowser } from '../../../application/steps/page-visits.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';

@@ -1,4 +1,4 @@
-import type { OAuthRequest } from '../../../application/steps/oauth-callers.ts';
+import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import { headerValues } from '../header-values.ts';
 import type { RawRequest } from '../route.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IssueAccessToken } from '../../../application/access/issue-access-token.ts';
+import type { IssueAccessToken } from '../../../application/clients/issue-access-token.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { readClientCredentials } from './client-credentials.ts';

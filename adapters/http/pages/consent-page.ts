@@ -1,4 +1,4 @@
-import type { Consent } from '../../../application/steps/consents.ts';
+import type { Consent } from '../../../application/oauth/consents.ts';
 import { escapeHtml, page } from './page.ts';
 
 /** Asks the user whether the wallet shall have the credentials. */

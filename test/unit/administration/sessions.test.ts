@@ -8,7 +8,7 @@ import { StaleView, type TenantCaller, unconfirmed } from '../../../application/
 import { DeleteSession } from '../../../application/sessions/delete-session.ts';
 import { GetSession } from '../../../application/sessions/get-session.ts';
 import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
-import { TenantView } from '../../../application/steps/tenant-views.ts';
+import { TenantView } from '../../../application/tenant-configuration.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';

@@ -3,7 +3,7 @@ import sinon from 'sinon';
 import type { Listener } from '../../../application/caller.ts';
 import { SessionWatcher } from '../../../application/sessions/session-watcher.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
-import { TenantView, TenantViews } from '../../../application/steps/tenant-views.ts';
+import { TenantView, TenantViews } from '../../../application/tenant-configuration.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';

@@ -2,7 +2,7 @@ import { generateKeyPairSync, hash, type KeyObject, randomBytes, sign } from 'no
 import { expect } from 'chai';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { Certificates, type ChainVerdict } from '../../../application/ports/certificates.ts';
-import { checkSdJwtVc, type ExpectedSdJwtVc } from '../../../application/steps/check-sd-jwt-vc.ts';
+import { checkSdJwtVc, type ExpectedSdJwtVc } from '../../../application/verification/check-sd-jwt-vc.ts';
 import { buildSigningInput, joinCompact } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { prepareSdJwt, sealSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';

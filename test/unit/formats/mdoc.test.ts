@@ -18,7 +18,7 @@ import {
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { checkMdoc, type ExpectedMdoc } from '../../../application/steps/check-mdoc.ts';
+import { checkMdoc, type ExpectedMdoc } from '../../../application/verification/check-mdoc.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, type CborMap, EncodedCbor, Tagged } from '../../../domain/formats/cbor/values.ts';

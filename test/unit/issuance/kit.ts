@@ -3,11 +3,11 @@ import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
+import { CredentialFactory } from '../../../application/issuance/credential-factory.ts';
+import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
-import { CredentialFactory } from '../../../application/steps/credential-factory.ts';
-import type { TenantView } from '../../../application/steps/tenant-views.ts';
+import type { TenantView } from '../../../application/tenant-configuration.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { HolderKeys } from '../../../application/steps/holder-keys.ts';
-import { KeyAttestations } from '../../../application/steps/key-attestations.ts';
+import { HolderKeys } from '../../../application/issuance/holder-keys.ts';
+import { KeyAttestations } from '../../../application/issuance/key-attestations.ts';
 import { makeChallenge } from '../../../domain/oauth/challenge.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';

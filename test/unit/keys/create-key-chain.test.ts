@@ -5,8 +5,8 @@ import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
+import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
-import { createKeyChain } from '../../../application/steps/create-key-chain.ts';
 import {
   checkDocumentSigner,
   MDL_DOCUMENT_SIGNER,

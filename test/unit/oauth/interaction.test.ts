@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { InteractiveAction } from '../../../domain/issuance/interactive-action.ts';
 import { type Authorization, moveOn } from '../../../domain/oauth/authorization.ts';
 import {
   beginInteraction,
@@ -14,6 +13,7 @@ import {
   suspend,
 } from '../../../domain/oauth/interaction.ts';
 import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
+import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
 

@@ -1,14 +1,14 @@
 import { createSecretKey } from 'node:crypto';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import { attestationChallenge } from '../../../application/steps/attestation-challenges.ts';
+import { attestationChallenge } from '../../../application/oauth/attestation-challenges.ts';
 import {
   ClientAuthenticator,
   type ClientCredentials,
-} from '../../../application/steps/client-authenticator.ts';
-import { ClientKeys } from '../../../application/steps/client-keys.ts';
-import { TenantView } from '../../../application/steps/tenant-views.ts';
-import { TrustLists } from '../../../application/steps/trust-lists.ts';
-import { WalletProviderTrust } from '../../../application/steps/wallet-provider-trust.ts';
+} from '../../../application/oauth/client-authenticator.ts';
+import { ClientKeys } from '../../../application/oauth/client-keys.ts';
+import { WalletProviderTrust } from '../../../application/oauth/wallet-provider-trust.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { TenantView } from '../../../application/tenant-configuration.ts';
+import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import {
   defaultIssuance,
   IssuanceConfigurationBody,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { StaleView } from '../../../application/caller.ts';
 import { Registrar, RegistrarError } from '../../../application/ports/registrar.ts';
 import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
-import { RegistrationCertificates } from '../../../application/steps/registration-certificates.ts';
+import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
 import type { IssuedRegistrationCertificate } from '../../../domain/registrar/registrar-api.ts';
 import type { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { Log } from '../../../application/ports/log.ts';
-import { RemoteStatusLists, type TokenForms } from '../../../application/verification/remote-status-lists.ts';
+import { RemoteStatusLists, type TokenForms } from '../../../application/status-lists/remote-status-lists.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type CborMap, isArray, Tagged } from '../../../domain/formats/cbor/values.ts';

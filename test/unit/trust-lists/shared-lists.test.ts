@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SharedLists } from '../../../application/steps/shared-lists.ts';
+import { SharedLists } from '../../../application/trust-lists/shared-lists.ts';
 
 type List = { readonly name: string; readonly bytes: number };
 

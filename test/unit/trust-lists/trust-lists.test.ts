@@ -6,9 +6,9 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { TenantViews } from '../../../application/steps/tenant-views.ts';
-import { TrustLists } from '../../../application/steps/trust-lists.ts';
-import { pinSigners } from '../../../application/steps/verify-trust-list.ts';
+import { TenantViews } from '../../../application/tenant-configuration.ts';
+import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { newKey } from '../../support/raw-wallet.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { signJwt } from '../../../application/keys/sign-jwt.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { signJwt } from '../../../application/steps/sign-jwt.ts';
 import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';

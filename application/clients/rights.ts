@@ -1,0 +1,38 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { VerifiedAccess } from '../ports/access-tokens.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
+
+/** Why a token gives no rights: its client was removed, or is not the one that it was made for. */
+export type NoRights = 'removed' | 'gone';
+
+/**
+ * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment.
+ * A client of an external provider may be unknown to the tenant of its token, whatever other tenants know of it; where
+ * it is known it has the rights that both sides give it, and whoever was limited here does not become free by being
+ * removed.
+ */
+export async function rightsOf(access: VerifiedAccess, view: TenantView): Promise<Rights | NoRights> {
+  const client = await view.client(access.clientId);
+  if (!access.isExternal) {
+    // A client made anew under an old name does not inherit the old one's tokens.
+    if (client === undefined || access.clientSince !== client.createdAt.getTime()) return 'gone';
+    return withRoles(client.roles, client);
+  }
+  const roles = access.roles.filter((role) => role !== 'tenants:manage');
+  if (client !== undefined) {
+    const shared = roles.filter((role) => client.roles.includes(role));
+    return withRoles(shared, client);
+  }
+  if (await view.isRemovedClient(access.clientId)) return 'removed';
+  return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
+}
+
+function withRoles(
+  roles: Rights['roles'],
+  { allowedPresentationConfigs, allowedIssuanceConfigs }: Client,
+): Rights {
+  return { roles, allowedPresentationConfigs, allowedIssuanceConfigs };
+}

@@ -1,0 +1,144 @@
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
+import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import type { Delivery, Session, SessionOutcome } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import type { UserIdentities } from '../oauth/user-identities.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { SchemaValidator } from '../ports/schema-validator.ts';
+import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
+import type { SessionNotes } from '../sessions/session-notes.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { withDelivery } from '../webhooks/deliveries.ts';
+import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
+
+type Ports = {
+  readonly sessionNotes: SessionNotes;
+  readonly userIdentities: UserIdentities;
+  readonly webhooks: Webhooks;
+  readonly schemaValidator: SchemaValidator;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+/** Claims to issue, or how long the wallet shall wait before it asks again. */
+export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
+
+/** Gets the claims of a credential from where they are, and makes sure that they may be issued. */
+export class ClaimsProvider {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
+  atHand(view: TenantView, session: Session, configuration: CredentialConfiguration): JsonObject | undefined {
+    if (session.request?.kind !== 'issuance') return undefined;
+    const source = claimsSource(session.request, configuration);
+    if (source.type !== 'inline') return undefined;
+    const faults = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+    return faults.length === 0 ? source.claims : undefined;
+  }
+
+  /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */
+  async provide(
+    view: TenantView,
+    session: Session,
+    configuration: CredentialConfiguration,
+    token: WalletTokenClaims,
+  ): Promise<Provided> {
+    if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
+    const source = claimsSource(session.request, configuration);
+    if (source.type === 'webhook') {
+      return this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig, token);
+    }
+    try {
+      assertIssuable(this.#ports.schemaValidator, view, configuration, source.claims);
+    } catch (error) {
+      await this.#record(session, 'fail', undefined, reasonOf(error));
+      throw error;
+    }
+    return { claims: source.claims };
+  }
+
+  /** One attempt: the intent is stored before the call, the outcome after it. */
+  async #fromWebhook(
+    view: TenantView,
+    session: Session,
+    configuration: CredentialConfiguration,
+    webhook: WebhookConfig,
+    token: WalletTokenClaims,
+  ): Promise<Provided> {
+    const { webhooks, userIdentities, clock, random, schemaValidator } = this.#ports;
+    const delivery: Delivery = {
+      id: random.token(),
+      webhook: 'claims',
+      at: clock.now().toISOString(),
+      result: 'pending',
+    };
+    const user = await userIdentities.of(view.tenantId, token);
+    const pending = await this.#record(session, undefined, delivery);
+    const body = {
+      session: session.id,
+      credential_configuration_id: configuration.id,
+      identity: user.identity ?? {},
+      credentials: user.presented,
+    };
+    try {
+      const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
+      const provided = readAnswer(answer.body, configuration.id);
+      if ('claims' in provided) assertIssuable(schemaValidator, view, configuration, provided.claims);
+      await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
+      return provided;
+    } catch (error) {
+      const reason = reasonOf(error);
+      await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason }, reason);
+      throw error instanceof Failure ? error : denied(reason);
+    }
+  }
+
+  /** @throws Failure `credential_request_denied` when the session ended meanwhile. */
+  async #record(
+    session: Session,
+    event: 'fail' | undefined,
+    delivery?: Delivery,
+    failure?: string,
+  ): Promise<Session> {
+    const noted = await this.#ports.sessionNotes.note(
+      session,
+      (outcome) => withDelivery(outcome, delivery, failure),
+      event,
+    );
+    if (noted === undefined) throw denied('the session ended while its claims were fetched');
+    return noted;
+  }
+}
+
+const MAX_INTERVAL_SECONDS = 86_400;
+
+/** The backend answers with an object keyed by configuration id, or that it cannot say yet. */
+function readAnswer(answer: Json | undefined, configurationId: string): Provided {
+  if (!isJsonObject(answer)) throw denied('the claims webhook did not answer with an object');
+  if (answer['deferred'] === true) return { intervalSeconds: readInterval(answer['interval']) };
+  const claims = Object.hasOwn(answer, configurationId) ? answer[configurationId] : undefined;
+  if (!isJsonObject(claims)) throw denied(`the claims webhook has no object for ${configurationId}`);
+  return { claims };
+}
+
+/** OpenID4VCI 1.0 section 8.3: a positive number of seconds. */
+function readInterval(interval: Json | undefined): number {
+  if (interval === undefined || interval === null) return DEFAULT_INTERVAL_SECONDS;
+  const isUsable = typeof interval === 'number' && interval >= 1 && interval <= MAX_INTERVAL_SECONDS;
+  if (!isUsable) throw denied(`the interval of a deferral is a number from 1 to ${MAX_INTERVAL_SECONDS}`);
+  return Math.ceil(interval);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof WebhookError) return `claims webhook: ${error.message}`;
+  const cause = error instanceof Failure ? error.cause : error;
+  return cause instanceof Error ? cause.message : 'unknown reason';
+}

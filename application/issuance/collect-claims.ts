@@ -1,0 +1,101 @@
+import { type Frame, readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
+import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
+import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
+import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { SchemaFault, SchemaValidator } from '../ports/schema-validator.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+/**
+ * Where the claims of a credential come from: inline in the offer, a webhook named in the offer, the webhook of
+ * the configuration, or what it holds itself; the first that exists, whole. Nothing is merged.
+ */
+export function claimsSource(request: IssuanceRequest, configuration: CredentialConfiguration): ClaimsSource {
+  const named = Object.hasOwn(request.credentialClaims, configuration.id)
+    ? request.credentialClaims[configuration.id]
+    : undefined;
+  if (named !== undefined) return named;
+  return ownSource(configuration);
+}
+
+/**
+ * Where the claims come from when the offer says nothing. What a backend decides later, what users log in with and what
+ * they present reaches a credential through a webhook only.
+ */
+export function ownSource({ claimsWebhook, claims, config }: CredentialConfiguration): ClaimsSource {
+  if (claimsWebhook !== null && claimsWebhook !== undefined)
+    return { type: 'webhook', webhook: claimsWebhook };
+  return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
+}
+
+/**
+ * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
+ * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
+ */
+export function claimsFaults(
+  validator: SchemaValidator,
+  view: TenantView,
+  configuration: CredentialConfiguration,
+  claims: JsonObject,
+): readonly SchemaFault[] {
+  const faults = schemaFaults(validator, view, configuration, claims);
+  return faults.length > 0 ? faults : formatFaults(view, configuration, claims);
+}
+
+function schemaFaults(
+  validator: SchemaValidator,
+  view: TenantView,
+  { id, schema }: CredentialConfiguration,
+  claims: JsonObject,
+): readonly SchemaFault[] {
+  if (schema === null || schema === undefined) return [];
+  return view.derive(`schema/${id}`, () => validator.compile(schema))(claims);
+}
+
+function formatFaults(
+  view: TenantView,
+  configuration: CredentialConfiguration,
+  claims: JsonObject,
+): readonly SchemaFault[] {
+  const { config } = configuration;
+  const isMdoc = config.format === 'mso_mdoc';
+  const faults = isMdoc ? mdocFaults(config, claims) : sdJwtFaults(claims, frameOf(view, configuration));
+  return faults.length > 0 ? faults : missingClaims(config, isMdoc ? mdocElements(config, claims) : claims);
+}
+
+/** The frame of a configuration; undefined when nothing is selectively disclosable. */
+export function frameOf(
+  view: TenantView,
+  { id, disclosureFrame }: CredentialConfiguration,
+): Frame | undefined {
+  if (disclosureFrame === null || disclosureFrame === undefined) return undefined;
+  return view.derive(`frame/${id}`, () => readDisclosureFrame(disclosureFrame));
+}
+
+/**
+ * Claims that may be signed: they fit schema and format and override nothing of the protocol.
+ * @throws Failure `credential_request_denied`; its cause tells the operator where the fault is.
+ */
+export function assertIssuable(
+  validator: SchemaValidator,
+  view: TenantView,
+  configuration: CredentialConfiguration,
+  claims: JsonObject,
+): void {
+  const [unfit] = schemaFaults(validator, view, configuration, claims);
+  if (unfit !== undefined)
+    throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
+  const [fault] = formatFaults(view, configuration, claims);
+  if (fault !== undefined)
+    throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
+}
+
+/** The wallet learns that it gets nothing, the operator why. */
+export function denied(reason: string): Failure {
+  return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {
+    cause: new Error(reason),
+  });
+}

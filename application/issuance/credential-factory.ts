@@ -1,0 +1,138 @@
+import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
+import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
+import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
+import { vctOf } from '../../domain/issuance/metadata.ts';
+import {
+  documentSignerChain,
+  type KeyChain,
+  pickKeyChain,
+  signingChain,
+} from '../../domain/keys/key-chain.ts';
+import { signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { frameOf } from './collect-claims.ts';
+import { hostedType } from './hosted-type.ts';
+
+type Ports = {
+  readonly kms: Kms;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/** What makes one copy of a credential differ from the others. */
+export type CredentialInstance = {
+  readonly holderKey?: PublicJwk | undefined;
+  readonly status?: { readonly idx: number; readonly uri: string };
+};
+
+/** Makes signed credentials: prepare, sign, seal. */
+export class CredentialFactory {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @returns a compact SD-JWT VC (SD-JWT VC section 2), or the IssuerSigned structure of an mdoc in base64url
+   *   (OpenID4VCI 1.0 appendix A.2.4).
+   */
+  async make(
+    view: TenantView,
+    configuration: CredentialConfiguration,
+    claims: JsonObject,
+    instance: CredentialInstance,
+  ): Promise<string> {
+    const now = this.#ports.clock.now();
+    const { keyChainId, config } = configuration;
+    const chain = pickKeyChain(await view.keyChains(), 'signing', now, keyChainId ?? undefined);
+    return config.format === 'mso_mdoc'
+      ? this.#mdoc(view, configuration, claims, instance, chain, now)
+      : this.#sdJwt(view, configuration, claims, instance, chain, now);
+  }
+
+  async #sdJwt(
+    view: TenantView,
+    configuration: CredentialConfiguration,
+    claims: JsonObject,
+    instance: CredentialInstance,
+    chain: KeyChain,
+    now: Date,
+  ): Promise<string> {
+    const { kms, random, settings } = this.#ports;
+    const issuer = issuerIdentifier(settings, view.tenantId);
+    const header = view.derive(`credential-header/${chain.id}`, () => ({
+      alg: algorithmIn(chain),
+      typ: 'dc+sd-jwt',
+      // HAIP 1.0 section 6.1.1: the chain without the anchor
+      x5c: signingChain(chain),
+    }));
+    const frame = frameOf(view, configuration);
+    const vctIntegrity = hostedType(view, configuration, issuer)?.integrity;
+    const prepared = prepareSdJwt({
+      header,
+      alwaysVisible: protocolClaims({
+        issuer,
+        vct: vctOf(configuration, issuer),
+        times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
+        ...(vctIntegrity === undefined ? {} : { vctIntegrity }),
+        ...(instance.holderKey === undefined ? {} : { holderKey: instance.holderKey }),
+        ...(instance.status === undefined ? {} : { status: instance.status }),
+      }),
+      claims,
+      ...(frame === undefined ? {} : { frame }),
+      randomBytes: (length) => random.bytes(length),
+    });
+    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), prepared.signingInput);
+    return sealSdJwt(prepared, signature);
+  }
+
+  async #mdoc(
+    view: TenantView,
+    { config, lifeTime }: CredentialConfiguration,
+    claims: JsonObject,
+    { holderKey, status }: CredentialInstance,
+    chain: KeyChain,
+    now: Date,
+  ): Promise<string> {
+    const { kms, random } = this.#ports;
+    // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
+    if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
+    const { signer, validity } = view.derive(`document-signer/${chain.id}`, () => documentSignerOf(chain));
+    const prepared = prepareMdoc({
+      docType: config.docType ?? '',
+      claimsByNamespace: mdocElements(config, claims),
+      holderKey,
+      signer,
+      validity: mdocValidity(now, lifeTime, validity),
+      ...(status !== undefined && { status }),
+      randomBytes: (length) => random.bytes(length),
+    });
+    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), prepared.toSign);
+    return sealMdoc(prepared, signature);
+  }
+}
+
+function algorithmIn({ active: { key } }: KeyChain) {
+  return algorithmOf(key.publicJwk) ?? key.handle.algorithm;
+}
+
+function documentSignerOf(chain: KeyChain) {
+  const certificates = documentSignerChain(chain);
+  const { notBefore } = readDocumentSigner(certificates[0] ?? '');
+  return {
+    signer: { algorithm: algorithmIn(chain), chain: certificates },
+    validity: { notBefore, notAfter: chain.active.notAfter },
+  };
+}

@@ -1,0 +1,91 @@
+import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
+import type { Encryption } from '../ports/encryption.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+type Ports = { readonly encryption: Encryption };
+
+/** What came to a credential endpoint. */
+export type IncomingMessage = { readonly contentType: string | undefined; readonly body: Buffer };
+
+export type OpenedMessage = {
+  readonly body: JsonObject;
+  /** Whether the request itself came encrypted. */
+  readonly encrypted: boolean;
+};
+
+export type SealedAnswer = {
+  readonly text: string;
+  readonly contentType: 'application/json' | 'application/jwt';
+};
+
+/** Opens requests to the credential and deferred credential endpoints and seals the answers (OpenID4VCI 1.0 section 10). */
+export class CredentialMessages {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_credential_request`, `invalid_encryption_parameters`. */
+  async open(view: TenantView, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
+    const { requestEncryption } = await view.issuance();
+    const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+    if (type === 'application/jwt' && requestEncryption !== 'off') {
+      return { body: parse(await this.#decrypt(view, body)), encrypted: true };
+    }
+    if (type !== 'application/json') {
+      const types = requestEncryption === 'off' ? 'application/json' : 'application/json or application/jwt';
+      throw new Failure('invalid_credential_request', `send the body as ${types}`);
+    }
+    // OpenID4VCI 1.0 section 10
+    if (requestEncryption === 'required') {
+      throw new Failure('invalid_encryption_parameters', 'this issuer takes encrypted requests only');
+    }
+    return { body: parse(decodeUtf8(body) ?? ''), encrypted: false };
+  }
+
+  /**
+   * @returns what puts an answer into the form that the request asks for.
+   * @throws Failure `invalid_encryption_parameters`.
+   */
+  async responder(
+    view: TenantView,
+    { body, encrypted }: OpenedMessage,
+  ): Promise<(answer: JsonObject) => Promise<SealedAnswer>> {
+    const { responseEncryption: use } = await view.issuance();
+    const wanted = readResponseEncryption(body, { use, encrypted });
+    if (wanted === undefined) {
+      return async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
+    }
+    const { recipient, enc, zip } = wanted;
+    return async (answer) => ({
+      text: await this.#ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),
+      contentType: 'application/jwt',
+    });
+  }
+
+  async #decrypt(view: TenantView, body: Buffer): Promise<string> {
+    const { encryption } = this.#ports;
+    const jwe = body.toString('latin1');
+    for (const key of encryption.requestKeys(view.tenantId)) {
+      const plaintext = await encryption.decrypt(jwe, key, { inflate: true });
+      if (plaintext !== undefined) return plaintext;
+    }
+    throw new Failure(
+      'invalid_encryption_parameters',
+      'the request cannot be decrypted; use key, alg, enc and zip of the metadata',
+    );
+  }
+}
+
+function parse(text: string): JsonObject {
+  const parsed = parseJsonObject(text);
+  if (parsed !== undefined) return parsed;
+  throw new Failure(
+    'invalid_credential_request',
+    'the body must be one JSON object without repeated members',
+  );
+}

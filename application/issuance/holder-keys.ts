@@ -1,0 +1,159 @@
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { readProofs } from '../../domain/issuance/credential-request.ts';
+import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { readChallenge } from '../../domain/oauth/challenge.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { UsedValue } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import type { JudgedAttestation, KeyAttestations } from './key-attestations.ts';
+
+type Ports = {
+  readonly signatures: Signatures;
+  readonly keyAttestations: KeyAttestations;
+  readonly settings: ServiceSettings;
+};
+
+/** Purpose of a nonce that goes into a proof. */
+export const C_NONCE = 'c_nonce';
+
+export type ProvenKeys = {
+  /** One credential each; empty for a configuration that binds no key. */
+  readonly holderKeys: readonly PublicJwk[];
+  /** The nonces that the proofs carry, to be remembered in the caller's beat. */
+  readonly used: readonly UsedValue[];
+};
+
+type Question = {
+  readonly view: TenantView;
+  readonly configuration: CredentialConfiguration;
+  readonly clientId: string | undefined;
+  readonly now: Date;
+  /** Most credentials of one response. */
+  readonly limit: number;
+  /** Whether what proofs say about their keys can be judged, or has to be there. */
+  readonly attestations: 'ignored' | 'judged' | 'required';
+};
+
+/** What the proofs of one request say. */
+type Gathered = {
+  /** Proven keys by RFC 7638 thumbprint. */
+  readonly keys: Map<string, PublicJwk>;
+  readonly nonces: Set<string>;
+  /** Thumbprints of the keys that were proven with an attestation, by its text. */
+  readonly attested: Map<string, string[]>;
+};
+
+/** Checks the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
+export class HolderKeys {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Signatures and structure before nonces, so `invalid_nonce` always means that a new nonce would do.
+   * @param clientId of the access token; absent for an anonymous wallet.
+   * @throws Failure `invalid_proof`, `invalid_nonce`, `invalid_credential_request`.
+   */
+  async prove(
+    view: TenantView,
+    configuration: CredentialConfiguration,
+    body: JsonObject,
+    clientId: string | undefined,
+    now: Date,
+  ): Promise<ProvenKeys> {
+    const { batchSize, walletProviderTrustLists: lists } = await view.issuance();
+    const proofs = readProofs(body, configuration, batchSize);
+    if (proofs === undefined) return { holderKeys: [], used: [] };
+    const required = configuration.keyAttestationsRequired ?? undefined;
+    const question: Question = {
+      view,
+      configuration,
+      clientId,
+      now,
+      limit: Math.max(1, batchSize),
+      // Nobody can judge an attestation without trust lists; where it is not asked for, the proven key counts alone.
+      attestations: required !== undefined ? 'required' : lists.length > 0 ? 'judged' : 'ignored',
+    };
+    if (proofs.type === 'attestation') return this.#byAttestation(question, proofs.texts[0] ?? '');
+    const gathered = this.#gather(question, proofs.texts);
+    if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
+    return {
+      holderKeys: [...gathered.keys.values()],
+      used: this.#readNonces(view, gathered.nonces, now),
+    };
+  }
+
+  #gather({ view, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
+    const audience = issuerIdentifier(this.#ports.settings, view.tenantId);
+    const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
+    for (const text of texts) {
+      const proof = openJwtProof(text);
+      // OpenID4VCI 1.0 appendix F.4
+      if (!this.#ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
+        throw new Failure('invalid_proof', 'the signature of the proof is wrong');
+      }
+      gathered.nonces.add(acceptJwtProof(proof, { audience, clientId, now }));
+      // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
+      const name = thumbprint(proof.key);
+      if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
+      gathered.keys.set(name, proof.key);
+      if (attestations === 'ignored') continue;
+      if (proof.keyAttestation !== undefined) {
+        const names = gathered.attested.get(proof.keyAttestation) ?? [];
+        gathered.attested.set(proof.keyAttestation, [...names, name]);
+      } else if (attestations === 'required') {
+        // OpenID4VCI 1.0 appendix F.1
+        throw new Failure('invalid_proof', 'this credential needs a key_attestation in each proof');
+      }
+    }
+    return gathered;
+  }
+
+  /** OpenID4VCI 1.0 appendix F.1: one credential for each attested key, also for those that signed nothing. */
+  async #withAttestations(question: Question, { keys, nonces, attested }: Gathered): Promise<ProvenKeys> {
+    const judged: JudgedAttestation[] = [];
+    for (const [text, names] of attested) {
+      const attestation = await this.#judge(question, text, true);
+      if (!names.every((name) => attestation.keys.has(name))) {
+        throw new Failure('invalid_proof', 'the key of the proof is none of attested_keys');
+      }
+      judged.push(attestation);
+    }
+    const all = new Map(keys);
+    for (const [name, key] of judged.flatMap((attestation) => [...attestation.keys])) {
+      if (all.size < question.limit) all.set(name, key);
+    }
+    const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
+    const used = this.#readNonces(question.view, new Set(told), question.now);
+    await this.#ports.keyAttestations.checkStatuses(question.view, judged);
+    return { holderKeys: [...all.values()], used };
+  }
+
+  /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
+  async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
+    const attestation = await this.#judge(question, text, false);
+    const used = this.#readNonces(question.view, new Set([attestation.nonce]), question.now);
+    await this.#ports.keyAttestations.checkStatuses(question.view, [attestation]);
+    return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
+  }
+
+  #judge({ view, configuration, now }: Question, text: string, expires: boolean): Promise<JudgedAttestation> {
+    const levels = configuration.keyAttestationsRequired;
+    return this.#ports.keyAttestations.judge(view, text, { expires, levels, now });
+  }
+
+  #readNonces(view: TenantView, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
+    return [...nonces].map((nonce) => {
+      const fresh = readChallenge(this.#ports.settings.nonceKeys, view.tenantId, C_NONCE, now, nonce);
+      if (fresh === undefined)
+        throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
+      return { kind: 'c_nonce', ...fresh };
+    });
+  }
+}

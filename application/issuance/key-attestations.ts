@@ -1,0 +1,68 @@
+import {
+  acceptKeyAttestation,
+  openKeyAttestation,
+  type RequiredLevels,
+} from '../../domain/issuance/key-attestation.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import type { AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+type Ports = { readonly signatures: Signatures; readonly walletProviderTrust: WalletProviderTrust };
+
+/** A key attestation that is good unless its nonce was used or its issuer revoked it. */
+export type JudgedAttestation = {
+  readonly nonce: string;
+  /** By RFC 7638 thumbprint, in the order of the attestation. */
+  readonly keys: ReadonlyMap<string, PublicJwk>;
+  readonly issuer: AttestationIssuer;
+  readonly payload: JsonObject;
+};
+
+/** Judges what wallet providers say about the keys of their wallets (OpenID4VCI 1.0 appendix D.1). */
+export class KeyAttestations {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Failure `invalid_proof`. */
+  async judge(
+    view: TenantView,
+    text: string,
+    expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
+  ): Promise<JudgedAttestation> {
+    const { signatures, walletProviderTrust } = this.#ports;
+    const { jws, algorithm, chain, keys } = openKeyAttestation(text);
+    const provider = await walletProviderTrust.check(view, chain, expected.now);
+    if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
+    // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
+    const isSigned =
+      algorithm === algorithmOf(provider.key) &&
+      signatures.verify(provider.key, jws.signingInput, jws.signature);
+    if (!isSigned) throw new Failure('invalid_proof', 'the signature of the key attestation is wrong');
+    return {
+      nonce: acceptKeyAttestation(jws.payload, expected),
+      keys: new Map([...keys].map(([name, { key }]) => [name, key])),
+      issuer: provider.issuer,
+      payload: jws.payload,
+    };
+  }
+
+  /**
+   * Comes last, since it asks addresses that the attestations name.
+   * @throws Failure `invalid_proof`.
+   */
+  async checkStatuses(view: TenantView, attestations: readonly JudgedAttestation[]): Promise<void> {
+    const faults = await Promise.all(
+      attestations.map(({ issuer, payload }) =>
+        this.#ports.walletProviderTrust.checkStatus(view, issuer, payload),
+      ),
+    );
+    const fault = faults.find((found) => found !== undefined);
+    if (fault !== undefined) throw new Failure('invalid_proof', fault);
+  }
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { NewGrant, Store, UsedValue } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { walletInitiatedSession } from './offered-sessions.ts';
+
+type Ports = { readonly store: Store; readonly random: Random; readonly settings: ServiceSettings };
+
+/** Ends authorizations with a code (RFC 6749 section 4.1.2). */
+export class AuthorizationCodes {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param yielded what the way to the code brought to light about the user.
+   * @returns the code, or undefined when the authorization ended by another way meanwhile or its offer is over.
+   */
+  async grant(
+    view: TenantView,
+    authorization: Authorization,
+    now: Date,
+    yielded: {
+      readonly identity?: Identity;
+      readonly presented?: readonly JsonObject[];
+      readonly used?: readonly UsedValue[];
+    } = {},
+  ): Promise<string | undefined> {
+    const { store, random, settings } = this.#ports;
+    const { request, holder, server } = authorization;
+    const ids = request.credentialConfigurationIds;
+    const created =
+      authorization.session === null
+        ? await walletInitiatedSession(this.#ports, view, ids, now, {
+            server: issuerOf(server, issuerIdentifier(settings, view.tenantId)),
+          })
+        : undefined;
+    const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;
+    if (session === null) throw new Error('an authorization without a session');
+    const code = random.token(256);
+    const { identity, presented } = yielded;
+    const granted: GrantedAuthorization = {
+      holder,
+      ...(request.codeChallenge === undefined ? {} : { codeChallenge: request.codeChallenge }),
+      ...(request.redirectUri === undefined ? {} : { redirectUri: request.redirectUri }),
+      ...(request.scope === undefined ? {} : { scope: request.scope }),
+      byDetails: request.byDetails,
+      ...(identity === undefined ? {} : { identity }),
+      ...(authorization.interaction === undefined
+        ? {}
+        : { interactive: true, actionsDone: authorization.interaction.done }),
+      ...(presented === undefined ? {} : { presented }),
+    };
+    const grant: NewGrant = {
+      id: random.token(),
+      kind: 'authorization_code',
+      server,
+      sessionId: session.id,
+      publicId: session.publicId,
+      codeHash: createHash('sha256').update(code).digest('base64url'),
+      txCodeHash: null,
+      credentialConfigurationIds: ids,
+      expiresAt: new Date(now.getTime() + CODE_LIFETIME_SECONDS * 1000),
+      authorization: granted,
+    };
+    const done = moveOn(authorization, { stage: 'done', handles: {} });
+    const beats = store.beats(view.tenantId);
+    return (await beats.grantAuthorization(done, grant, created, yielded.used)) ? code : undefined;
+  }
+}

@@ -1,0 +1,82 @@
+import { scopeOf } from '../../domain/issuance/metadata.ts';
+import type { Authorization } from '../../domain/oauth/authorization.ts';
+import {
+  type AuthorizationRequest,
+  type RequestNeeds,
+  readAuthorizationRequest,
+} from '../../domain/oauth/authorization-request.ts';
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { PublicId } from '../../domain/shared/ids.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { holderOf, type OAuthCaller } from './oauth-callers.ts';
+import { isMeantFor, isOffered } from './offered-sessions.ts';
+
+type Ports = { readonly store: Store; readonly settings: ServiceSettings };
+
+/**
+ * Reads an authorization request of a wallet, pushed or interactive.
+ * @param needs what it has to bring; everything unless given.
+ * @throws Failure `invalid_request` and what `readAuthorizationRequest` throws.
+ */
+export async function readRequest(
+  { settings }: Ports,
+  view: TenantView,
+  form: Readonly<Record<string, string>>,
+  { client }: OAuthCaller,
+  needs?: RequestNeeds,
+): Promise<AuthorizationRequest> {
+  const configurations = (await view.credentialConfigurations()).map((entry) => ({
+    id: entry.id,
+    scope: scopeOf(entry),
+  }));
+  const named = client.clientId === undefined ? form : { ...form, client_id: client.clientId };
+  const issuer = issuerIdentifier(settings, view.tenantId);
+  const request = readAuthorizationRequest(named, { issuer, configurations }, needs);
+  const { redirectUri } = request;
+  // FAPI 2.0 section 5.3.2.2: wallets that are registered keep to their registration
+  if (redirectUri !== undefined && client.redirectUris?.includes(redirectUri) === false) {
+    throw new Failure('invalid_request', 'redirect_uri is not registered for this client');
+  }
+  return request;
+}
+
+/**
+ * The session of the offer that a request comes from; null for a wallet that may begin by itself.
+ * @throws Failure `invalid_request` for an offer that is unknown or over, and without one where it is needed.
+ */
+export async function findOffer(
+  { store, settings }: Ports,
+  view: TenantView,
+  server: AuthorizationServer,
+  { issuerState, credentialConfigurationIds }: AuthorizationRequest,
+  now: Date,
+): Promise<Authorization['session']> {
+  if (issuerState === undefined) {
+    const { builtInAs } = await view.issuance();
+    // Nobody logs in at the built-in server, so an offer has to say who is meant.
+    if (server === 'chained' || builtInAs?.walletInitiated === true) return null;
+    throw new Failure('invalid_request', 'this issuer needs the issuer_state of an offer');
+  }
+  const found = await store.beats(view.tenantId).findByPublicId(issuerState as PublicId);
+  const session = found?.session;
+  const issuer = issuerOf(server, issuerIdentifier(settings, view.tenantId));
+  if (!isOffered(session, credentialConfigurationIds, now) || !isMeantFor(session, issuer)) {
+    throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
+  }
+  return { id: session.id, publicId: session.publicId };
+}
+
+/** RFC 9449 section 10.1: the key of the proof and the announced one have to agree. */
+export function boundTo(caller: OAuthCaller, jkt: string | undefined): Authorization['holder'] {
+  const holder = holderOf(caller);
+  if (jkt === undefined) return holder;
+  if (holder.keyThumbprint !== undefined && holder.keyThumbprint !== jkt) {
+    throw new Failure('invalid_dpop_proof', 'dpop_jkt is not the key of the DPoP proof');
+  }
+  if (!/^[A-Za-z0-9_-]{43}$/.test(jkt)) throw new Failure('invalid_request', 'dpop_jkt is not a thumbprint');
+  return { ...holder, keyThumbprint: jkt };
+}

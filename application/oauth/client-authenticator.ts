@@ -1,0 +1,222 @@
+import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
+import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
+import {
+  acceptAttestation,
+  fits,
+  instanceKeyOf,
+  type OpenedAttestation,
+  openAttestation,
+} from '../../domain/oauth/client-attestation.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { UsedValue } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
+import type { ClientKeys } from './client-keys.ts';
+import type { WalletProviderTrust } from './wallet-provider-trust.ts';
+
+type Ports = {
+  readonly walletProviderTrust: WalletProviderTrust;
+  readonly clientKeys: ClientKeys;
+  readonly signatures: Signatures;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+/** What a request to an authorization server says about the client that sent it. */
+export type ClientCredentials = {
+  readonly form: Readonly<Record<string, string>>;
+  /** Every `OAuth-Client-Attestation` header field as it came. */
+  readonly attestation: readonly string[];
+  /** Every `OAuth-Client-Attestation-PoP` header field as it came. */
+  readonly attestationPop: readonly string[];
+};
+
+export type AuthenticatedClient = {
+  /** `public`: a `client_id` that nothing proves; `anonymous`: not even that. */
+  readonly kind: 'attested' | 'registered' | 'public' | 'anonymous';
+  readonly clientId: string | undefined;
+  /** RFC 7638 thumbprint of the attested key of this installation. */
+  readonly instance?: string;
+  /** Of the client's registration, if it names any. */
+  readonly redirectUris?: readonly string[];
+  /**
+   * To be remembered by the caller in the beat that does what the client asked for, and not before: a wallet that is
+   * told to use a DPoP nonce sends the same proof of possession again.
+   */
+  readonly used: readonly UsedValue[];
+  /** The challenge that the client answered. */
+  readonly challenge: string | undefined;
+};
+
+/** Where and when a client calls. */
+type Call = {
+  readonly view: TenantView;
+  /** Issuer of the authorization server. */
+  readonly audience: string;
+  readonly now: Date;
+  /** `client_id` of the request. */
+  readonly clientId: string | undefined;
+};
+
+const MAX_CLIENT_ID_LENGTH = 500;
+
+const invalidClient = (message: string) => new Failure('invalid_client', message);
+const invalidAttestation = (message: string) => new Failure('invalid_client_attestation', message);
+
+/** Who calls an authorization server: by attestation, by a registered key, by name only, or nobody. */
+export class ClientAuthenticator {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param audience the issuer of the authorization server that was called.
+   * @throws Failure `invalid_client`, `invalid_client_attestation`, `use_attestation_challenge`,
+   *   `use_fresh_attestation`, `invalid_request`.
+   */
+  async execute(
+    view: TenantView,
+    audience: string,
+    { form, attestation, attestationPop }: ClientCredentials,
+    now: Date,
+  ): Promise<AuthenticatedClient> {
+    const { client_id: clientId, client_assertion: assertion, client_assertion_type: type } = form;
+    if (clientId !== undefined && clientId.length > MAX_CLIENT_ID_LENGTH) {
+      throw new Failure('invalid_request', 'client_id is too long');
+    }
+    const hasAssertion = assertion !== undefined || type !== undefined;
+    // RFC 6749 section 2.3: one method per request
+    if (hasAssertion && attestation.length + attestationPop.length > 0) {
+      throw invalidClient('authenticate with an attestation or with an assertion, not with both');
+    }
+    const call = { view, audience, now, clientId };
+    const attested = openAttestation(attestation, attestationPop);
+    if (attested !== undefined && (await attests(view))) return this.#attested(call, attested);
+    const registered = openAssertion(form);
+    if (registered !== undefined) return this.#registered(call, registered);
+    return unauthenticated(call);
+  }
+
+  async #attested(call: Call, opened: OpenedAttestation): Promise<AuthenticatedClient> {
+    const { view, audience, now } = call;
+    const { walletClients, attestationMaxAgeSeconds } = await view.issuance();
+    const provider = await this.#ports.walletProviderTrust.check(
+      view,
+      chainOf(opened.attestation.header),
+      now,
+    );
+    if (!provider.trusted) throw invalidAttestation(provider.detail);
+    const { attestation, pop } = opened;
+    // Draft 10 section 7.1
+    if (!fits(attestation, provider.key) || !this.#verifies(attestation, provider.key)) {
+      throw invalidAttestation('the signature of the attestation is wrong');
+    }
+    const instanceKey = instanceKeyOf(opened);
+    // Draft 10 section 7.2
+    if (!this.#verifies(pop, instanceKey)) {
+      throw invalidAttestation('the signature of the proof of possession is wrong');
+    }
+    const accepted = acceptAttestation(opened, instanceKey, {
+      audience,
+      now,
+      clientId: call.clientId,
+      ...(typeof attestationMaxAgeSeconds === 'number' && { maxAgeSeconds: attestationMaxAgeSeconds }),
+    });
+    // A registration binds the name to keys of its own, whatever a wallet provider says of it.
+    if (findClient(walletClients, accepted.clientId) !== undefined) {
+      throw invalidClient('this client is registered and authenticates with client_assertion');
+    }
+    this.#requireChallenge(call, accepted.challenge);
+    // Last, since it asks an address that the attestation names
+    const revoked = await this.#ports.walletProviderTrust.checkStatus(
+      view,
+      provider.issuer,
+      attestation.payload,
+    );
+    if (revoked !== undefined) throw invalidAttestation(revoked);
+    return {
+      kind: 'attested',
+      clientId: accepted.clientId,
+      instance: accepted.instance,
+      used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
+      challenge: accepted.challenge,
+    };
+  }
+
+  /** Draft 10 section 7.4: who publishes a challenge endpoint demands its challenges. */
+  #requireChallenge({ view, audience, now }: Call, challenge: string | undefined): void {
+    if (acceptsChallenge(this.#ports.settings, view.tenantId, audience, challenge, now)) return;
+    throw new Failure('use_attestation_challenge', {
+      message: 'the proof of possession needs the challenge of this response',
+      attestationChallenge: attestationChallenge(this.#ports, view.tenantId, audience, now),
+    });
+  }
+
+  async #registered(call: Call, opened: OpenedAssertion): Promise<AuthenticatedClient> {
+    const { view, audience, now } = call;
+    const client = findClient((await view.issuance()).walletClients, opened.clientId);
+    const keys =
+      client === undefined ? [] : await this.#ports.clientKeys.candidates(view.tenantId, client, opened);
+    // RFC 7523 section 3; unknown clients and unknown keys look alike
+    if (client === undefined || !keys.some((key) => this.#verifies(opened.jws, key))) {
+      throw invalidClient('no key of a registered client verifies client_assertion');
+    }
+    const { hash, expiresAt } = acceptAssertion(opened, audience, now);
+    return {
+      kind: 'registered',
+      clientId: client.client_id,
+      ...(client.redirect_uris !== undefined && { redirectUris: client.redirect_uris }),
+      used: [{ kind: 'client_jti', hash, expiresAt }],
+      challenge: undefined,
+    };
+  }
+
+  #verifies(jws: OpenedAssertion['jws'], key: Parameters<Signatures['verify']>[0]): boolean {
+    return this.#ports.signatures.verify(key, jws.signingInput, jws.signature);
+  }
+}
+
+/**
+ * Without trust lists nobody can judge an attestation: where it is demanded all are refused, and where it is not, a
+ * wallet that sends one by habit is as welcome as one that does not, and counts no more.
+ */
+async function attests(view: TenantView): Promise<boolean> {
+  const { walletAttestationRequired, walletProviderTrustLists } = await view.issuance();
+  return walletAttestationRequired || walletProviderTrustLists.length > 0;
+}
+
+async function unauthenticated({ view, clientId }: Call): Promise<AuthenticatedClient> {
+  const { walletAttestationRequired, walletClients } = await view.issuance();
+  if (clientId !== undefined && findClient(walletClients, clientId) !== undefined) {
+    throw invalidClient('this client is registered and authenticates with client_assertion');
+  }
+  if (walletAttestationRequired) throw invalidClient('this issuer needs a wallet attestation');
+  return {
+    kind: clientId === undefined ? 'anonymous' : 'public',
+    clientId,
+    used: [],
+    challenge: undefined,
+  };
+}
+
+function findClient(clients: readonly WalletClient[], clientId: string): WalletClient | undefined {
+  return clients.find((client) => client.client_id === clientId);
+}
+
+/** HAIP 1.0 section 4.4.1: the key of the wallet provider stands in `x5c`. */
+function chainOf(header: JsonObject): readonly string[] {
+  try {
+    return readCertificateChain(header);
+  } catch (error) {
+    if (error instanceof Refusal) throw invalidAttestation('the attestation has no x5c of certificates');
+    throw error;
+  }
+}

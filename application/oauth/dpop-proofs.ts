@@ -1,0 +1,91 @@
+import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
+import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+type Ports = {
+  readonly signatures: Signatures;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+export type DpopExpectation = {
+  readonly method: string;
+  /** External address, without query and fragment. */
+  readonly url: string;
+  readonly now: Date;
+  /** Issuer of the server that is asked: nonces of one server do not pass at another (RFC 9449 section 9). */
+  readonly issuer: string;
+  /** Only at protected resources. */
+  readonly accessToken?: string;
+};
+
+/** Judges DPoP proofs and hands out their nonces (RFC 9449). */
+export class DpopProofs {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param values every `DPoP` header field of the request. Remembering the proof is the caller's beat.
+   * @throws Failure `invalid_dpop_proof`, `use_dpop_nonce`.
+   */
+  async check(
+    view: TenantView,
+    values: readonly string[],
+    expected: DpopExpectation,
+  ): Promise<AcceptedDpopProof> {
+    const opened = openDpopProof(values);
+    // RFC 9449 section 4.3 check 7, before anything the signature covers is used
+    if (!this.#ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
+      throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
+    }
+    const accepted = acceptDpopProof(opened, expected);
+    await this.#checkNonce(view, opened.payload['nonce'], expected);
+    return accepted;
+  }
+
+  /** @returns the value of a `DPoP-Nonce` header; undefined for a tenant that uses none. */
+  async nonce(
+    view: TenantView,
+    { issuer, now, accessToken }: Pick<DpopExpectation, 'issuer' | 'now' | 'accessToken'>,
+  ): Promise<string | undefined> {
+    if ((await view.issuance()).dPopNonce === 'off') return undefined;
+    return this.#fresh(view, purposeOf(issuer, accessToken !== undefined), now);
+  }
+
+  /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */
+  async #checkNonce(view: TenantView, nonce: unknown, expected: DpopExpectation): Promise<void> {
+    const { dPopNonce } = await view.issuance();
+    if (dPopNonce === 'off' || (nonce === undefined && dPopNonce === 'optional')) return;
+    const { now, issuer, accessToken } = expected;
+    const purpose = purposeOf(issuer, accessToken !== undefined);
+    const { nonceKeys } = this.#ports.settings;
+    if (
+      typeof nonce === 'string' &&
+      readChallenge(nonceKeys, view.tenantId, purpose, now, nonce) !== undefined
+    ) {
+      return;
+    }
+    throw new Failure('use_dpop_nonce', {
+      message: 'repeat the request with the nonce of this response in the DPoP proof',
+      dpopNonce: this.#fresh(view, purpose, now),
+    });
+  }
+
+  #fresh(view: TenantView, purpose: string, now: Date): string {
+    const { random, settings } = this.#ports;
+    const [key] = settings.nonceKeys;
+    if (key === undefined) throw new Error('no key for nonces');
+    return makeChallenge(key, view.tenantId, purpose, now, random.bytes(10));
+  }
+}
+
+function purposeOf(issuer: string, isResource: boolean): string {
+  return `dpop ${isResource ? 'resource' : 'server'} ${issuer}`;
+}

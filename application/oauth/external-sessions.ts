@@ -1,0 +1,157 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import type { ExternalToken } from '../../domain/oauth/external-token.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { PublicId } from '../../domain/shared/ids.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { SessionNotes } from '../sessions/session-notes.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { isMeantFor, isOffered, walletInitiatedSession } from './offered-sessions.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly sessionNotes: SessionNotes;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+/** Bit i of a session's mask stands for the i-th configuration. */
+const MAX_CONFIGURATIONS = 30;
+
+const NAME = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Finds what a verified token of an external authorization server is a right to. */
+export class ExternalSessions {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * The session that the token names, or the newest of its user, or a new one. The caller knows that whoever sends the
+   * token may use it.
+   * @returns the token as one of ours would read.
+   * @throws Failure `invalid_token` when the token names a session that is no offer for it, `insufficient_scope` when
+   *   it covers nothing that the tenant issues.
+   */
+  async resolve(view: TenantView, token: ExternalToken, now: Date): Promise<WalletTokenClaims> {
+    const covered = token.credentialConfigurationIds.slice(0, MAX_CONFIGURATIONS);
+    if (covered.length === 0) {
+      throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
+    }
+    const session =
+      token.issuerState === undefined
+        ? await this.#ofSubject(view, token, covered, now)
+        : await this.#offered(view, token, token.issuerState, now);
+    const ids = covered.filter((id) => session.configurationIds.includes(id));
+    return this.#claims(view, token, session, ids);
+  }
+
+  /** The session of an offer; whoever else had it before, the newest user is noted. */
+  async #offered(view: TenantView, token: ExternalToken, issuerState: string, now: Date): Promise<Session> {
+    const { store, sessionNotes } = this.#ports;
+    const beats = store.beats(view.tenantId);
+    // Its server copies it from the wallet's request, so it can be anything.
+    const found = NAME.test(issuerState) ? await beats.findByPublicId(issuerState as PublicId) : undefined;
+    const session = found?.session;
+    if (session === undefined || !isMeantFor(session, token.issuer)) {
+      throw new Failure('invalid_token', 'issuer_state of the access token names no offer for it');
+    }
+    // An offer that is over stays so; the request that follows is refused for that.
+    if (!isOffered(session, [], now)) return session;
+    const { issuer, subject } = token;
+    const { external } = session.outcome ?? {};
+    if (external?.issuer === issuer && external.subject === subject) return session;
+    await beats.linkSubject(this.#subjectHash(view, token), session.id);
+    const note = { issuer, subject };
+    return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
+  }
+
+  async #ofSubject(
+    view: TenantView,
+    token: ExternalToken,
+    covered: readonly string[],
+    now: Date,
+  ): Promise<Session> {
+    const known = await this.#ports.store.beats(view.tenantId).findBySubject(this.#subjectHash(view, token));
+    const own = known.find(
+      (session) =>
+        session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
+    );
+    return own ?? this.#open(view, token, covered, now);
+  }
+
+  /** One session per token, however many requests come with it at once. */
+  async #open(
+    view: TenantView,
+    token: ExternalToken,
+    covered: readonly string[],
+    now: Date,
+  ): Promise<Session> {
+    const beats = this.#ports.store.beats(view.tenantId);
+    const publicId = this.#hash('session', view, token, tokenIdOf(token)) as PublicId;
+    const find = async () => (await beats.findByPublicId(publicId))?.session;
+    const known = await find();
+    if (known !== undefined) return known;
+    const { issuer, subject } = token;
+    const outcome = { external: { issuer, subject } };
+    const at = { server: issuer, publicId, outcome };
+    const session = await walletInitiatedSession(this.#ports, view, covered, now, at);
+    try {
+      if (!(await beats.openSession(session))) throw new Failure('not_found', 'unknown address');
+    } catch (error) {
+      // Another request with this token may have been first, and then the public id is taken.
+      const first = await find();
+      if (first === undefined) throw error;
+      return first;
+    }
+    await beats.linkSubject(this.#subjectHash(view, token), session.id);
+    return session;
+  }
+
+  #claims(
+    view: TenantView,
+    token: ExternalToken,
+    { publicId }: Session,
+    credentialConfigurationIds: readonly string[],
+  ): WalletTokenClaims {
+    const { issuer, subject, clientId, keyThumbprint, claims } = token;
+    const { iat } = claims;
+    return {
+      issuer,
+      audience: issuerIdentifier(this.#ports.settings, view.tenantId),
+      subject,
+      publicId,
+      tokenId: tokenIdOf(token),
+      issuedAtSeconds: typeof iat === 'number' ? iat : 0,
+      expiresAtSeconds: token.expiresAtSeconds,
+      credentialConfigurationIds,
+      identifiers: token.identifiers,
+      configurationOfIdentifier: token.configurationOfIdentifier,
+      foreignClaims: claims,
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(keyThumbprint === undefined ? {} : { keyThumbprint }),
+    };
+  }
+
+  #subjectHash(view: TenantView, token: ExternalToken): string {
+    return this.#hash('subject', view, token);
+  }
+
+  /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */
+  #hash(purpose: string, { tenantId }: TenantView, token: ExternalToken, more = ''): string {
+    const parts = [purpose, tenantId, token.issuer, token.subject, more];
+    return createHmac('sha256', this.#ports.settings.subjectKey)
+      .update(JSON.stringify(parts))
+      .digest('base64url');
+  }
+}
+
+/** RFC 9068 section 2.2 wants a `jti`; a token without one is itself. */
+function tokenIdOf({ tokenId, claims }: ExternalToken): string {
+  return tokenId ?? createHash('sha256').update(JSON.stringify(claims)).digest('base64url');
+}

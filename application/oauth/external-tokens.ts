@@ -1,0 +1,79 @@
+import { scopeOf } from '../../domain/issuance/metadata.ts';
+import type { RequestableConfiguration } from '../../domain/oauth/authorization-request.ts';
+import {
+  EXTERNAL_TOKEN_TYPES,
+  type ExternalToken,
+  namedIssuer,
+  readExternalToken,
+} from '../../domain/oauth/external-token.ts';
+import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
+import { serverOf } from '../../domain/oauth/servers.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { AuthorizationServerError, type AuthorizationServers } from '../ports/authorization-servers.ts';
+import type { Log } from '../ports/log.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+type Ports = {
+  readonly authorizationServers: AuthorizationServers;
+  readonly log: Log;
+  readonly settings: ServiceSettings;
+};
+
+/** What a wallet is told to wait for when the keys of its authorization server cannot be had. */
+const RETRY_SECONDS = 15;
+
+/** Verifies access tokens of the external authorization servers that a tenant names. */
+export class ExternalTokens {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Nothing is asked of anybody but the configured server that the token names.
+   * @returns undefined for a token of no such server.
+   * @throws Failure `invalid_token`, `unavailable`.
+   */
+  async verify(view: TenantView, token: string, now: Date): Promise<ExternalToken | undefined> {
+    const { authServers } = await view.issuance();
+    if (authServers.length === 0) return undefined;
+    const { authorizationServers, log, settings } = this.#ports;
+    const credentialIssuer = issuerIdentifier(settings, view.tenantId);
+    const named = namedIssuer(token);
+    const issuer = authServers.find((server) => server === named);
+    if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;
+    try {
+      const expected = { audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
+      const verified = await authorizationServers.verifyToken(issuer, token, expected);
+      return readExternalToken(verified, { credentialIssuer, configurations: await grantable(view) });
+    } catch (error) {
+      const { tenantId } = view;
+      if (error instanceof ForeignTokenError) {
+        const { reason } = error;
+        log.warn('an access token of an external authorization server was refused', {
+          tenantId,
+          issuer,
+          reason,
+        });
+        throw new Failure('invalid_token', 'the access token is invalid or expired');
+      }
+      if (!(error instanceof AuthorizationServerError)) throw error;
+      log.warn('an external authorization server cannot be used', { tenantId, issuer, reason: error.fault });
+      throw new Failure('unavailable', {
+        message: 'the keys of the authorization server cannot be had at the moment',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    }
+  }
+}
+
+/** What asks for an interaction first is issued at our own server, which sees to that. */
+async function grantable(view: TenantView): Promise<readonly RequestableConfiguration[]> {
+  return view.derive('external-tokens/configurations', async () =>
+    (await view.credentialConfigurations())
+      .filter(({ iaeActions }) => (iaeActions?.length ?? 0) === 0)
+      .map((configuration) => ({ id: configuration.id, scope: scopeOf(configuration) })),
+  );
+}

@@ -1,0 +1,92 @@
+import { issuerOf } from '../../domain/oauth/servers.ts';
+import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { responseFault } from '../../domain/verification/report.ts';
+import type { CredentialResult } from '../../domain/verification/verdict.ts';
+import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
+import type { SessionNotes } from '../sessions/session-notes.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import type { ResultDelivery } from '../verification/result-delivery.ts';
+import { withDelivery } from '../webhooks/deliveries.ts';
+import { walletInitiatedSession } from './offered-sessions.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly random: Random;
+  readonly webhooks: Webhooks;
+  readonly resultDelivery: ResultDelivery;
+  readonly sessionNotes: SessionNotes;
+  readonly settings: ServiceSettings;
+  readonly log: Log;
+};
+
+/** Lines of a report that a session keeps: several wallets may try, and each presents several times. */
+const MAX_REPORT_LINES = 200;
+
+/** What backends and operators learn of an interactive authorization. */
+export class InteractionBackends {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * A session to speak of, for a wallet that began by itself.
+   * @throws Failure `not_found` when the tenant is gone or suspended.
+   */
+  async openSession(view: TenantView, configurationIds: readonly string[], now: Date): Promise<Session> {
+    const { store, settings } = this.#ports;
+    const server = issuerOf('built-in', issuerIdentifier(settings, view.tenantId));
+    const session = await walletInitiatedSession(this.#ports, view, configurationIds, now, { server });
+    if (await store.beats(view.tenantId).openSession(session)) return session;
+    throw new Failure('not_found', 'unknown address');
+  }
+
+  /** Adds to the operator's report of the session. */
+  async note(session: Session, report: readonly JsonObject[]): Promise<void> {
+    await this.#ports.sessionNotes.note(session, (outcome) => withReport(outcome, report));
+  }
+
+  /** Tells the presentation webhook: one attempt, on record before and after. @returns whether it took the result. */
+  async deliver(
+    session: Session,
+    webhook: WebhookConfigValue,
+    credentials: readonly CredentialResult[],
+    report: readonly JsonObject[],
+  ): Promise<boolean> {
+    const { sessionNotes, resultDelivery } = this.#ports;
+    const intent = resultDelivery.intend();
+    const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
+    const noted = await sessionNotes.note(session, intended);
+    if (noted === undefined) return false;
+    const { delivery } = await resultDelivery.call(webhook, intent, session.id, credentials);
+    await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
+    return delivery.result === 'delivered';
+  }
+
+  /** Asks the customer whether the user of a page is done with it: one attempt. Any success means yes. */
+  async confirm(session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
+    const { webhooks, random, log } = this.#ports;
+    const deliveryId = random.token();
+    try {
+      const body = { session: session.id, auth_session: pageHandle };
+      await webhooks.post({ url: callbackUrl }, body, { deliveryId });
+      return true;
+    } catch (error) {
+      if (!(error instanceof WebhookError)) throw error;
+      log.warn('the web step was not confirmed', { session: session.id, reason: error.reason });
+      await this.note(session, [responseFault('web step', error.message, 'OpenID4VCI 1.1 section 6.2.1.2')]);
+      return false;
+    }
+  }
+}
+
+function withReport(outcome: SessionOutcome | null, report: readonly JsonObject[]): SessionOutcome {
+  return { ...outcome, report: [...(outcome?.report ?? []), ...report].slice(-MAX_REPORT_LINES) };
+}

@@ -1,0 +1,118 @@
+import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
+import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { UsedValue } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import type { AuthenticatedClient, ClientAuthenticator, ClientCredentials } from './client-authenticator.ts';
+import type { DpopProofs } from './dpop-proofs.ts';
+
+type Ports = {
+  readonly clientAuthenticator: ClientAuthenticator;
+  readonly dpopProofs: DpopProofs;
+  readonly settings: ServiceSettings;
+};
+
+/** A request to an endpoint of an authorization server, as it came. */
+export type OAuthRequest = ClientCredentials & {
+  /** Every `DPoP` header field. */
+  readonly dpop: readonly string[];
+};
+
+/** The endpoints of an authorization server that wallets post to, below its issuer. */
+export type OAuthEndpoint = 'par' | 'token' | 'interactive-authorization';
+
+/** Who calls an authorization server and which key the caller holds. */
+export type OAuthCaller = {
+  readonly client: AuthenticatedClient;
+  readonly proof: AcceptedDpopProof | undefined;
+  /** What the call spends, to be remembered in the beat that does what it asks for. */
+  readonly used: readonly UsedValue[];
+};
+
+/** Authenticates callers of the authorization servers: the client, then its DPoP proof. */
+export class OAuthCallers {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param options `dpopRequired`: whether tokens of this server are bound.
+   * @throws Failure `invalid_client` and the codes of client attestations, `invalid_dpop_proof`, `use_dpop_nonce`.
+   */
+  async identify(
+    view: TenantView,
+    server: AuthorizationServer,
+    endpoint: OAuthEndpoint,
+    request: OAuthRequest,
+    now: Date,
+    options: { readonly dpopRequired: boolean },
+  ): Promise<OAuthCaller> {
+    const { clientAuthenticator, dpopProofs } = this.#ports;
+    const issuer = this.issuerOf(server, view.tenantId);
+    const client = await clientAuthenticator.execute(view, issuer, request, now);
+    if (request.dpop.length === 0) {
+      if (options.dpopRequired) {
+        throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
+      }
+      return { client, proof: undefined, used: client.used };
+    }
+    const proof = await dpopProofs.check(view, request.dpop, {
+      method: 'POST',
+      url: `${issuer}/${endpoint}`,
+      issuer,
+      now,
+    });
+    return {
+      client,
+      proof,
+      used: [...client.used, { kind: 'dpop_jti', hash: proof.hash, expiresAt: proof.expiresAt }],
+    };
+  }
+
+  issuerOf(server: AuthorizationServer, tenantId: TenantId): string {
+    return issuerOf(server, issuerIdentifier(this.#ports.settings, tenantId));
+  }
+}
+
+/** What binds tokens to a caller. */
+export function holderOf({ client, proof }: OAuthCaller): GrantHolder {
+  return {
+    ...(client.clientId === undefined ? {} : { clientId: client.clientId }),
+    ...(client.instance === undefined ? {} : { instance: client.instance }),
+    ...(proof === undefined ? {} : { keyThumbprint: proof.thumbprint }),
+    ...(client.kind === 'attested' || client.kind === 'registered' ? { authenticated: true } : {}),
+  };
+}
+
+/** Whether access tokens of this server are bound to a key. */
+export async function bindsTokens(view: TenantView, server: AuthorizationServer): Promise<boolean> {
+  const { dPopRequired, chainedAs } = await view.issuance();
+  return server === 'chained' ? (chainedAs?.requireDPoP ?? true) : dPopRequired;
+}
+
+/** @throws Failure `not_found` for a tenant without a chained authorization server. */
+export async function assertServed(view: TenantView, server: AuthorizationServer): Promise<void> {
+  if (server === 'built-in') return;
+  if ((await view.issuance()).chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown address');
+}
+
+/** The failure for a value that was used before. @param client who used it, at an authorization server. */
+export function replayed(kind: UsedValue['kind'], client?: AuthenticatedClient): Failure {
+  switch (kind) {
+    case 'c_nonce':
+      return new Failure('invalid_nonce', 'this nonce was used before');
+    case 'client_jti':
+      // RFC 7523 section 3; attestation-based client authentication (draft 10) section 11.1
+      return client?.kind === 'registered'
+        ? new Failure('invalid_client', 'this client_assertion was used before')
+        : new Failure('invalid_client_attestation', 'this proof of possession was used before');
+    case 'dpop_jti':
+      // RFC 9449 section 11.1
+      return new Failure('invalid_dpop_proof', 'this proof was used before');
+  }
+}

@@ -1,0 +1,74 @@
+import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
+import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
+import type { Random } from '../ports/random.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+/**
+ * The session behind an `issuer_state` (OpenID4VCI 1.0 section 5.1.3): it may be used by more than one wallet, as long
+ * as the offer lasts. A pre-authorized offer is none: its code would be worth nothing.
+ */
+export function isOffered(
+  session: Session | undefined,
+  configurationIds: readonly string[],
+  now: Date,
+): session is Session {
+  if (session?.request?.kind !== 'issuance') return false;
+  if (session.request.offerRequest['flow'] !== 'authorization_code') return false;
+  const status = statusAt(session, now);
+  if (status === 'failed' || status === 'expired') return false;
+  return configurationIds.every((id) => session.configurationIds.includes(id));
+}
+
+/**
+ * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in
+ * there, is for no other: the built-in server asks nobody who they are.
+ * @param server its issuer.
+ */
+export function isMeantFor({ request }: Session, server: string): boolean {
+  if (request?.kind !== 'issuance') return false;
+  const { flow, authorization_server: named } = request.offerRequest;
+  return flow === 'authorization_code' && (named === undefined || named === server);
+}
+
+/**
+ * A session for a wallet that began by itself; its claims come from the configuration or its webhook.
+ * @param at `server`: issuer of the authorization server where it began, the only one that it is good for.
+ */
+export async function walletInitiatedSession(
+  ports: { readonly random: Random; readonly settings: ServiceSettings },
+  view: TenantView,
+  configurationIds: readonly string[],
+  now: Date,
+  at: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
+): Promise<Session> {
+  const { random, settings } = ports;
+  const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+  return {
+    tenantId: view.tenantId,
+    id: random.token() as SessionId,
+    publicId: at.publicId ?? (random.token() as PublicId),
+    kind: 'issuance',
+    status: 'fetched',
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    expiresAt: new Date(now.getTime() + ttl * 1000),
+    configurationIds,
+    useDcApi: false,
+    request: {
+      kind: 'issuance',
+      offerRequest: {
+        flow: 'authorization_code',
+        credentialConfigurationIds: configurationIds,
+        authorization_server: at.server,
+      },
+      offer: {},
+      offerUrl: '',
+      credentialClaims: {},
+    },
+    outcome: at.outcome ?? null,
+    issuedMask: 0,
+    claimedAt: null,
+  };
+}

@@ -1,0 +1,151 @@
+import { scopeOf } from '../../domain/issuance/metadata.ts';
+import {
+  authorizationDetails,
+  BEARER_LIFETIME_SECONDS,
+  BOUND_LIFETIME_SECONDS,
+  type WalletTokenClaims,
+} from '../../domain/oauth/access-token.ts';
+import type { Grant, Redeemer } from '../../domain/oauth/grant.ts';
+import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
+import { issuerOf } from '../../domain/oauth/servers.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Redemption } from '../ports/authorization-beats.ts';
+import type { Random } from '../ports/random.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import type { DpopProofs } from './dpop-proofs.ts';
+import { holderOf, type OAuthCaller } from './oauth-callers.ts';
+import type { WalletTokens } from './wallet-tokens.ts';
+
+type Ports = {
+  readonly walletTokens: WalletTokens;
+  readonly dpopProofs: DpopProofs;
+  readonly random: Random;
+  readonly settings: ServiceSettings;
+};
+
+export type TokenResponse = {
+  readonly access_token: string;
+  readonly token_type: 'DPoP' | 'Bearer';
+  readonly expires_in: number;
+  readonly refresh_token?: string;
+  readonly scope?: string;
+  readonly authorization_details?: readonly JsonObject[];
+};
+
+export type TokenAnswer = {
+  readonly body: TokenResponse;
+  /** For the next DPoP proof (RFC 9449 section 8.2). */
+  readonly dpopNonce: string | undefined;
+};
+
+/** Makes what the token endpoint answers with. */
+export class TokenIssuer {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** Who redeems a grant, and until when what it brings may live. */
+  async redemption(
+    view: TenantView,
+    caller: OAuthCaller,
+    asked: { readonly identifiers: boolean; readonly configurationIds?: readonly string[] | undefined },
+    now: Date,
+  ): Promise<Redemption> {
+    const { refreshTokenSeconds, chainedAs } = await view.issuance();
+    const { configurationIds } = asked;
+    const refreshable = now.getTime() + refreshTokenSeconds * 1000;
+    // The last access token may come at the end of the last refresh token.
+    const longest = Math.max(BOUND_LIFETIME_SECONDS, chainedAs?.token.lifetimeSeconds ?? 0);
+    return {
+      holder: {
+        ...holderOf(caller),
+        identifiers: asked.identifiers,
+        refreshableUntil: Math.floor(refreshable / 1000),
+        ...(configurationIds === undefined ? {} : { configurationIds }),
+      },
+      until: new Date(refreshable + longest * 1000),
+    };
+  }
+
+  /** @param grant as it is after its redemption or the use of a refresh token. */
+  async respond(
+    view: TenantView,
+    grant: Grant,
+    caller: OAuthCaller,
+    configurationIds: readonly string[],
+    now: Date,
+  ): Promise<TokenAnswer> {
+    const { walletTokens, dpopProofs, random, settings } = this.#ports;
+    const credentialIssuer = issuerIdentifier(settings, view.tenantId);
+    const issuer = issuerOf(grant.server, credentialIssuer);
+    const { holder, authorization } = grant;
+    const issuedAtSeconds = Math.floor(now.getTime() / 1000);
+    const lifetime = await this.#lifetime(view, grant, caller);
+    const identifiers = holder?.identifiers ?? false;
+    const subject = authorization?.identity?.sub;
+    const scope = await scopeWithin(view, authorization?.scope, configurationIds);
+    const claims: WalletTokenClaims = {
+      issuer,
+      audience: credentialIssuer,
+      subject: subject ?? grant.publicId,
+      publicId: grant.publicId,
+      grantId: grant.id,
+      tokenId: random.token(),
+      issuedAtSeconds,
+      expiresAtSeconds: issuedAtSeconds + lifetime,
+      credentialConfigurationIds: configurationIds,
+      identifiers,
+      ...(caller.client.clientId === undefined ? {} : { clientId: caller.client.clientId }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(authorization?.actionsDone === undefined ? {} : { actionsDone: authorization.actionsDone }),
+      ...(caller.proof === undefined ? {} : { keyThumbprint: caller.proof.thumbprint }),
+    };
+    const refreshToken = await this.#refreshToken(view, grant);
+    return {
+      body: {
+        access_token: await walletTokens.issue(view, claims, grant.server),
+        token_type: caller.proof === undefined ? 'Bearer' : 'DPoP',
+        expires_in: lifetime,
+        ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+        ...(scope === undefined ? {} : { scope }),
+        ...(identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
+      },
+      dpopNonce: caller.proof && (await dpopProofs.nonce(view, { issuer, now })),
+    };
+  }
+
+  async #lifetime(view: TenantView, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
+    const longest = proof === undefined ? BEARER_LIFETIME_SECONDS : Number.POSITIVE_INFINITY;
+    const { chainedAs } = await view.issuance();
+    const own = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
+    return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
+  }
+
+  /** A refresh token has to be bound to something (RFC 9449 section 5): to the client or to its DPoP key. */
+  async #refreshToken(view: TenantView, { id, generation, holder }: Grant): Promise<string | undefined> {
+    const { refreshTokenSeconds } = await view.issuance();
+    const [key] = this.#ports.settings.refreshTokenKeys;
+    if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
+    return makeRefreshToken(key, view.tenantId, { grantId: id, generation });
+  }
+}
+
+/** RFC 6749 section 5.1: a wallet that gets less than was granted is told what it gets. */
+async function scopeWithin(
+  view: TenantView,
+  granted: string | undefined,
+  configurationIds: readonly string[],
+): Promise<string | undefined> {
+  if (granted === undefined) return undefined;
+  const configurations = await view.credentialConfigurations();
+  const covered = new Set(configurations.filter(({ id }) => configurationIds.includes(id)).map(scopeOf));
+  const kept = granted.split(' ').filter((value) => covered.has(value));
+  return kept.length === 0 ? undefined : kept.join(' ');
+}
+
+function isBound(holder: Redeemer | null): boolean {
+  return holder?.authenticated === true || holder?.keyThumbprint !== undefined;
+}

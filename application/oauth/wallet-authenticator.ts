@@ -1,0 +1,151 @@
+import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
+import type { ExternalToken } from '../../domain/oauth/external-token.ts';
+import { serverOf } from '../../domain/oauth/servers.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { UsedValue } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import type { DpopProofs } from './dpop-proofs.ts';
+import type { ExternalSessions } from './external-sessions.ts';
+import type { ExternalTokens } from './external-tokens.ts';
+import type { WalletTokens } from './wallet-tokens.ts';
+
+/** What a wallet sends to a protected endpoint, as it came. */
+export type WalletCredentials = {
+  readonly authorization: string | undefined;
+  /** Every `DPoP` header field. */
+  readonly dpop: readonly string[];
+};
+
+export type AuthenticatedWallet = {
+  readonly token: WalletTokenClaims;
+  /** To be remembered by the caller in its beat; undefined for a bearer token. */
+  readonly dpop: AcceptedDpopProof | undefined;
+};
+
+type Ports = {
+  readonly walletTokens: WalletTokens;
+  readonly externalTokens: ExternalTokens;
+  readonly externalSessions: ExternalSessions;
+  readonly dpopProofs: DpopProofs;
+  readonly settings: ServiceSettings;
+};
+
+type Expected = { readonly method: string; readonly url: string; readonly now: Date };
+
+/** A verified token of a server of ours, or of one that the tenant names. */
+type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
+
+const invalid = (message: string) => new Failure('invalid_token', message);
+
+/** Checks the access tokens of wallets, and that whoever sends one holds its key. */
+export class WalletAuthenticator {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
+   * proof was used before is told by the beat that follows.
+   * @param expected `url`: the external address of the endpoint.
+   * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
+   *   `ExternalTokens` and `ExternalSessions` throw.
+   */
+  async authenticate(
+    view: TenantView,
+    credentials: WalletCredentials,
+    expected: Expected,
+  ): Promise<AuthenticatedWallet> {
+    try {
+      return await this.#authenticate(view, credentials, expected);
+    } catch (error) {
+      if (!(error instanceof Failure) || (await view.issuance()).dPopRequired) throw error;
+      // RFC 9449 section 7.2: the challenge names each scheme that is taken here
+      throw new Failure(error.code, { ...error.details, bearer: true }, { cause: error.cause });
+    }
+  }
+
+  async #authenticate(
+    view: TenantView,
+    { authorization, dpop }: WalletCredentials,
+    expected: Expected,
+  ): Promise<AuthenticatedWallet> {
+    const { kind, text } = readAuthorization(authorization);
+    const verified = await this.#verify(view, text, expected.now);
+    const bound = 'own' in verified ? verified.own : verified.external;
+    const proof = await this.#prove(view, { kind, text, dpop, thumbprint: bound.keyThumbprint }, expected);
+    if ('own' in verified) return { token: verified.own, dpop: proof };
+    if (proof === undefined && (await view.issuance()).dPopRequired) {
+      throw invalid('this issuer takes access tokens only that are bound to a key');
+    }
+    // Last, since it opens a session for a user who has none
+    const token = await this.#ports.externalSessions.resolve(view, verified.external, expected.now);
+    return { token, dpop: proof };
+  }
+
+  /** @throws Failure `invalid_token`, `unavailable`. */
+  async #verify(view: TenantView, text: string, now: Date): Promise<Verified> {
+    const { walletTokens, externalTokens } = this.#ports;
+    const own = await walletTokens.verify(view, text);
+    const external = own === undefined ? await externalTokens.verify(view, text, now) : undefined;
+    if (external !== undefined) return { external };
+    if (own === undefined || !(await isServed(view, own))) {
+      throw invalid('the access token is invalid or expired');
+    }
+    return { own };
+  }
+
+  /** @returns undefined for a bearer token. */
+  async #prove(
+    view: TenantView,
+    sent: {
+      readonly kind: 'dpop' | 'bearer';
+      readonly text: string;
+      readonly dpop: readonly string[];
+      readonly thumbprint: string | undefined;
+    },
+    expected: Expected,
+  ): Promise<AcceptedDpopProof | undefined> {
+    const { kind, text, dpop, thumbprint } = sent;
+    if (thumbprint === undefined) {
+      if (kind === 'dpop') throw invalid('this access token is not bound to a key');
+      return undefined;
+    }
+    // RFC 9449 section 7.2: a bound token never passes as a bearer token
+    if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
+    const accepted = await this.#ports.dpopProofs.check(view, dpop, {
+      ...expected,
+      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      accessToken: text,
+    });
+    // RFC 9449 section 7.1
+    if (accepted.thumbprint !== thumbprint) throw invalid('the access token is bound to another key');
+    return accepted;
+  }
+}
+
+/** A server that the tenant has no longer vouches for nobody any more. */
+async function isServed(view: TenantView, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
+  if (serverOf(issuer, audience) !== 'chained') return true;
+  return (await view.issuance()).chainedAs?.enabled === true;
+}
+
+/** @throws Failure `missing_token`, `invalid_token`. */
+function readAuthorization(authorization: string | undefined): { kind: 'dpop' | 'bearer'; text: string } {
+  if (authorization === undefined) throw new Failure('missing_token');
+  const [scheme = '', text = '', surplus] = authorization.trim().split(/ +/);
+  const kind = scheme.toLowerCase();
+  if (kind !== 'dpop' && kind !== 'bearer') throw new Failure('missing_token');
+  // RFC 6750 section 3.1: two ways at once, or something that is no token, is a malformed request
+  if (surplus !== undefined || text === '')
+    throw new Failure('invalid_token', 'the access token is malformed');
+  return { kind, text };
+}
+
+/** What an authenticated request spends. */
+export function usedByWallet({ dpop }: AuthenticatedWallet): readonly UsedValue[] {
+  return dpop === undefined ? [] : [{ kind: 'dpop_jti', hash: dpop.hash, expiresAt: dpop.expiresAt }];
+}

@@ -1,0 +1,119 @@
+import { readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { StatusChecker, StatusQuestion } from '../status-lists/check-status.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import {
+  type AskedList,
+  areSame,
+  askLists,
+  gatherAnchors,
+  type ListedAnchor,
+  type ListSource,
+  revocationOf,
+} from '../trust-lists/listed-anchors.ts';
+import type { TrustLists } from '../trust-lists/remote-trust-lists.ts';
+import { pinSigners } from '../trust-lists/verify-trust-list.ts';
+
+type Ports = {
+  readonly trustLists: TrustLists;
+  readonly certificates: Certificates;
+  readonly statusChecker: StatusChecker;
+};
+
+/** Who signed an attestation, for the question whether it was revoked. */
+export type AttestationIssuer = Omit<StatusQuestion, 'view' | 'reference'>;
+
+export type WalletProviderVerdict =
+  | {
+      readonly trusted: true;
+      /** With which the attestation has to verify. */
+      readonly key: PublicJwk;
+      readonly issuer: AttestationIssuer;
+    }
+  | { readonly trusted: false; readonly detail: string };
+
+/** Whom the lists of one configuration trust; made anew when one of them changes. */
+type Providers = {
+  readonly asked: readonly AskedList[];
+  /** One array for as long as possible, since path validation remembers what it knows by the array itself. */
+  readonly anchors: readonly TrustAnchor[];
+  readonly listed: ReadonlyMap<string, ListedAnchor>;
+};
+
+/** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
+export class WalletProviderTrust {
+  readonly #ports: Ports;
+  readonly #providers = new WeakMap<TenantView, Providers>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
+   * @returns why not, in words that a wallet may read.
+   */
+  async check(view: TenantView, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
+    const { walletProviderTrustLists: addresses } = await view.issuance();
+    if (addresses.length === 0) {
+      return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
+    }
+    const asked = await askLists(this.#ports.trustLists, view.tenantId, await sourcesOf(view, addresses));
+    const { anchors, listed } = this.#providersOf(view, asked);
+    // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
+    const issuer = this.#ports.certificates.validate(chain, anchors, now, { haip: true });
+    const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
+    if (!issuer.trusted || match === undefined) {
+      const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
+      const isComplete = asked.every((one) => 'list' in one);
+      const missing = isComplete ? '' : ', and not every trust list could be had';
+      return { trusted: false, detail: `the wallet provider is not trusted: ${why}${missing}` };
+    }
+    return {
+      trusted: true,
+      key: issuer.key,
+      issuer: { chain, issuer, anchors, revocation: revocationOf(match) },
+    };
+  }
+
+  /**
+   * Asks for the status of an attestation whose signature and times have been checked (Token Status List section 8.3).
+   * @param payload of the attestation; without a `status` there is nothing to ask.
+   * @returns why the attestation must not be used, or undefined.
+   */
+  async checkStatus(
+    view: TenantView,
+    issuer: AttestationIssuer,
+    payload: JsonObject,
+  ): Promise<string | undefined> {
+    try {
+      const reference = readStatusReference(payload);
+      if (reference !== undefined) await this.#ports.statusChecker.check({ ...issuer, view, reference });
+      return undefined;
+    } catch (error) {
+      if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;
+      throw error;
+    }
+  }
+
+  #providersOf(view: TenantView, asked: readonly AskedList[]): Providers {
+    const known = this.#providers.get(view);
+    if (known !== undefined && areSame(known.asked, asked)) return known;
+    const listed = gatherAnchors(asked);
+    const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
+    const providers = { asked, anchors, listed };
+    this.#providers.set(view, providers);
+    return providers;
+  }
+}
+
+function sourcesOf(view: TenantView, addresses: readonly string[]): Promise<readonly ListSource[]> {
+  return view.derive('wallet-provider-lists', async () => {
+    const signers = pinSigners((await view.issuance()).walletProviderTrustListCertificates);
+    return [...new Set(addresses)].map((uri) => ({ uri, signers, purpose: WALLET_PROVIDERS }));
+  });
+}

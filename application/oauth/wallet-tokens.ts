@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache';
+import { joinCompact, parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import {
+  ACCESS_TOKEN_TYPE,
+  accessTokenPayload,
+  readAccessTokenPayload,
+  type WalletTokenClaims,
+} from '../../domain/oauth/access-token.ts';
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { encodeBase64url } from '../../domain/shared/base64url.ts';
+import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
+import { bounded } from '../bounded.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Kms } from '../ports/kms.ts';
+import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+
+type Ports = {
+  readonly kms: Kms;
+  readonly signatures: Signatures;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+};
+
+/** Tokens whose signature this process has seen to be good, or made itself. */
+const MAX_REMEMBERED = 20_000;
+const MAX_TOKEN_LENGTH = 8192;
+
+/** Access tokens of wallets, signed by a key chain of the tenant. */
+export class WalletTokens {
+  readonly #ports: Ports;
+  readonly #verified = new LRUCache<string, WalletTokenClaims>(bounded(MAX_REMEMBERED));
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  async issue(view: TenantView, claims: WalletTokenClaims, server: AuthorizationServer): Promise<string> {
+    const { kms, clock } = this.#ports;
+    const wanted = await signingKeyId(view, server);
+    const chain = pickKeyChain(await view.keyChains(), 'signing', clock.now(), wanted);
+    const header = view.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
+    const signingInput = `${header}.${encodeBase64url(JSON.stringify(accessTokenPayload(claims)))}`;
+    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), signingInput);
+    const token = joinCompact(signingInput, signature);
+    this.#verified.set(memoKey(view, token), claims);
+    return token;
+  }
+
+  /** @returns undefined for anything but a valid token of this tenant's issuer. */
+  async verify(view: TenantView, token: string): Promise<WalletTokenClaims | undefined> {
+    const { signatures, clock, settings } = this.#ports;
+    const now = clock.now();
+    const known = this.#verified.get(memoKey(view, token));
+    if (known !== undefined) return known.expiresAtSeconds * 1000 > now.getTime() ? known : undefined;
+    const jws = token.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(token);
+    // RFC 9068 section 4: another kind of token of ours must not pass for an access token
+    if (jws === undefined || jws.header['typ'] !== ACCESS_TOKEN_TYPE) return undefined;
+    const key = publicKeys(await view.keyChains(), now).find(
+      ({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid'],
+    );
+    if (key === undefined || jws.header['alg'] !== algorithmOf(key.publicJwk)) return undefined;
+    if (!signatures.verify(key.publicJwk, jws.signingInput, jws.signature)) return undefined;
+    const claims = readAccessTokenPayload(jws.payload, issuerIdentifier(settings, view.tenantId), now);
+    if (claims !== undefined) this.#verified.set(memoKey(view, token), claims);
+    return claims;
+  }
+}
+
+/** The revision stands in the key, so removing a key ends the tokens it signed. */
+function memoKey(view: TenantView, token: string): string {
+  return `${view.tenantId} ${view.head.revision} ${token}`;
+}
+
+async function signingKeyId(view: TenantView, server: AuthorizationServer): Promise<string | undefined> {
+  const { signingKeyId: own, chainedAs } = await view.issuance();
+  return (server === 'chained' ? chainedAs?.token.signingKeyId : undefined) ?? own ?? undefined;
+}
+
+function headerOf(key: StoredKey): string {
+  const header = { typ: ACCESS_TOKEN_TYPE, alg: algorithmOf(key.publicJwk), kid: thumbprint(key.publicJwk) };
+  return encodeBase64url(JSON.stringify(header));
+}
+
+/** Keys that sign tokens, or did and count still; published as the JWKS. One key can have had several certificates. */
+export function publicKeys(chains: readonly KeyChain[], now: Date): readonly StoredKey[] {
+  const keys = chains
+    .filter((chain) => chain.usages.includes('signing'))
+    .flatMap(({ active, former = [] }) => [active, ...former.filter((leaf) => leaf.keptUntil > now)])
+    .map(({ key }) => [thumbprint(key.publicJwk), key] as const);
+  return [...new Map(keys).values()];
+}

@@ -1,0 +1,223 @@
+import { LRUCache } from 'lru-cache';
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { covers } from '../../domain/registrar/coverage.ts';
+import {
+  RegistrationCertificateRefusal,
+  type StoredRegistrationCertificate,
+} from '../../domain/registrar/registration-certificate.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
+import { StaleView } from '../caller.ts';
+import type { Registrar } from '../ports/registrar.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
+import { obtainFromRegistrar } from './obtain-from-registrar.ts';
+import { registrarFailure } from './registrar-failures.ts';
+import type { RegistrationCertificateChecker } from './registration-certificate-checker.ts';
+import {
+  isUsable,
+  type UsableCertificate,
+  usableFrom,
+  type WantedCertificate,
+  wantedCertificate,
+} from './wanted-certificate.ts';
+
+const PATH = 'registrationCert';
+/** Certificates that one tenant keeps; the one that was obtained first goes first. */
+const MAX_PER_TENANT = 200;
+const MAX_IN_MEMORY = 5_000;
+/** Nobody asks a registrar again so soon after it did not answer, */
+const OUTAGE_MS = 15_000;
+/** or after it gave what is of no use: it would issue more of the same with every request. */
+const REFUSAL_MS = 5 * 60 * 1000;
+
+type Ports = {
+  readonly store: Store;
+  readonly registrar: Registrar;
+  readonly registrationCertificateChecker: RegistrationCertificateChecker;
+};
+
+type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | 'registrationCert'>;
+
+/** `save`: tried again whatever failed before. `use`: whoever asks may turn out to be out of date. */
+type Occasion = 'save' | 'use';
+
+/** Says to wallets what the tenant may ask for: registration certificates of presentation configurations. */
+export class RegistrationCertificates {
+  readonly #ports: Ports;
+  readonly #usable = new LRUCache<string, UsableCertificate>({ max: MAX_IN_MEMORY });
+  readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>({
+    max: MAX_IN_MEMORY,
+  });
+  readonly #underWay = new Map<string, Promise<UsableCertificate>>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * The entry for `verifier_info` (ETSI TS 119 472-2 section 6.3.2.2). Costs nothing once the certificate is there.
+   * @param configuration of `view`.
+   * @param chain that signs the request; undefined for one that is not signed.
+   * @returns undefined when the configuration wants none.
+   * @throws Failure when there is no certificate for this very request: it is never made without. StaleView.
+   */
+  async entryFor(
+    view: TenantView,
+    configuration: Configuration,
+    chain: KeyChain | undefined,
+    now: Date,
+  ): Promise<JsonObject | undefined> {
+    const { registrationCert: request, dcql_query: query } = configuration;
+    if (request === undefined || request === null) return undefined;
+    const wanted = await view.derive(`registration-certificate/${configuration.id}`, () =>
+      wantedCertificate(view, query, request),
+    );
+    const { certificate } = await this.#get(view, wanted, now);
+    if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+    return { format: 'registration_cert', data: certificate.jwt };
+  }
+
+  /**
+   * Whether a configuration that is about to be saved can be used.
+   * @throws Failure `invalid_input` at `registrationCert`, `unavailable` when the registrar does not answer.
+   */
+  async check(view: TenantView, configuration: PresentationConfigurationBody, now: Date): Promise<void> {
+    const { registrationCert: request, dcql_query: query, accessKeyChainId } = configuration;
+    if (request === undefined || request === null) return;
+    const wanted = await wantedCertificate(view, query, request);
+    const { certificate } = await this.#resolveOnce(view, wanted, now, 'save');
+    const chain = accessChainOf(await view.keyChains(), now, accessKeyChainId);
+    if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+  }
+
+  async #get(view: TenantView, wanted: WantedCertificate, now: Date): Promise<UsableCertificate> {
+    const name = `${view.tenantId} ${wanted.id}`;
+    const known = this.#usable.get(name);
+    if (known !== undefined && isUsable(known, now)) return known;
+    const failed = this.#failures.get(name);
+    if (failed !== undefined && now.getTime() < failed.until) throw failed.failure;
+    return this.#resolveOnce(view, wanted, now, 'use');
+  }
+
+  #resolveOnce(
+    view: TenantView,
+    wanted: WantedCertificate,
+    now: Date,
+    occasion: Occasion,
+  ): Promise<UsableCertificate> {
+    const name = `${view.tenantId} ${wanted.id}`;
+    const running = `${name} ${occasion}`;
+    const underWay = this.#underWay.get(running);
+    if (underWay !== undefined) return underWay;
+    const resolving = this.#resolve(view, wanted, now, occasion)
+      .then((usable) => {
+        this.#usable.set(name, usable);
+        this.#failures.delete(name);
+        return usable;
+      })
+      .catch((error: unknown) => {
+        // A save that is refused changes nothing: neither what requests use nor when they ask again.
+        if (occasion === 'use' && error instanceof Failure) {
+          const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
+          this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
+        }
+        throw error;
+      })
+      .finally(() => this.#underWay.delete(running));
+    this.#underWay.set(running, resolving);
+    return resolving;
+  }
+
+  async #resolve(
+    view: TenantView,
+    wanted: WantedCertificate,
+    now: Date,
+    occasion: Occasion,
+  ): Promise<UsableCertificate> {
+    const { jwt, id } = wanted.request;
+    if (jwt !== undefined) return this.#accept(view, wanted, jwt, now);
+    // What an administrator names is looked up for them: it may have been revoked.
+    const kept = occasion === 'save' && id !== undefined ? undefined : await this.#kept(view, wanted, now);
+    if (kept !== undefined) return kept;
+    if (occasion === 'use') await this.#assertCurrent(view);
+    return this.#obtain(view, wanted, now);
+  }
+
+  /** What was obtained before, perhaps by another process, while it is good. */
+  async #kept(
+    view: TenantView,
+    wanted: WantedCertificate,
+    now: Date,
+  ): Promise<UsableCertificate | undefined> {
+    const { store, registrationCertificateChecker } = this.#ports;
+    const stored = await store.forTenant(view.tenantId, (own) =>
+      own.registrationCertificates.find(wanted.id),
+    );
+    if (stored === undefined) return undefined;
+    try {
+      const certificate = await registrationCertificateChecker.check(view, stored.jwt, now);
+      const usable = usableFrom(certificate, wanted, stored.updatedAt, now);
+      return isUsable(usable, now) ? usable : undefined;
+    } catch (error) {
+      if (!(error instanceof RegistrationCertificateRefusal)) throw error;
+      if (error.isTemporary) throw registrarFailure(error, PATH);
+      return undefined;
+    }
+  }
+
+  /** Nothing may have happened before a caller turns out to be out of date. */
+  async #assertCurrent(view: TenantView): Promise<void> {
+    const head = await this.#ports.store.beats(view.tenantId).head();
+    if (head?.revision !== view.head.revision || head.status !== 'active') throw new StaleView();
+  }
+
+  async #obtain(view: TenantView, wanted: WantedCertificate, now: Date): Promise<UsableCertificate> {
+    const { account, request, query } = wanted;
+    if (account === undefined) {
+      throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
+    }
+    const issued = await obtainFromRegistrar(this.#ports.registrar, { account, request, query, path: PATH });
+    const usable = await this.#accept(view, wanted, issued.jwt, now);
+    const { id } = wanted;
+    const { id: certificateId, jwt } = issued;
+    await this.#keep(view, { id, certificateId, jwt, createdAt: now, updatedAt: now });
+    return usable;
+  }
+
+  /** @throws Failure for a certificate that is not good, or not good for the query. */
+  async #accept(
+    view: TenantView,
+    wanted: WantedCertificate,
+    jwt: string,
+    now: Date,
+  ): Promise<UsableCertificate> {
+    try {
+      const certificate = await this.#ports.registrationCertificateChecker.check(view, jwt, now);
+      const coverage = covers(certificate, wanted.query);
+      if (!coverage.covered) {
+        throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
+      }
+      return usableFrom(certificate, wanted, now, now);
+    } catch (error) {
+      throw registrarFailure(error, PATH);
+    }
+  }
+
+  async #keep(view: TenantView, certificate: StoredRegistrationCertificate): Promise<void> {
+    await this.#ports.store.forTenant(
+      view.tenantId,
+      async ({ registrationCertificates: documents }) => {
+        await documents.put(certificate);
+        const oldestFirst = (await documents.list()).sort(
+          (one, other) => one.updatedAt.getTime() - other.updatedAt.getTime(),
+        );
+        for (const { id } of oldestFirst.slice(0, -MAX_PER_TENANT)) await documents.remove(id);
+      },
+      { by: SYSTEM, alone: true },
+    );
+  }
+}

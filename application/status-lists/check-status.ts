@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto';
+import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
+import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { OwnStatusLists } from '../ports/own-status-lists.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { RemoteStatusList, RemoteStatusLists, TokenForms } from './remote-status-lists.ts';
+
+type Ports = {
+  readonly remoteStatusLists: RemoteStatusLists;
+  readonly ownStatusLists: OwnStatusLists;
+  readonly certificates: Certificates;
+  readonly clock: Clock;
+  readonly settings: ServiceSettings;
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+};
+
+export type StatusQuestion = {
+  /** The verifying tenant. */
+  readonly view: TenantView;
+  readonly reference: { readonly idx: number; readonly uri: string };
+  /** Forms of the token that may speak about the credential; a JWT unless stated. */
+  readonly forms?: TokenForms;
+  /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
+  readonly chain: readonly string[];
+  readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  readonly anchors: readonly TrustAnchor[];
+  /** Who alone may sign the list, where the issuer's trust list names a revocation service of the same entity. */
+  readonly revocation?: readonly TrustAnchor[] | undefined;
+};
+
+type OwnList = { readonly tenantId: TenantId; readonly listId: string };
+
+const MAX_URI_LENGTH = 2048;
+
+/** Asks whether a credential, verified in all other respects, is still valid (Token Status List section 8.3). */
+export class StatusChecker {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @throws Refusal `status_…` unless the status is *valid*; what cannot be established refuses as well. */
+  async check(question: StatusQuestion): Promise<void> {
+    const { uri } = question.reference;
+    // Token Status List section 6.2
+    if (uri.length > MAX_URI_LENGTH || !URL.canParse(uri)) throw new Refusal('status_invalid', 'uri');
+    const own = ownListOf(uri, this.#ports.settings.publicUrl);
+    const status =
+      own === undefined ? await this.#remoteStatus(question) : await this.#ownStatus(question, own);
+    const verdict = verdictOf(status);
+    // Token Status List section 7
+    if (verdict !== 'valid') throw new Refusal(verdict, `status ${status}`);
+  }
+
+  async #remoteStatus(question: StatusQuestion): Promise<number> {
+    const { reference, view } = question;
+    const list = await this.#ports.remoteStatusLists.get(
+      view.tenantId,
+      reference.uri,
+      question.forms ?? 'jwt',
+    );
+    // Token Status List section 11.3
+    if (!this.#maySign(list, question)) throw new Refusal('status_invalid', 'signer');
+    return statusAt(list.bytes, list.bits, reference.idx);
+  }
+
+  /** The certificate that signed the credential, or another one under the anchor that vouched for it. */
+  #maySign({ signer }: RemoteStatusList, { chain, issuer, anchors, revocation }: StatusQuestion): boolean {
+    const { certificates, clock } = this.#ports;
+    if (revocation !== undefined) return certificates.validate(signer, revocation, clock.now()).trusted;
+    if (signer[0] !== undefined && signer[0] === chain[0]) return true;
+    const verdict = certificates.validate(signer, anchors, clock.now());
+    return verdict.trusted && verdict.anchor === issuer.anchor;
+  }
+
+  /** A list of ours speaks for the credentials of its own tenant only (Token Status List section 11.3). */
+  async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
+    const view = await this.#viewOf(tenantId, question.view);
+    if (view === undefined || !(await isIssuedBy(view, question))) {
+      throw new Refusal('status_invalid', 'the list belongs to somebody else');
+    }
+    const { revocation } = question;
+    if (revocation !== undefined && !(await this.#isSignedBy(revocation, tenantId, listId))) {
+      throw new Refusal('status_invalid', 'signer');
+    }
+    const status = await this.#ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
+    if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
+    return status;
+  }
+
+  /** Whether the list would be believed if it were fetched: signed by who alone may revoke for the issuer. */
+  async #isSignedBy(
+    revocation: readonly TrustAnchor[],
+    tenantId: TenantId,
+    listId: string,
+  ): Promise<boolean> {
+    const { ownStatusLists, certificates, clock } = this.#ports;
+    const signer = await ownStatusLists.signerOf(tenantId, listId);
+    return signer !== undefined && certificates.validate(signer, revocation, clock.now()).trusted;
+  }
+
+  /** Lists of a suspended tenant stay valid, so its status is not looked at. */
+  async #viewOf(tenantId: TenantId, own: TenantView): Promise<TenantView | undefined> {
+    if (tenantId === own.tenantId) return own;
+    const head = await this.#ports.store.beats(tenantId).head();
+    return head === undefined ? undefined : this.#ports.tenantViews.of(head);
+  }
+}
+
+function ownListOf(uri: string, publicUrl: string): OwnList | undefined {
+  if (!uri.startsWith(`${publicUrl}/`)) return undefined;
+  const [, tenantId, listId] =
+    /^([a-z0-9-]+)\/status-list\/([^/?#]+)$/.exec(uri.slice(publicUrl.length + 1)) ?? [];
+  return tenantId === undefined || listId === undefined
+    ? undefined
+    : { tenantId: tenantId as TenantId, listId };
+}
+
+/** Whether the credential's chain is that of a key chain of the tenant, or ends at the CA of one. */
+async function isIssuedBy(view: TenantView, { chain, issuer }: StatusQuestion): Promise<boolean> {
+  const { roots, leaves } = await view.derive('own-certificates', async () =>
+    certificatesOf(await view.keyChains()),
+  );
+  return roots.has(issuer.anchor) || (chain[0] !== undefined && leaves.has(chain[0]));
+}
+
+function certificatesOf(chains: readonly KeyChain[]) {
+  const roots = chains.flatMap(({ root, former = [] }) =>
+    [root?.certificate, ...former.map((leaf) => leaf.root)].filter(
+      (certificate) => certificate !== undefined,
+    ),
+  );
+  const leaves = chains
+    .flatMap(leavesOf)
+    .flatMap(({ certificates, documentSigner }) => [certificates[0], documentSigner?.[0]])
+    .filter((certificate) => certificate !== undefined);
+  return { roots: new Set(roots.map(fingerprint)), leaves: new Set(leaves) };
+}
+
+function fingerprint(certificate: string): string {
+  return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
+}

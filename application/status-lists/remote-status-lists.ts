@@ -1,0 +1,179 @@
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseCompactJws, readAlgorithm } from '../../domain/formats/jose/compact.ts';
+import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import type { EntryBits } from '../../domain/status-lists/bits.ts';
+import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
+import { decompressList } from '../../domain/status-lists/codec.ts';
+import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
+import { openStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { Log } from '../ports/log.ts';
+import { type Remote, RemoteError } from '../ports/remote.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+
+const JWT_MEDIA_TYPE = 'application/statuslist+jwt';
+const TIMEOUT_MS = 5_000;
+const MAX_TOKEN_BYTES = 2 * 1024 * 1024;
+/** What an entry costs besides its bytes. */
+const ENTRY_OVERHEAD = 4_096;
+const FAILURE_MS = 30_000;
+
+/** Of an SD-JWT VC a JWT is all (SD-JWT VC section 2.2.2.3); of an mdoc both forms are taken. */
+export type TokenForms = 'jwt' | 'jwt-or-cwt';
+const ACCEPT: Readonly<Record<TokenForms, string>> = {
+  jwt: JWT_MEDIA_TYPE,
+  'jwt-or-cwt': `${JWT_MEDIA_TYPE}, ${STATUS_LIST_CWT_TYPE};q=0.9`,
+};
+
+type Ports = {
+  readonly remote: Remote;
+  readonly signatures: Signatures;
+  readonly clock: Clock;
+  readonly eventBus: EventBus;
+  readonly log: Log;
+};
+
+/** A list whose token was signed by the first certificate of `signer`; whether that one may is asked each time. */
+export type RemoteStatusList = {
+  readonly uri: string;
+  readonly bits: EntryBits;
+  /** Inflated. */
+  readonly bytes: Buffer;
+  /** DER in standard base64, leaf first. */
+  readonly signer: readonly string[];
+  readonly fetchedAt: Date;
+  readonly lifetime: CacheLifetime;
+};
+
+/** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
+export class RemoteStatusLists {
+  readonly #ports: Ports;
+  readonly #lists: FetchedLists<RemoteStatusList>;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+    this.#lists = new FetchedLists({
+      clock: ports.clock,
+      sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
+      freshUntil: ({ lifetime }) => lifetime.freshUntil,
+      isRefusal: (error) => error instanceof Refusal,
+      failureMs: FAILURE_MS,
+    });
+    ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'cache' && wakeUp.lists === 'status-lists') this.clear(wakeUp.tenantId);
+    });
+  }
+
+  /** @throws Refusal `status_unavailable` when no usable copy can be had, `status_invalid` for a bad token. */
+  async get(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
+    const key = keyOf(tenantId, forms, uri);
+    const known = this.#lists.peek(key);
+    const state = known === undefined ? 'expired' : cacheState(known.lifetime, this.#ports.clock.now());
+    if (known !== undefined && state === 'fresh') {
+      this.#lists.count(tenantId, 'hits');
+      return known;
+    }
+    this.#lists.count(tenantId, 'misses');
+    try {
+      return await this.#lists.fetch(key, () => this.#fetch(uri, forms));
+    } catch (error) {
+      if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
+      // Token Status List section 13.7: until `exp` the old copy may stand in.
+      this.#ports.log.warn('status list not refreshed, the older copy is used', {
+        tenantId,
+        reason: error.reason,
+      });
+      return known;
+    }
+  }
+
+  stats(tenantId: string): FetchedListStats {
+    return this.#lists.stats(tenantId);
+  }
+
+  /** The next check fetches; so does one that follows a fetch under way. */
+  clear(tenantId: string): void {
+    this.#lists.clear(tenantId);
+  }
+
+  async #fetch(uri: string, forms: TokenForms): Promise<RemoteStatusList> {
+    const token = await this.#download(uri, forms);
+    return readToken(token, uri, this.#ports.clock.now(), this.#ports.signatures);
+  }
+
+  async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {
+    const options = {
+      method: 'GET',
+      headers: { accept: ACCEPT[forms] },
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_TOKEN_BYTES,
+    } as const;
+    const answer = await this.#ports.remote.request(uri, options).catch((error: unknown) => {
+      if (error instanceof RemoteError) throw new Refusal('status_unavailable', error.fault);
+      throw error;
+    });
+    // Token Status List section 8.2
+    if (answer.status !== 200) throw new Refusal('status_unavailable', `HTTP status ${answer.status}`);
+    // Token Status List section 8.2
+    if (answer.contentType === JWT_MEDIA_TYPE) return openJwt(answer.body.toString('latin1').trim());
+    if (answer.contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return openCwt(answer.body);
+    throw new Refusal('status_invalid', 'content type');
+  }
+}
+
+/** A token taken apart; nothing is verified yet. */
+type OpenedToken = {
+  readonly algorithm: SigningAlgorithm;
+  /** DER in standard base64, leaf first. */
+  readonly signer: readonly string[];
+  readonly toVerify: string | Buffer;
+  readonly signature: Buffer;
+  readonly payload: JsonObject;
+};
+
+function openJwt(text: string): OpenedToken {
+  const jws = parseCompactJws(text, { length: MAX_TOKEN_BYTES });
+  if (jws === undefined) throw new Refusal('status_invalid', 'not a JWS');
+  const { header, payload, signingInput: toVerify, signature } = jws;
+  checkStatusListHeader(header);
+  const signer = readSigner(header);
+  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  if (verdict.fault !== undefined) throw new Refusal('status_invalid', 'alg');
+  return { algorithm: verdict.algorithm, signer, toVerify, signature, payload };
+}
+
+function openCwt(bytes: Buffer): OpenedToken {
+  const { chain, ...opened } = openStatusListCwt(bytes);
+  if (chain === undefined) throw new Refusal('status_invalid', 'x5chain');
+  return { ...opened, signer: chain };
+}
+
+/** Checks everything about a token except whether its signer may speak for the credential. */
+function readToken(token: OpenedToken, uri: string, now: Date, signatures: Signatures): RemoteStatusList {
+  const { algorithm, signer, toVerify, signature, payload } = token;
+  const key = readCertificate(Buffer.from(signer[0] ?? '', 'base64'))?.publicJwk;
+  if (key === undefined) throw new Refusal('status_invalid', 'signer certificate');
+  // RFC 8725 section 3.1: the algorithm follows from the key.
+  if (algorithm !== algorithmOf(key)) throw new Refusal('status_invalid', 'alg');
+  // Token Status List section 8.3
+  if (!signatures.verify(key, toVerify, signature)) throw new Refusal('status_invalid', 'signature');
+
+  const { bits, lst, exp, ttl } = readStatusListClaims(payload, uri, now);
+  const bytes = decompressList(lst, bits);
+  const times = { fetchedAt: now, ...(exp !== undefined && { exp }), ...(ttl !== undefined && { ttl }) };
+  return { uri, bits, bytes, signer, fetchedAt: now, lifetime: cacheUntil(times) };
+}
+
+/** HAIP 1.0 section 6.1: the signer's certificate stands in `x5c`. */
+function readSigner(header: JsonObject): readonly string[] {
+  try {
+    return readCertificateChain(header);
+  } catch {
+    throw new Refusal('status_invalid', 'x5c');
+  }
+}

@@ -1,0 +1,109 @@
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
+import {
+  type SelectedCertificate,
+  selectCertificates,
+  type TrustPurpose,
+} from '../../domain/trust-lists/select-certificates.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import type { TrustAnchor } from '../ports/certificates.ts';
+import type { TrustLists } from './remote-trust-lists.ts';
+import type { PinnedSigners } from './verify-trust-list.ts';
+
+/** A trust list that a tenant relies on. */
+export type ListSource = {
+  readonly uri: string;
+  readonly signers: PinnedSigners;
+  readonly purpose: TrustPurpose;
+};
+
+export type AskedList = { readonly source: ListSource } & (
+  | { readonly list: TrustList }
+  /** It vouches for nobody at present. */
+  | { readonly refusal: TrustListRefusal }
+);
+
+/** Asks for all lists at once. Those that cannot be had vouch for nobody; the others still do. */
+export function askLists(
+  trustLists: TrustLists,
+  tenantId: TenantId,
+  sources: readonly ListSource[],
+): Promise<readonly AskedList[]> {
+  return Promise.all(
+    sources.map(async (source): Promise<AskedList> => {
+      try {
+        return { source, list: await trustLists.get(tenantId, source.uri, source.signers) };
+      } catch (error) {
+        if (error instanceof TrustListRefusal) return { source, refusal: error };
+        throw error;
+      }
+    }),
+  );
+}
+
+/** Whether two rounds of asking brought the same lists, so that what was made of them can stay. */
+export function areSame(one: readonly AskedList[], other: readonly AskedList[]): boolean {
+  return one.length === other.length && one.every((asked, index) => isSame(asked, other[index]));
+}
+
+function isSame(one: AskedList, other: AskedList | undefined): boolean {
+  if (other === undefined || one.source !== other.source) return false;
+  if ('list' in one) return 'list' in other && one.list === other.list;
+  return 'refusal' in other && one.refusal.message === other.refusal.message;
+}
+
+/** One place where a certificate is listed. */
+export type Listing = {
+  readonly entity: SelectedCertificate['entity'];
+  readonly list: { readonly uri: string; readonly sequenceNumber: number };
+  /** Who alone may sign status lists for it, where the entity lists such a service. */
+  readonly revocation: readonly string[] | undefined;
+};
+
+/** A certificate that lists vouch for, with every place where it stands. */
+export type ListedAnchor = { readonly certificate: string; readonly listings: readonly Listing[] };
+
+/** Certificates of all lists together; who relies on more names fewer lists or types of services. */
+export const MAX_LISTED_ANCHORS = 5_000;
+
+/** The anchors of lists by the hash of their certificates, in the order of the lists. */
+export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, ListedAnchor> {
+  const anchors = new Map<string, { readonly certificate: string; readonly listings: Listing[] }>();
+  for (const one of asked) {
+    if (!('list' in one)) continue;
+    const { source, list } = one;
+    for (const { hash, certificate, entity, revocation } of selectCertificates(list, source.purpose)) {
+      const known = anchors.get(hash) ?? { certificate, listings: [] };
+      if (known.listings.length === 0 && anchors.size >= MAX_LISTED_ANCHORS) continue;
+      anchors.set(hash, known);
+      const { sequenceNumber } = list;
+      known.listings.push({ entity, list: { uri: source.uri, sequenceNumber }, revocation });
+    }
+  }
+  return anchors;
+}
+
+/** By the listings and the lists that count: path validation remembers what it knows by the array itself. */
+const revocations = new WeakMap<readonly Listing[], Map<string, readonly TrustAnchor[] | undefined>>();
+
+/**
+ * Who may speak of the revocation of what an anchor vouches for (Token Status List section 11.3). An entity that
+ * names a service for it is taken by its word, whatever other lists say of the same certificate.
+ * @param uris the lists that count; all unless given.
+ * @returns undefined when no entity names such a service.
+ */
+export function revocationOf(
+  { listings }: ListedAnchor,
+  uris?: ReadonlySet<string>,
+): readonly TrustAnchor[] | undefined {
+  const known = revocations.get(listings) ?? new Map<string, readonly TrustAnchor[] | undefined>();
+  revocations.set(listings, known);
+  const name = uris === undefined ? '' : [...uris].sort().join(' ');
+  if (!known.has(name)) {
+    const counting = listings.filter(({ list }) => uris === undefined || uris.has(list.uri));
+    const named = counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation]));
+    const anchors = [...new Set(named.flat())].map((certificate) => ({ certificate }));
+    known.set(name, named.length === 0 ? undefined : anchors);
+  }
+  return known.get(name);
+}

@@ -1,0 +1,199 @@
+import { hash } from 'node:crypto';
+import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import {
+  checkSuccession,
+  type ListLifetime,
+  listLifetime,
+  OWN_LIST_SECONDS,
+} from '../../domain/trust-lists/freshness.ts';
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
+import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventBus } from '../ports/event-bus.ts';
+import type { Log } from '../ports/log.ts';
+import { type Remote, RemoteError } from '../ports/remote.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { Store } from '../ports/store.ts';
+import type { TenantViews } from '../tenant-configuration.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
+
+const TIMEOUT_MS = 5_000;
+/** What an entry costs besides its text, which grows when it is parsed. */
+const ENTRY_OVERHEAD = 8_192;
+const FAILURE_MS = 15_000;
+
+type Ports = {
+  readonly store: Store;
+  readonly tenantViews: TenantViews;
+  readonly settings: ServiceSettings;
+  readonly remote: Remote;
+  readonly signatures: Signatures;
+  readonly certificates: Certificates;
+  readonly clock: Clock;
+  readonly eventBus: EventBus;
+  readonly log: Log;
+};
+
+type Wanted = {
+  readonly key: string;
+  readonly tenantId: TenantId;
+  readonly uri: string;
+  readonly signers: PinnedSigners;
+};
+
+type Known = {
+  readonly uri: string;
+  readonly list: TrustList;
+  readonly contentHash: string;
+  readonly size: number;
+  readonly fetchedAt: Date;
+  readonly lifetime: ListLifetime;
+};
+
+/** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
+export class TrustLists {
+  readonly #ports: Ports;
+  readonly #lists: FetchedLists<Known>;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+    this.#lists = new FetchedLists({
+      clock: ports.clock,
+      sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
+      freshUntil: ({ lifetime }) => lifetime.expiresAt,
+      isRefusal: (error) => error instanceof TrustListRefusal,
+      failureMs: FAILURE_MS,
+    });
+    ports.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'cache' && wakeUp.lists === 'trust-lists') this.clear(wakeUp.tenantId);
+    });
+  }
+
+  /**
+   * @returns the list as it counts now: the same object until its content changes.
+   * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
+   */
+  async get(tenantId: TenantId, uri: string, signers: PinnedSigners): Promise<TrustList> {
+    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
+    const now = this.#ports.clock.now();
+    const known = this.#lists.peek(wanted.key);
+    if (known === undefined || now >= known.lifetime.expiresAt) {
+      this.#lists.count(tenantId, 'misses');
+      return (await this.#fetchOnce(wanted)).list;
+    }
+    this.#lists.count(tenantId, 'hits');
+    if (now >= known.lifetime.refreshAt) this.#refresh(wanted);
+    return known.list;
+  }
+
+  stats(tenantId: string): FetchedListStats {
+    return this.#lists.stats(tenantId);
+  }
+
+  /** The next check fetches. */
+  clear(tenantId: string): void {
+    this.#lists.clear(tenantId);
+  }
+
+  /** Nobody waits for this copy. */
+  #refresh(wanted: Wanted): void {
+    this.#fetchOnce(wanted).catch((error: unknown) => {
+      // Refusals are in the log already.
+      if (error instanceof TrustListRefusal) return;
+      this.#ports.log.error('trust list not refreshed', { tenantId: wanted.tenantId }, error);
+    });
+  }
+
+  #fetchOnce(wanted: Wanted): Promise<Known> {
+    return this.#lists.fetch(wanted.key, async () => {
+      try {
+        return await this.#fetch(wanted);
+      } catch (error) {
+        if (error instanceof TrustListRefusal) this.#logRefusal(wanted, error);
+        throw error;
+      }
+    });
+  }
+
+  #logRefusal({ tenantId, uri }: Wanted, refusal: TrustListRefusal): void {
+    // The query may carry a secret of the operator's.
+    const { origin, pathname } = new URL(uri);
+    this.#ports.log.warn('trust list not used', {
+      tenantId,
+      list: origin + pathname,
+      reason: refusal.message,
+    });
+  }
+
+  async #fetch(wanted: Wanted): Promise<Known> {
+    const { key, uri } = wanted;
+    const own = ownTrustListOf(uri, this.#ports.settings.publicUrl);
+    const { text, signers } =
+      own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
+    const now = this.#ports.clock.now();
+    const { list, contentHash } = verifyTrustList(this.#ports, text, signers, now);
+    const release = { sequenceNumber: list.sequenceNumber, contentHash };
+    // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
+    const id = hash('sha256', uri, 'base64url');
+    checkSuccession(await this.#ports.store.beats(wanted.tenantId).noteRelease(id, release, now), release);
+    const before = this.#lists.peek(key);
+    const isSame = before?.contentHash === contentHash;
+    const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
+    return {
+      uri,
+      list: isSame ? before.list : list,
+      contentHash,
+      size: text.length,
+      fetchedAt: now,
+      lifetime,
+    };
+  }
+
+  /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
+  async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
+    const { store, tenantViews } = this.#ports;
+    const beats = store.beats(tenantId);
+    const published = await beats.findTrustList(listId);
+    const head = published === undefined ? undefined : await beats.head();
+    if (published === undefined || head === undefined) {
+      throw new TrustListRefusal('unavailable', 'this service publishes no such list');
+    }
+    const isPinned = signers.anchors.length > 0;
+    const anchors = isPinned ? signers.anchors : signersOf(await tenantViews.of(head).keyChains());
+    return { text: published.jwt, signers: { ...signers, anchors } };
+  }
+
+  async #download({ uri, signers }: Wanted): Promise<Signed> {
+    if (signers.anchors.length === 0) {
+      throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
+    }
+    const options = {
+      method: 'GET',
+      headers: { accept: 'application/jwt, application/jose, */*;q=0.1' },
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_LIST_BYTES,
+    } as const;
+    const answer = await this.#ports.remote.request(uri, options).catch((error: unknown) => {
+      if (error instanceof RemoteError) throw new TrustListRefusal('unavailable', error.fault);
+      throw error;
+    });
+    if (answer.status !== 200) throw new TrustListRefusal('unavailable', `HTTP status ${answer.status}`);
+    return { text: answer.body.toString('latin1').trim(), signers };
+  }
+}
+
+type Signed = { readonly text: string; readonly signers: PinnedSigners };
+
+function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
+  return chains
+    .filter(({ usages }) => usages.includes('trustList'))
+    .flatMap(leavesOf)
+    .flatMap(({ certificates }) => certificates.slice(0, 1))
+    .map((certificate) => ({ certificate }));
+}

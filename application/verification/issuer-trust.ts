@@ -1,0 +1,142 @@
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { TenantView } from '../tenant-configuration.ts';
+import {
+  type AskedList,
+  areSame,
+  askLists,
+  gatherAnchors,
+  type ListedAnchor,
+  type ListSource,
+  MAX_LISTED_ANCHORS,
+  revocationOf,
+} from '../trust-lists/listed-anchors.ts';
+import type { TrustLists } from '../trust-lists/remote-trust-lists.ts';
+import { pinSigners } from '../trust-lists/verify-trust-list.ts';
+
+/**
+ * Whom a presentation configuration trusts at this moment. The arrays stay the same for as long as possible, since
+ * path validation remembers what it knows by the array itself.
+ */
+export type IssuerTrust = {
+  /** All of them. Without any every credential is refused (OpenID4VP 1.0 section 14.1). */
+  readonly anchors: readonly TrustAnchor[];
+  /** What the lists say about an anchor, by the hash of its certificate. */
+  readonly listed: ReadonlyMap<string, ListedAnchor>;
+  /** The anchors of each list alone, for queries that demand an issuer of it. */
+  readonly lists: readonly { readonly uri: string; readonly anchors: readonly TrustAnchor[] }[];
+  /** Lists that vouch for nobody, or not for all that stand on them, and why: for the operator. */
+  readonly missing: readonly string[];
+};
+
+/** What a configuration says by itself, before any list is asked. */
+type Configured = { readonly anchors: readonly TrustAnchor[]; readonly sources: readonly ListSource[] };
+
+const NOBODY: IssuerTrust = { anchors: [], listed: new Map(), lists: [], missing: [] };
+
+type Ports = { readonly trustLists: TrustLists };
+
+/** Which issuers a tenant trusts: certificates that it names, and those of trust lists that it names. */
+export class IssuerTrusts {
+  readonly #ports: Ports;
+  /** What was made of the lists of a configuration; made anew when one of them changes. */
+  readonly #gathered = new WeakMap<Configured, { asked: readonly AskedList[]; trust: IssuerTrust }>();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * An anchor that is taken away counts no more, also for requests that are under way already; a removed
+   * configuration trusts nobody. Lists that cannot be had vouch for nobody.
+   */
+  async of(view: TenantView, configurationId: string | undefined): Promise<IssuerTrust> {
+    if (configurationId === undefined) return NOBODY;
+    const configured = await view.derive(`issuer-trust/${configurationId}`, async () => {
+      const configuration = await view.presentationConfiguration(configurationId);
+      return configuration === undefined ? undefined : read(configuration, await view.keyChains());
+    });
+    if (configured === undefined) return NOBODY;
+    const asked = await askLists(this.#ports.trustLists, view.tenantId, configured.sources);
+    const known = this.#gathered.get(configured);
+    if (known !== undefined && areSame(known.asked, asked)) return known.trust;
+    const trust = gather(configured, asked);
+    this.#gathered.set(configured, { asked, trust });
+    return trust;
+  }
+}
+
+function read({ trustAnchors = [] }: PresentationConfiguration, chains: readonly KeyChain[]): Configured {
+  const roots = new Map(chains.map((chain) => [chain.id, chain.root?.certificate]));
+  const certificates: string[] = [];
+  const sources: ListSource[] = [];
+  for (const anchor of trustAnchors) {
+    if ('certificate' in anchor) certificates.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
+    else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
+    else {
+      const { trustList: uri, signedBy = [], serviceTypes } = anchor;
+      sources.push({ uri, signers: pinSigners(signedBy), purpose: credentialIssuers(serviceTypes) });
+    }
+  }
+  return { anchors: [...new Set(certificates)].map((certificate) => ({ certificate })), sources };
+}
+
+function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTrust {
+  const listed = gatherAnchors(asked);
+  const lists = asked.flatMap((one) => {
+    const own = [...gatherAnchors([one]).values()].map(({ certificate }) => ({ certificate }));
+    return own.length === 0 ? [] : [{ uri: one.source.uri, anchors: own }];
+  });
+  const known = new Set(anchors.map(({ certificate }) => certificate));
+  const added = [...listed.values()].filter(({ certificate }) => !known.has(certificate));
+  return {
+    anchors: [...anchors, ...added.map(({ certificate }) => ({ certificate }))],
+    listed,
+    lists,
+    missing: [
+      ...asked.flatMap(faultOf),
+      ...(listed.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists count`]),
+    ],
+  };
+}
+
+function faultOf(asked: AskedList): string[] {
+  const uri = withoutQuery(asked.source.uri);
+  if ('refusal' in asked) return [`${uri}: ${asked.refusal.message}`];
+  // TS 119 602 section 6.3.15
+  return asked.list.nextUpdate === null ? [`${uri}: closed by its operator`] : [];
+}
+
+/** Whom to ask about the revocation of a credential, see `revocationOf`. */
+export function revokersOf(
+  { listed }: IssuerTrust,
+  anchor: string,
+  demanded: ReadonlySet<string> | undefined,
+): readonly TrustAnchor[] | undefined {
+  const found = listed.get(anchor);
+  if (found === undefined) return undefined;
+  const isDemanded = found.listings.some(({ list }) => demanded?.has(list.uri) === true);
+  return revocationOf(found, isDemanded ? demanded : undefined);
+}
+
+/** For the report: a query may carry a secret of the operator's. */
+export function withoutQuery(uri: string): string {
+  if (!URL.canParse(uri)) return 'something that is no address';
+  const { origin, pathname } = new URL(uri);
+  return origin + pathname;
+}
+
+/** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */
+export function listsOf(
+  certificates: Certificates,
+  { lists }: IssuerTrust,
+  chain: readonly string[],
+  now: Date,
+): readonly string[] {
+  return lists.flatMap(({ uri, anchors }) =>
+    certificates.validate(chain, anchors, now).trusted ? [uri] : [],
+  );
+}

@@ -1,0 +1,72 @@
+import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
+import { type Anchor, type ChainReport, VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
+import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
+import { commandLine, endWithUsage } from './command-line.ts';
+import { openStored } from './open-stored.ts';
+
+/**
+ * `npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…`: walks the chains of the audit log and says where
+ * each ends, or what is wrong with it first. Ends with 0 when all are whole, 1 when one is not or cannot be read. It
+ * only reads, and the service may run meanwhile.
+ */
+const USAGE = 'npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…';
+/** No tenant can be called so. */
+const SERVICE = '_service';
+/** Entries after which the progress is told once more. */
+const TELL_EVERY = 50_000;
+
+const { values } = commandLine(USAGE, { options: { expect: { type: 'string', multiple: true } } });
+const anchors = new Map((values.expect ?? []).map(readAnchor));
+try {
+  process.exitCode = (await verify(anchors)) ? 0 : 1;
+} catch (error) {
+  console.error(`the audit log was not verified: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
+
+/** @returns whether all chains are whole. */
+async function verify(expected: ReadonlyMap<string, Anchor>): Promise<boolean> {
+  const { store, cipher } = await openStored(process.env);
+  try {
+    const verifyAuditLog = new VerifyAuditLog({ store, macs: cipher.macs(AUDIT_LOG) });
+    let [chains, faults] = [0, 0];
+    for await (const report of verifyAuditLog.execute(expected, tellProgress)) {
+      chains++;
+      if (report.fault !== undefined) faults++;
+      console.log(describe(report));
+      if (report.warning !== undefined) console.error(`${nameOf(report.scope)} WARNING ${report.warning}`);
+    }
+    const outcome = faults === 0 ? 'all are whole' : `${faults} of them not as the service wrote them`;
+    console.error(`${chains} chains, ${outcome}`);
+    return faults === 0;
+  } finally {
+    await store.close();
+  }
+}
+
+/** The first word of a whole chain is what `--expect` takes. */
+function describe({ scope, end, fault }: ChainReport): string {
+  const name = nameOf(scope);
+  if (fault !== undefined) return `${name} FAULT ${fault.kind} at ${fault.sequence}: ${fault.message}`;
+  return end.sequence === 0 ? `${name} has no entries` : `${name}=${end.sequence}:${end.hash}`;
+}
+
+function tellProgress(scope: string, sequence: number): void {
+  if (sequence % TELL_EVERY === 0) console.error(`${nameOf(scope)}: ${sequence} entries so far`);
+}
+
+function nameOf(scope: string): string {
+  return scope === SERVICE_SCOPE ? SERVICE : scope;
+}
+
+/** Ends the process for what is none. */
+function readAnchor(text: string): [string, Anchor] {
+  const [, name = '', sequence, hash = ''] = /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S+)$/.exec(text) ?? [];
+  if (sequence === undefined) {
+    return endWithUsage(
+      USAGE,
+      `--expect ${text}: is not <chain>=<sequence>:<hash>, as this command prints it`,
+    );
+  }
+  return [name === SERVICE ? SERVICE_SCOPE : name, { sequence: Number(sequence), hash }];
+}

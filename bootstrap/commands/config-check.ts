@@ -1,0 +1,57 @@
+import 'reflect-metadata';
+import { Container } from 'inversify';
+import { ServiceSettings } from '../../application/ports/settings.ts';
+import { readFolder } from '../../config/import/read-folder.ts';
+import { readSettings } from '../../config/settings.ts';
+import { checkFolder } from '../import-check.ts';
+import { describeFault } from '../import-folder.ts';
+import { importPorts } from '../import-tools.ts';
+import { modules } from '../modules/all.ts';
+import { Closers, openAdapters } from '../modules/platform.ts';
+import { commandLine, endWithUsage } from './command-line.ts';
+
+/**
+ * `npm run config:check -- <folder>`: judges a folder without a database and without network, as a service would that
+ * has none of these tenants. Prints what would be imported, or every fault, and ends with 0 or 1.
+ */
+const USAGE = 'npm run config:check -- <folder>';
+
+const { positionals } = commandLine(USAGE, { allowPositionals: true });
+const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
+if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
+const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW } = process.env;
+const closers = new Closers();
+try {
+  const settings = readSettings({
+    DATABASE_URL: 'sqlite::memory:',
+    MASTER_SECRET: 'no secret here since nothing is sealed with it',
+    AUTH_CLIENT_ID: AUTH_CLIENT_ID || 'root',
+    AUTH_CLIENT_SECRET: 'nobody logs in with it',
+    LOG_LEVEL: 'silent',
+    PUBLIC_URL,
+    OUTBOUND_ALLOW,
+  });
+  const container = new Container();
+  container.load(await openAdapters(settings, closers), ...modules);
+  const { publicUrl } = container.get(ServiceSettings);
+  const contents = readFolder(folder, { PUBLIC_URL: publicUrl, ...process.env });
+  const { documents, faults, warnings } = await checkFolder(importPorts(container), contents);
+  const all = [...documents.values()].flat();
+  for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
+  if (faults.length === 0) {
+    for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.asWritten(id)}`.trimEnd());
+    console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
+  } else {
+    const ofFiles = faults.filter(({ file }) => file !== '');
+    for (const fault of ofFiles) console.error(describeFault(fault));
+    for (const { file, message } of faults) if (file === '') console.error(`${folder}: ${message}`);
+    const count = ofFiles.length === 1 ? '1 fault' : `${ofFiles.length} faults`;
+    if (ofFiles.length > 0) console.error(`${folder}: ${count}; nothing of it would be imported`);
+    process.exitCode = 1;
+  }
+} catch (error) {
+  console.error(`the check failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await closers.closeAll();
+}

@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import type { Environment } from '../../config/import/placeholders.ts';
+import { readSettings, SettingsSchema } from '../../config/settings.ts';
+import { keptEnvironment } from '../first-start.ts';
+
+/**
+ * Opens the database of a service for a command that only reads it, beside the service. Of the settings only those count
+ * that say where the database is and what opens it. The caller closes the store.
+ * @throws Error when there is none, or it is not up to date, or the secret is missing or another one.
+ */
+export async function openStored(
+  environment: Environment,
+): Promise<{ readonly store: OrmStore; readonly cipher: MasterCipher }> {
+  const kept = keptEnvironment(environment);
+  if (!kept['MASTER_SECRET'] && !kept['JWT_SECRET']) throw missingSecret(environment);
+  const settings = readSettings({
+    ...withoutUnused(kept),
+    AUTH_CLIENT_ID: 'root',
+    AUTH_CLIENT_SECRET: 'nobody logs in with it',
+  });
+  const url = settings.DATABASE_URL;
+  const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
+  // Opening it would make it.
+  if (file !== undefined && !existsSync(file)) throw new Error(`there is no database ${file}`);
+  const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
+  return { store: await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher), cipher };
+}
+
+/** What is no setting stays: it may be meant as one. */
+function withoutUnused(environment: Environment): Environment {
+  const isUsed = (name: string) =>
+    /^(DATABASE_.*|DATA_FOLDER|MASTER_SECRET|JWT_SECRET)$/.test(name) ||
+    !Object.hasOwn(SettingsSchema.shape, name);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => isUsed(name)));
+}
+
+function missingSecret(environment: Environment): Error {
+  if (environment['NODE_ENV'] === 'production') {
+    return new Error('MASTER_SECRET: is missing; in production it has to stand in the environment');
+  }
+  const file = resolve(join(environment['DATA_FOLDER'] || './data', 'secrets.env'));
+  const where = existsSync(file) ? `and ${file} has none` : `and there is no ${file}`;
+  return new Error(
+    `MASTER_SECRET: is missing: it does not stand in the environment, ${where}. The first start of the service makes ` +
+      'that file; if the service has another DATA_FOLDER, give the same here',
+  );
+}
