@@ -3,7 +3,7 @@ import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { VerifiedAccess } from './ports/access-tokens.ts';
 import type { Precondition, TenantHead } from './ports/store.ts';
-import type { TenantView } from './tenant-configuration.ts';
+import type { TenantConfiguration } from './tenant-configuration.ts';
 
 /** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
 export type Caller = TenantCaller | ServiceCaller;
@@ -14,7 +14,7 @@ export type TenantCaller = {
   readonly roles: readonly Role[];
   readonly allowedPresentationConfigs: Client['allowedPresentationConfigs'];
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly requestId?: string;
   /** What the caller takes to be stored of the thing that it writes; the store looks. */
   readonly precondition?: Precondition;
@@ -29,10 +29,12 @@ export type Listener = TenantCaller & { readonly access: VerifiedAccess };
  * is `unconfirmedView.head.revision`, and throws `StaleView` when it is not. The call is then repeated with a caller
  * that was looked up anew.
  */
-export type UnconfirmedCaller = Omit<TenantCaller, 'view'> & { readonly unconfirmedView: TenantView };
+export type UnconfirmedCaller = Omit<TenantCaller, 'configured'> & {
+  readonly unconfirmedView: TenantConfiguration;
+};
 
-export function unconfirmed({ view, ...rest }: TenantCaller): UnconfirmedCaller {
-  return { ...rest, unconfirmedView: view };
+export function unconfirmed({ configured, ...rest }: TenantCaller): UnconfirmedCaller {
+  return { ...rest, unconfirmedView: configured };
 }
 
 /** What an unconfirmed caller's rights rested on has changed. Nothing may have happened before it is thrown. */
@@ -40,9 +42,9 @@ export class StaleView extends Error {}
 
 /** @throws StaleView when the tenant changed since `caller` was looked up. */
 export function confirmed(caller: UnconfirmedCaller, head: TenantHead | undefined): TenantCaller {
-  const { unconfirmedView: view, ...rest } = caller;
-  if (head?.revision !== view.head.revision || head.status !== 'active') throw new StaleView();
-  return { ...rest, view };
+  const { unconfirmedView: configured, ...rest } = caller;
+  if (head?.revision !== configured.head.revision || head.status !== 'active') throw new StaleView();
+  return { ...rest, configured };
 }
 
 /** An account that manages tenants and belongs to none. */

@@ -27,7 +27,7 @@ const MAX_DERIVED = 2_000;
  * A tenant's configuration as of one revision, read on demand and then kept. Whoever asks has read the revision a
  * moment ago, so a change is seen by the next request on every instance without a message.
  */
-export class TenantView {
+export class TenantConfiguration {
   readonly head: TenantHead;
   /** When the database said last that this is how the tenant stands. */
   confirmedAt = performance.now();
@@ -140,9 +140,9 @@ export class TenantView {
 }
 
 /** The views of all tenants, one per tenant, replaced when the revision moved on. */
-export class TenantViews {
+export class TenantConfigurations {
   readonly #store: Store;
-  readonly #views = new LRUCache<TenantId, TenantView>({ max: MAX_TENANTS });
+  readonly #views = new LRUCache<TenantId, TenantConfiguration>({ max: MAX_TENANTS });
 
   constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
     this.#store = ports.store;
@@ -151,28 +151,30 @@ export class TenantViews {
     });
   }
 
-  of(head: TenantHead): TenantView {
+  of(head: TenantHead): TenantConfiguration {
     const known = this.#views.get(head.id);
     if (known?.head.revision === head.revision && known.head.status === head.status) {
       known.confirmedAt = performance.now();
       return known;
     }
-    const view = new TenantView(this.#store, head);
-    this.#views.set(head.id, view);
-    return view;
+    const configured = new TenantConfiguration(this.#store, head);
+    this.#views.set(head.id, configured);
+    return configured;
   }
 
   /**
    * A view that the database confirmed within the last second: for answers that give nothing away and change nothing,
    * such as a nonce, which every later step checks again.
    */
-  recent(tenantId: TenantId): TenantView | undefined {
-    const view = this.#views.get(tenantId);
-    return view !== undefined && performance.now() - view.confirmedAt < RECENT_MS ? view : undefined;
+  recent(tenantId: TenantId): TenantConfiguration | undefined {
+    const configured = this.#views.get(tenantId);
+    return configured !== undefined && performance.now() - configured.confirmedAt < RECENT_MS
+      ? configured
+      : undefined;
   }
 
   /** The view as of the last revision seen here, if any; whoever uses it checks the revision afterwards. */
-  latest(tenantId: TenantId): TenantView | undefined {
+  latest(tenantId: TenantId): TenantConfiguration | undefined {
     return this.#views.get(tenantId);
   }
 
@@ -180,7 +182,7 @@ export class TenantViews {
    * For wallets: an unknown and a suspended tenant look alike.
    * @throws Failure `not_found`.
    */
-  ofWallet(head: TenantHead | undefined): TenantView {
+  ofWallet(head: TenantHead | undefined): TenantConfiguration {
     if (head === undefined || head.status !== 'active') throw new Failure('not_found', 'unknown address');
     return this.of(head);
   }

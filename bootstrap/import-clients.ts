@@ -10,7 +10,7 @@ export async function importClient(tools: ImportTools, document: ImportDocument<
   const { secret, roles, description = null } = body;
   const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = body;
   const caller = await tools.callerOf(tenantIdOf(document));
-  const known = await caller.view.client(id);
+  const known = await caller.configured.client(id);
   if (known === undefined) {
     await tools.createClient.execute(caller, body);
     return 'created';
@@ -40,10 +40,10 @@ export async function missingConfigurations(
   tools: ImportTools,
   { file, tenant, body }: ImportDocument<'client'>,
 ): Promise<FolderFault[]> {
-  const { view } = await tools.callerOf(tenantIdOf({ tenant }));
+  const { configured } = await tools.callerOf(tenantIdOf({ tenant }));
   const known = {
-    allowedPresentationConfigs: await view.presentationConfigurations(),
-    allowedIssuanceConfigs: await view.credentialConfigurations(),
+    allowedPresentationConfigs: await configured.presentationConfigurations(),
+    allowedIssuanceConfigs: await configured.credentialConfigurations(),
   };
   return Object.entries(known).flatMap(([member, configurations]) => {
     const ids = new Set(configurations.map(({ id }) => id));

@@ -4,7 +4,7 @@ import type { Signatures } from '../application/ports/signatures.ts';
 import type { Store } from '../application/ports/store.ts';
 import { RegistrationCertificateChecker } from '../application/registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../application/registrar/registration-certificates.ts';
-import type { TenantView } from '../application/tenant-configuration.ts';
+import type { TenantConfiguration } from '../application/tenant-configuration.ts';
 import type { PresentationConfigurationBody } from '../domain/verification/configuration.ts';
 
 /** A start does not depend on others: a login is tried when it is used. */
@@ -49,10 +49,10 @@ export function registrationCertificatesOffline(
 
 class OfflineRegistrationCertificates extends RegistrationCertificates {
   override async check(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: PresentationConfigurationBody,
     now: Date,
   ): Promise<void> {
-    if (configuration.registrationCert?.jwt !== undefined) await super.check(view, configuration, now);
+    if (configuration.registrationCert?.jwt !== undefined) await super.check(configured, configuration, now);
   }
 }

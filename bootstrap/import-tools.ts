@@ -22,7 +22,7 @@ import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
 import { SaveRegistrarConfiguration } from '../application/registrar/write-registrar-configuration.ts';
-import { TenantView } from '../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../application/tenant-configuration.ts';
 import { CreateTenant } from '../application/tenants/create-tenant.ts';
 import { UpdateTenant } from '../application/tenants/update-tenant.ts';
 import { TrustListPublisher } from '../application/trust-lists/trust-list-publisher.ts';
@@ -140,7 +140,7 @@ export class ImportTools {
       roles: OF_TENANTS,
       allowedPresentationConfigs: null,
       allowedIssuanceConfigs: null,
-      view: new TenantView(this.store, head),
+      configured: new TenantConfiguration(this.store, head),
     };
   }
 }

@@ -4,13 +4,13 @@ import type { Listener, ServiceCaller } from '../caller.ts';
 import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 type Ports = {
   readonly accessTokens: AccessTokens;
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly settings: ServiceSettings;
 };
 
@@ -36,7 +36,7 @@ export class AuthenticateClient {
     token: string | undefined,
     options: { readonly unconfirmed?: boolean } = {},
   ): Promise<Listener | ServiceCaller> {
-    const { accessTokens, store, tenantViews, settings } = this.#ports;
+    const { accessTokens, store, tenantConfigurations, settings } = this.#ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const verified = accessTokens.verify(token);
@@ -52,15 +52,15 @@ export class AuthenticateClient {
       return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
     }
     const tenantId = claims.subject as TenantId;
-    const latest = options.unconfirmed ? tenantViews.latest(tenantId)?.head : undefined;
+    const latest = options.unconfirmed ? tenantConfigurations.latest(tenantId)?.head : undefined;
     const head = latest ?? (await store.beats(tenantId).head());
     if (head === undefined)
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
-    const view = tenantViews.of(head);
-    const rights = await rightsOf(claims, view);
+    const configured = tenantConfigurations.of(head);
+    const rights = await rightsOf(claims, configured);
     if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
-    return { tenantId, clientId: claims.clientId, view, access: claims, ...rights };
+    return { tenantId, clientId: claims.clientId, configured, access: claims, ...rights };
   }
 }
 

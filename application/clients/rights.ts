@@ -1,7 +1,7 @@
 import type { Client } from '../../domain/clients/client.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { VerifiedAccess } from '../ports/access-tokens.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
 
@@ -14,8 +14,11 @@ export type NoRights = 'removed' | 'gone';
  * it is known it has the rights that both sides give it, and whoever was limited here does not become free by being
  * removed.
  */
-export async function rightsOf(access: VerifiedAccess, view: TenantView): Promise<Rights | NoRights> {
-  const client = await view.client(access.clientId);
+export async function rightsOf(
+  access: VerifiedAccess,
+  configured: TenantConfiguration,
+): Promise<Rights | NoRights> {
+  const client = await configured.client(access.clientId);
   if (!access.isExternal) {
     // A client made anew under an old name does not inherit the old one's tokens.
     if (client === undefined || access.clientSince !== client.createdAt.getTime()) return 'gone';
@@ -26,7 +29,7 @@ export async function rightsOf(access: VerifiedAccess, view: TenantView): Promis
     const shared = roles.filter((role) => client.roles.includes(role));
     return withRoles(shared, client);
   }
-  if (await view.isRemovedClient(access.clientId)) return 'removed';
+  if (await configured.isRemovedClient(access.clientId)) return 'removed';
   return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
 }
 

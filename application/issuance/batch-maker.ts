@@ -6,7 +6,7 @@ import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { CredentialFactory } from './credential-factory.ts';
 
 type Ports = {
@@ -38,7 +38,7 @@ export class BatchMaker {
    * record has to be discarded.
    */
   async make(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     contents: {
       readonly session: { readonly id: SessionId };
@@ -48,16 +48,16 @@ export class BatchMaker {
   ): Promise<MadeBatch> {
     const { session, holderKeys } = contents;
     const count = Math.max(1, holderKeys.length);
-    const entries = await this.#allocate(view, configuration, count);
+    const entries = await this.#allocate(configured, configuration, count);
     try {
-      const credentials = await this.#sign(view, configuration, contents, count, entries);
+      const credentials = await this.#sign(configured, configuration, contents, count, entries);
       return {
         credentials,
         batch: this.recordOf(session.id, configuration.id, count, entries),
         entries,
       };
     } catch (error) {
-      this.#giveBack(view, entries);
+      this.#giveBack(configured, entries);
       throw error;
     }
   }
@@ -66,25 +66,25 @@ export class BatchMaker {
    * For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the
    * process.
    */
-  discard(view: TenantView, { entries }: MadeBatch): void {
-    this.#giveBack(view, entries);
+  discard(configured: TenantConfiguration, { entries }: MadeBatch): void {
+    this.#giveBack(configured, entries);
   }
 
   async #allocate(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     count: number,
   ): Promise<AllocatedEntries | undefined> {
     if (!configuration.statusManagement) return undefined;
-    return this.#ports.statusAllocator.allocate(view, configuration, count);
+    return this.#ports.statusAllocator.allocate(configured, configuration, count);
   }
 
-  #giveBack(view: TenantView, entries: AllocatedEntries | undefined): void {
-    if (entries !== undefined) this.#ports.statusAllocator.giveBack(view.tenantId, entries);
+  #giveBack(configured: TenantConfiguration, entries: AllocatedEntries | undefined): void {
+    if (entries !== undefined) this.#ports.statusAllocator.giveBack(configured.tenantId, entries);
   }
 
   async #sign(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     { claims, holderKeys }: { readonly claims: JsonObject; readonly holderKeys: readonly PublicJwk[] },
     count: number,
@@ -94,7 +94,7 @@ export class BatchMaker {
     for (let i = 0; i < count; i++) {
       const idx = entries?.indices[i];
       credentials.push(
-        await this.#ports.credentialFactory.make(view, configuration, claims, {
+        await this.#ports.credentialFactory.make(configured, configuration, claims, {
           ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
           ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
         }),

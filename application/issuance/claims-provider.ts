@@ -1,7 +1,7 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import type { Delivery, Session, SessionOutcome } from '../../domain/sessions/session.ts';
+import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -11,7 +11,7 @@ import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
 
@@ -36,17 +36,21 @@ export class ClaimsProvider {
   }
 
   /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
-  atHand(view: TenantView, session: Session, configuration: CredentialConfiguration): JsonObject | undefined {
+  atHand(
+    configured: TenantConfiguration,
+    session: Session,
+    configuration: CredentialConfiguration,
+  ): JsonObject | undefined {
     if (session.request?.kind !== 'issuance') return undefined;
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
-    const faults = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+    const faults = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
     return faults.length === 0 ? source.claims : undefined;
   }
 
   /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */
   async provide(
-    view: TenantView,
+    configured: TenantConfiguration,
     session: Session,
     configuration: CredentialConfiguration,
     token: WalletTokenClaims,
@@ -54,10 +58,10 @@ export class ClaimsProvider {
     if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
     const source = claimsSource(session.request, configuration);
     if (source.type === 'webhook') {
-      return this.#fromWebhook(view, session, configuration, source.webhook as WebhookConfig, token);
+      return this.#fromWebhook(configured, session, configuration, source.webhook as WebhookConfig, token);
     }
     try {
-      assertIssuable(this.#ports.schemaValidator, view, configuration, source.claims);
+      assertIssuable(this.#ports.schemaValidator, configured, configuration, source.claims);
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
@@ -67,7 +71,7 @@ export class ClaimsProvider {
 
   /** One attempt: the intent is stored before the call, the outcome after it. */
   async #fromWebhook(
-    view: TenantView,
+    configured: TenantConfiguration,
     session: Session,
     configuration: CredentialConfiguration,
     webhook: WebhookConfig,
@@ -80,7 +84,7 @@ export class ClaimsProvider {
       at: clock.now().toISOString(),
       result: 'pending',
     };
-    const user = await userIdentities.of(view.tenantId, token);
+    const user = await userIdentities.of(configured.tenantId, token);
     const pending = await this.#record(session, undefined, delivery);
     const body = {
       session: session.id,
@@ -91,7 +95,7 @@ export class ClaimsProvider {
     try {
       const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
       const provided = readAnswer(answer.body, configuration.id);
-      if ('claims' in provided) assertIssuable(schemaValidator, view, configuration, provided.claims);
+      if ('claims' in provided) assertIssuable(schemaValidator, configured, configuration, provided.claims);
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
       return provided;
     } catch (error) {

@@ -7,7 +7,7 @@ import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/sessio
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { SchemaFault, SchemaValidator } from '../ports/schema-validator.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /**
  * Where the claims of a credential come from: inline in the offer, a webhook named in the offer, the webhook of
@@ -37,42 +37,44 @@ export function ownSource({ claimsWebhook, claims, config }: CredentialConfigura
  */
 export function claimsFaults(
   validator: SchemaValidator,
-  view: TenantView,
+  configured: TenantConfiguration,
   configuration: CredentialConfiguration,
   claims: JsonObject,
 ): readonly SchemaFault[] {
-  const faults = schemaFaults(validator, view, configuration, claims);
-  return faults.length > 0 ? faults : formatFaults(view, configuration, claims);
+  const faults = schemaFaults(validator, configured, configuration, claims);
+  return faults.length > 0 ? faults : formatFaults(configured, configuration, claims);
 }
 
 function schemaFaults(
   validator: SchemaValidator,
-  view: TenantView,
+  configured: TenantConfiguration,
   { id, schema }: CredentialConfiguration,
   claims: JsonObject,
 ): readonly SchemaFault[] {
   if (schema === null || schema === undefined) return [];
-  return view.derive(`schema/${id}`, () => validator.compile(schema))(claims);
+  return configured.derive(`schema/${id}`, () => validator.compile(schema))(claims);
 }
 
 function formatFaults(
-  view: TenantView,
+  configured: TenantConfiguration,
   configuration: CredentialConfiguration,
   claims: JsonObject,
 ): readonly SchemaFault[] {
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
-  const faults = isMdoc ? mdocFaults(config, claims) : sdJwtFaults(claims, frameOf(view, configuration));
+  const faults = isMdoc
+    ? mdocFaults(config, claims)
+    : sdJwtFaults(claims, frameOf(configured, configuration));
   return faults.length > 0 ? faults : missingClaims(config, isMdoc ? mdocElements(config, claims) : claims);
 }
 
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */
 export function frameOf(
-  view: TenantView,
+  configured: TenantConfiguration,
   { id, disclosureFrame }: CredentialConfiguration,
 ): Frame | undefined {
   if (disclosureFrame === null || disclosureFrame === undefined) return undefined;
-  return view.derive(`frame/${id}`, () => readDisclosureFrame(disclosureFrame));
+  return configured.derive(`frame/${id}`, () => readDisclosureFrame(disclosureFrame));
 }
 
 /**
@@ -81,14 +83,14 @@ export function frameOf(
  */
 export function assertIssuable(
   validator: SchemaValidator,
-  view: TenantView,
+  configured: TenantConfiguration,
   configuration: CredentialConfiguration,
   claims: JsonObject,
 ): void {
-  const [unfit] = schemaFaults(validator, view, configuration, claims);
+  const [unfit] = schemaFaults(validator, configured, configuration, claims);
   if (unfit !== undefined)
     throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
-  const [fault] = formatFaults(view, configuration, claims);
+  const [fault] = formatFaults(configured, configuration, claims);
   if (fault !== undefined)
     throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
 }

@@ -28,7 +28,7 @@ const unknown = () => new Failure('not_found', 'there is no such credential conf
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
 export class ListCredentialConfigurations {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
-    const all = await caller.view.credentialConfigurations();
+    const all = await caller.configured.credentialConfigurations();
     return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
   }
 }

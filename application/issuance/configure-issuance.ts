@@ -27,7 +27,7 @@ export class ReadIssuanceConfiguration {
   }
 
   async execute(caller: TenantCaller): Promise<IssuanceConfiguration> {
-    const known = await caller.view.issuanceConfiguration();
+    const known = await caller.configured.issuanceConfiguration();
     if (known !== undefined) return withDefaults(known);
     const now = this.#ports.clock.now();
     return this.#ports.store.forTenant(

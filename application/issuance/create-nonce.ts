@@ -4,12 +4,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { C_NONCE } from './holder-keys.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
@@ -25,9 +25,9 @@ export class CreateNonce {
 
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<string> {
-    const { store, tenantViews, clock, random, settings } = this.#ports;
-    if (tenantViews.recent(tenantId)?.head.status !== 'active') {
-      tenantViews.ofWallet(await store.beats(tenantId).head());
+    const { store, tenantConfigurations, clock, random, settings } = this.#ports;
+    if (tenantConfigurations.recent(tenantId)?.head.status !== 'active') {
+      tenantConfigurations.ofWallet(await store.beats(tenantId).head());
     }
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');

@@ -21,7 +21,7 @@ import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
 
@@ -56,17 +56,17 @@ export class CreateOffer {
   /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
   async execute(caller: UnconfirmedCaller, request: OfferRequest): Promise<CreatedOffer> {
     const { store, clock, random, settings } = this.#ports;
-    const { tenantId, unconfirmedView: view } = caller;
+    const { tenantId, unconfirmedView: configured } = caller;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
-    const context = await this.#context(view);
+    const context = await this.#context(configured);
     checkOfferRequest(request, context);
     assertCallable(this.#ports.webhooks, addressesOf(request));
     await this.#checkInlineClaims(caller, request);
     await this.#checkOwnClaims(caller, request);
 
     const now = clock.now();
-    const sessionConfig = (await view.tenant()).sessionConfig;
+    const sessionConfig = (await configured.tenant()).sessionConfig;
     const lifetime = sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(request.expiresIn ?? lifetime, lifetime) * 1000);
     const id = random.token() as SessionId;
@@ -93,7 +93,8 @@ export class CreateOffer {
       claimedAt: null,
     };
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    if (!(await store.beats(tenantId).openSession(session, grant, view.head.revision))) throw new StaleView();
+    if (!(await store.beats(tenantId).openSession(session, grant, configured.head.revision)))
+      throw new StaleView();
     return {
       uri,
       session: id,
@@ -118,27 +119,27 @@ export class CreateOffer {
     };
   }
 
-  #context(view: TenantView): Promise<OfferContext> {
-    return view.derive('offers/context', async () => {
-      const issuer = issuerIdentifier(this.#ports.settings, view.tenantId);
-      const configurations = await view.credentialConfigurations();
+  #context(configured: TenantConfiguration): Promise<OfferContext> {
+    return configured.derive('offers/context', async () => {
+      const issuer = issuerIdentifier(this.#ports.settings, configured.tenantId);
+      const configurations = await configured.credentialConfigurations();
       const known = new Map(
         configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
       );
-      return { known, servers: authorizationServers(issuer, await view.issuance()), issuer };
+      return { known, servers: authorizationServers(issuer, await configured.issuance()), issuer };
     });
   }
 
   /** Claims that could never be issued are refused now, where the backend sees it, and not at the wallet. */
   async #checkInlineClaims(
-    { unconfirmedView: view }: UnconfirmedCaller,
+    { unconfirmedView: configured }: UnconfirmedCaller,
     request: OfferRequest,
   ): Promise<void> {
     for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
       if (source.type !== 'inline') continue;
-      const configuration = await view.credentialConfiguration(id);
+      const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+      const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -146,22 +147,22 @@ export class CreateOffer {
 
   /** The same for what is offered without claims: a wallet would come for what cannot be issued. */
   async #checkOwnClaims(
-    { unconfirmedView: view }: UnconfirmedCaller,
+    { unconfirmedView: configured }: UnconfirmedCaller,
     { credentialConfigurationIds, credentialClaims = {} }: OfferRequest,
   ): Promise<void> {
     for (const [index, id] of credentialConfigurationIds.entries()) {
       if (Object.hasOwn(credentialClaims, id)) continue;
-      const fault = await view.derive(`offers/own-claims/${id}`, () => this.#ownFault(view, id));
+      const fault = await configured.derive(`offers/own-claims/${id}`, () => this.#ownFault(configured, id));
       if (fault !== undefined) throw invalidInput(`credentialConfigurationIds.${index}`, fault);
     }
   }
 
-  async #ownFault(view: TenantView, id: string): Promise<string | undefined> {
-    const configuration = await view.credentialConfiguration(id);
+  async #ownFault(configured: TenantConfiguration, id: string): Promise<string | undefined> {
+    const configuration = await configured.credentialConfiguration(id);
     if (configuration === undefined) return undefined;
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
-    const [fault] = claimsFaults(this.#ports.schemaValidator, view, configuration, source.claims);
+    const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;

@@ -19,7 +19,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { frameOf } from './collect-claims.ts';
 import { hostedType } from './hosted-type.ts';
 
@@ -49,21 +49,21 @@ export class CredentialFactory {
    *   (OpenID4VCI 1.0 appendix A.2.4).
    */
   async make(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     claims: JsonObject,
     instance: CredentialInstance,
   ): Promise<string> {
     const now = this.#ports.clock.now();
     const { keyChainId, config } = configuration;
-    const chain = pickKeyChain(await view.keyChains(), 'signing', now, keyChainId ?? undefined);
+    const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
     return config.format === 'mso_mdoc'
-      ? this.#mdoc(view, configuration, claims, instance, chain, now)
-      : this.#sdJwt(view, configuration, claims, instance, chain, now);
+      ? this.#mdoc(configured, configuration, claims, instance, chain, now)
+      : this.#sdJwt(configured, configuration, claims, instance, chain, now);
   }
 
   async #sdJwt(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     claims: JsonObject,
     instance: CredentialInstance,
@@ -71,15 +71,15 @@ export class CredentialFactory {
     now: Date,
   ): Promise<string> {
     const { kms, random, settings } = this.#ports;
-    const issuer = issuerIdentifier(settings, view.tenantId);
-    const header = view.derive(`credential-header/${chain.id}`, () => ({
+    const issuer = issuerIdentifier(settings, configured.tenantId);
+    const header = configured.derive(`credential-header/${chain.id}`, () => ({
       alg: algorithmIn(chain),
       typ: 'dc+sd-jwt',
       // HAIP 1.0 section 6.1.1: the chain without the anchor
       x5c: signingChain(chain),
     }));
-    const frame = frameOf(view, configuration);
-    const vctIntegrity = hostedType(view, configuration, issuer)?.integrity;
+    const frame = frameOf(configured, configuration);
+    const vctIntegrity = hostedType(configured, configuration, issuer)?.integrity;
     const prepared = prepareSdJwt({
       header,
       alwaysVisible: protocolClaims({
@@ -94,12 +94,15 @@ export class CredentialFactory {
       ...(frame === undefined ? {} : { frame }),
       randomBytes: (length) => random.bytes(length),
     });
-    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), prepared.signingInput);
+    const signature = await kms.sign(
+      signingKey(configured.tenantId, chain.active.key),
+      prepared.signingInput,
+    );
     return sealSdJwt(prepared, signature);
   }
 
   async #mdoc(
-    view: TenantView,
+    configured: TenantConfiguration,
     { config, lifeTime }: CredentialConfiguration,
     claims: JsonObject,
     { holderKey, status }: CredentialInstance,
@@ -109,7 +112,9 @@ export class CredentialFactory {
     const { kms, random } = this.#ports;
     // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
     if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
-    const { signer, validity } = view.derive(`document-signer/${chain.id}`, () => documentSignerOf(chain));
+    const { signer, validity } = configured.derive(`document-signer/${chain.id}`, () =>
+      documentSignerOf(chain),
+    );
     const prepared = prepareMdoc({
       docType: config.docType ?? '',
       claimsByNamespace: mdocElements(config, claims),
@@ -119,7 +124,7 @@ export class CredentialFactory {
       ...(status !== undefined && { status }),
       randomBytes: (length) => random.bytes(length),
     });
-    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), prepared.toSign);
+    const signature = await kms.sign(signingKey(configured.tenantId, chain.active.key), prepared.toSign);
     return sealMdoc(prepared, signature);
   }
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import type { Encryption } from '../ports/encryption.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = { readonly encryption: Encryption };
 
@@ -30,11 +30,14 @@ export class CredentialMessages {
   }
 
   /** @throws Failure `invalid_credential_request`, `invalid_encryption_parameters`. */
-  async open(view: TenantView, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
-    const { requestEncryption } = await view.issuance();
+  async open(
+    configured: TenantConfiguration,
+    { contentType, body }: IncomingMessage,
+  ): Promise<OpenedMessage> {
+    const { requestEncryption } = await configured.issuance();
     const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
     if (type === 'application/jwt' && requestEncryption !== 'off') {
-      return { body: parse(await this.#decrypt(view, body)), encrypted: true };
+      return { body: parse(await this.#decrypt(configured, body)), encrypted: true };
     }
     if (type !== 'application/json') {
       const types = requestEncryption === 'off' ? 'application/json' : 'application/json or application/jwt';
@@ -52,10 +55,10 @@ export class CredentialMessages {
    * @throws Failure `invalid_encryption_parameters`.
    */
   async responder(
-    view: TenantView,
+    configured: TenantConfiguration,
     { body, encrypted }: OpenedMessage,
   ): Promise<(answer: JsonObject) => Promise<SealedAnswer>> {
-    const { responseEncryption: use } = await view.issuance();
+    const { responseEncryption: use } = await configured.issuance();
     const wanted = readResponseEncryption(body, { use, encrypted });
     if (wanted === undefined) {
       return async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
@@ -67,10 +70,10 @@ export class CredentialMessages {
     });
   }
 
-  async #decrypt(view: TenantView, body: Buffer): Promise<string> {
+  async #decrypt(configured: TenantConfiguration, body: Buffer): Promise<string> {
     const { encryption } = this.#ports;
     const jwe = body.toString('latin1');
-    for (const key of encryption.requestKeys(view.tenantId)) {
+    for (const key of encryption.requestKeys(configured.tenantId)) {
       const plaintext = await encryption.decrypt(jwe, key, { inflate: true });
       if (plaintext !== undefined) return plaintext;
     }

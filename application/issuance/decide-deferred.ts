@@ -90,7 +90,9 @@ export class DecideDeferred {
     const { store, clock, batchMaker } = this.#ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
-    const configuration = await caller.view.credentialConfiguration(transaction.credentialConfigurationId);
+    const configuration = await caller.configured.credentialConfiguration(
+      transaction.credentialConfigurationId,
+    );
     if (configuration === undefined) {
       throw new Failure('conflict', 'its credential configuration was deleted');
     }
@@ -103,7 +105,7 @@ export class DecideDeferred {
       .beats(caller.tenantId)
       .completeDeferred(id, credentials, batch, bit, now, caller);
     if (!completed) {
-      batchMaker.discard(caller.view, made);
+      batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);
       throw new Failure('conflict', 'its session may issue no more');
     }
@@ -128,7 +130,7 @@ export class DecideDeferred {
   }
 
   async #make(
-    { view }: TenantCaller,
+    { configured }: TenantCaller,
     configuration: CredentialConfiguration,
     { sessionId, holderKeys }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
@@ -141,9 +143,9 @@ export class DecideDeferred {
       }
       return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
     }
-    const [fault] = claimsFaults(schemaValidator, view, configuration, claims);
+    const [fault] = claimsFaults(schemaValidator, configured, configuration, claims);
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
-    return batchMaker.make(view, configuration, { session: { id: sessionId }, claims, holderKeys });
+    return batchMaker.make(configured, configuration, { session: { id: sessionId }, claims, holderKeys });
   }
 }
 

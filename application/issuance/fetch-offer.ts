@@ -5,11 +5,11 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly eventBus: EventBus;
 };
@@ -24,10 +24,10 @@ export class FetchOffer {
 
   /** @throws Failure `not_found`, alike for an offer that never was and one that is over. */
   async execute(tenantId: TenantId, publicId: PublicId): Promise<JsonObject> {
-    const { store, tenantViews, clock, eventBus } = this.#ports;
+    const { store, tenantConfigurations, clock, eventBus } = this.#ports;
     const now = clock.now();
     const found = await store.beats(tenantId).fetchSession(publicId, now);
-    tenantViews.ofWallet(found?.head);
+    tenantConfigurations.ofWallet(found?.head);
     const session = found?.session;
     const open = session !== undefined && ['active', 'fetched', 'completed'].includes(statusAt(session, now));
     // A wallet that began by itself has a session, and no offer.

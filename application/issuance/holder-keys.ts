@@ -8,7 +8,7 @@ import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { JudgedAttestation, KeyAttestations } from './key-attestations.ts';
 
 type Ports = {
@@ -28,7 +28,7 @@ export type ProvenKeys = {
 };
 
 type Question = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly configuration: CredentialConfiguration;
   readonly clientId: string | undefined;
   readonly now: Date;
@@ -61,18 +61,18 @@ export class HolderKeys {
    * @throws Failure `invalid_proof`, `invalid_nonce`, `invalid_credential_request`.
    */
   async prove(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     body: JsonObject,
     clientId: string | undefined,
     now: Date,
   ): Promise<ProvenKeys> {
-    const { batchSize, walletProviderTrustLists: lists } = await view.issuance();
+    const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
     const proofs = readProofs(body, configuration, batchSize);
     if (proofs === undefined) return { holderKeys: [], used: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
     const question: Question = {
-      view,
+      configured,
       configuration,
       clientId,
       now,
@@ -85,12 +85,12 @@ export class HolderKeys {
     if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
     return {
       holderKeys: [...gathered.keys.values()],
-      used: this.#readNonces(view, gathered.nonces, now),
+      used: this.#readNonces(configured, gathered.nonces, now),
     };
   }
 
-  #gather({ view, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
-    const audience = issuerIdentifier(this.#ports.settings, view.tenantId);
+  #gather({ configured, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
+    const audience = issuerIdentifier(this.#ports.settings, configured.tenantId);
     const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
     for (const text of texts) {
       const proof = openJwtProof(text);
@@ -130,27 +130,31 @@ export class HolderKeys {
       if (all.size < question.limit) all.set(name, key);
     }
     const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
-    const used = this.#readNonces(question.view, new Set(told), question.now);
-    await this.#ports.keyAttestations.checkStatuses(question.view, judged);
+    const used = this.#readNonces(question.configured, new Set(told), question.now);
+    await this.#ports.keyAttestations.checkStatuses(question.configured, judged);
     return { holderKeys: [...all.values()], used };
   }
 
   /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, false);
-    const used = this.#readNonces(question.view, new Set([attestation.nonce]), question.now);
-    await this.#ports.keyAttestations.checkStatuses(question.view, [attestation]);
+    const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
+    await this.#ports.keyAttestations.checkStatuses(question.configured, [attestation]);
     return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
   }
 
-  #judge({ view, configuration, now }: Question, text: string, expires: boolean): Promise<JudgedAttestation> {
+  #judge(
+    { configured, configuration, now }: Question,
+    text: string,
+    expires: boolean,
+  ): Promise<JudgedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.#ports.keyAttestations.judge(view, text, { expires, levels, now });
+    return this.#ports.keyAttestations.judge(configured, text, { expires, levels, now });
   }
 
-  #readNonces(view: TenantView, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
+  #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
     return [...nonces].map((nonce) => {
-      const fresh = readChallenge(this.#ports.settings.nonceKeys, view.tenantId, C_NONCE, now, nonce);
+      const fresh = readChallenge(this.#ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
       if (fresh === undefined)
         throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
       return { kind: 'c_nonce', ...fresh };

@@ -1,7 +1,7 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
 import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { frameOf } from './collect-claims.ts';
 
 /** The document at a `vct` of ours: the very bytes that are served, and their hash. */
@@ -9,7 +9,7 @@ export type HostedType = { readonly text: string; readonly integrity: string };
 
 /** @returns undefined for a type that is described elsewhere or nowhere. */
 export function hostedType(
-  view: TenantView,
+  configured: TenantConfiguration,
   configuration: CredentialConfiguration,
   issuer: string,
 ): HostedType | undefined {
@@ -17,8 +17,8 @@ export function hostedType(
   if (config.format === 'mso_mdoc' || vctOf(configuration, issuer) !== typeAddress(configuration, issuer)) {
     return undefined;
   }
-  return view.derive(`hosted-type/${id}`, () => {
-    const text = JSON.stringify(typeMetadata(configuration, issuer, frameOf(view, configuration)));
+  return configured.derive(`hosted-type/${id}`, () => {
+    const text = JSON.stringify(typeMetadata(configuration, issuer, frameOf(configured, configuration)));
     return { text, integrity: integrityOf(text) };
   });
 }

@@ -19,7 +19,7 @@ import type { EventBus } from '../ports/event-bus.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store, UsedValue } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { BatchMaker, MadeBatch } from './batch-maker.ts';
 import type { ClaimsProvider } from './claims-provider.ts';
 import type { CredentialMessages } from './credential-messages.ts';
@@ -28,7 +28,7 @@ import { bitsOf, issuingSession, offerOver } from './issuing-sessions.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly walletAuthenticator: WalletAuthenticator;
   readonly credentialMessages: CredentialMessages;
   readonly holderKeys: HolderKeys;
@@ -55,7 +55,7 @@ export type WalletAnswer = {
 };
 
 type Accepted = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly token: WalletTokenClaims;
   readonly configuration: CredentialConfiguration;
   readonly holderKeys: readonly PublicJwk[];
@@ -76,14 +76,14 @@ export class IssueCredential {
 
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   async execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
-    const { store, tenantViews, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.#ports;
     const beats = store.beats(tenantId);
     const now = clock.now();
     // The view is as of the last request; what follows reads the revision, and a newer one is judged again.
-    const latest = tenantViews.latest(tenantId) ?? tenantViews.ofWallet(await beats.head());
+    const latest = tenantConfigurations.latest(tenantId) ?? tenantConfigurations.ofWallet(await beats.head());
     let accepted = await this.#accept(latest, request, now).catch(async (error: unknown) => {
       // What was refused by an older configuration may be right by the present one.
-      const present = tenantViews.ofWallet(await beats.head());
+      const present = tenantConfigurations.ofWallet(await beats.head());
       if (present === latest) throw error;
       return this.#accept(present, request, now);
     });
@@ -92,8 +92,8 @@ export class IssueCredential {
 
     const { publicId, grantId } = accepted.token;
     const claimed = await beats.claimCredentialRequest(publicId, accepted.used, grantId);
-    const view = tenantViews.ofWallet(claimed?.head);
-    if (view !== accepted.view) accepted = await this.#accept(view, request, now);
+    const configured = tenantConfigurations.ofWallet(claimed?.head);
+    if (configured !== accepted.configured) accepted = await this.#accept(configured, request, now);
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     if (claimed?.revoked === true) throw revoked();
     const session = issuingSession(claimed?.session, claimed?.use, accepted.configuration, now);
@@ -108,52 +108,58 @@ export class IssueCredential {
    */
   async #issueAtOnce(accepted: Accepted, now: Date): Promise<Issued | undefined> {
     const { store, claimsProvider, batchMaker, eventBus } = this.#ports;
-    const { view, token, configuration, holderKeys, used } = accepted;
-    const beats = store.beats(view.tenantId);
+    const { configured, token, configuration, holderKeys, used } = accepted;
+    const beats = store.beats(configured.tenantId);
     const session = beats.recallSession(token.publicId);
-    const claims = session && claimsProvider.atHand(view, session, configuration);
+    const claims = session && claimsProvider.atHand(configured, session, configuration);
     if (session === undefined || claims === undefined) return undefined;
     if (!session.configurationIds.includes(configuration.id)) return undefined;
-    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys });
+    const made = await batchMaker.make(configured, configuration, { session, claims, holderKeys });
     const recorded = await beats.issueAtOnce(
       {
         sessionId: session.id,
         publicId: session.publicId,
         grantId: token.grantId,
-        revision: view.head.revision,
+        revision: configured.head.revision,
         used,
         batch: made.batch,
         ...bitsOf(session, configuration.id),
       },
       now,
     );
-    if (recorded === undefined || typeof recorded === 'string') batchMaker.discard(view, made);
+    if (recorded === undefined || typeof recorded === 'string') batchMaker.discard(configured, made);
     if (recorded === undefined) return undefined;
     if (typeof recorded === 'string') throw replayed(recorded);
     if (recorded.changed) {
-      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
+      eventBus.publish({ type: 'session', tenantId: configured.tenantId, sessionId: session.id });
     }
     return handedOut(made);
   }
 
-  async #accept(view: TenantView, request: WalletRequest, now: Date): Promise<Accepted> {
+  async #accept(configured: TenantConfiguration, request: WalletRequest, now: Date): Promise<Accepted> {
     const { walletAuthenticator, credentialMessages, holderKeys, settings } = this.#ports;
-    const issuer = issuerIdentifier(settings, view.tenantId);
-    const wallet = await walletAuthenticator.authenticate(view, request.wallet, {
+    const issuer = issuerIdentifier(settings, configured.tenantId);
+    const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
       url: `${issuer}/credential`,
       now,
     });
-    const message = await credentialMessages.open(view, request);
-    const configurations = await view.credentialConfigurations();
+    const message = await credentialMessages.open(configured, request);
+    const configurations = await configured.credentialConfigurations();
     const configuration = resolveConfiguration(message.body, wallet.token, (id) =>
       configurations.find((entry) => entry.id === id),
     );
     if (!isAllDone(configuration, wallet.token.actionsDone)) throw interactionNeeded();
-    const seal = await credentialMessages.responder(view, message);
-    const proven = await holderKeys.prove(view, configuration, message.body, wallet.token.clientId, now);
+    const seal = await credentialMessages.responder(configured, message);
+    const proven = await holderKeys.prove(
+      configured,
+      configuration,
+      message.body,
+      wallet.token.clientId,
+      now,
+    );
     return {
-      view,
+      configured,
       token: wallet.token,
       configuration,
       holderKeys: proven.holderKeys,
@@ -164,21 +170,21 @@ export class IssueCredential {
 
   async #issue(accepted: Accepted, session: Session): Promise<Issued> {
     const { store, claimsProvider, batchMaker, eventBus, clock } = this.#ports;
-    const { view, configuration, holderKeys, token } = accepted;
-    const provided = await claimsProvider.provide(view, session, configuration, token);
+    const { configured, configuration, holderKeys, token } = accepted;
+    const provided = await claimsProvider.provide(configured, session, configuration, token);
     if ('intervalSeconds' in provided) return this.#defer(accepted, session, provided.intervalSeconds);
     const { claims } = provided;
-    const made = await batchMaker.make(view, configuration, { session, claims, holderKeys });
+    const made = await batchMaker.make(configured, configuration, { session, claims, holderKeys });
     const { bit, completeMask } = bitsOf(session, configuration.id);
     const recorded = await store
-      .beats(view.tenantId)
+      .beats(configured.tenantId)
       .recordIssuance(session.id, made.batch, bit, completeMask, clock.now());
     if (recorded === undefined) {
-      batchMaker.discard(view, made);
+      batchMaker.discard(configured, made);
       throw offerOver();
     }
     if (recorded.changed) {
-      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
+      eventBus.publish({ type: 'session', tenantId: configured.tenantId, sessionId: session.id });
     }
     return handedOut(made);
   }
@@ -186,7 +192,7 @@ export class IssueCredential {
   /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet comes back with a transaction id. */
   async #defer(accepted: Accepted, session: Session, intervalSeconds: number): Promise<Issued> {
     const { store, random, clock } = this.#ports;
-    const { view, configuration, holderKeys, token } = accepted;
+    const { configured, configuration, holderKeys, token } = accepted;
     const now = clock.now();
     const transaction: DeferredTransaction = {
       id: random.token(256),
@@ -205,7 +211,7 @@ export class IssueCredential {
       expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),
     };
     const { bit } = bitsOf(session, configuration.id);
-    if (!(await store.beats(view.tenantId).openDeferred(transaction, bit))) {
+    if (!(await store.beats(configured.tenantId).openDeferred(transaction, bit))) {
       throw offerOver();
     }
     return { status: 202, answer: { transaction_id: transaction.id, interval: intervalSeconds } };

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import type { AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = { readonly signatures: Signatures; readonly walletProviderTrust: WalletProviderTrust };
 
@@ -31,13 +31,13 @@ export class KeyAttestations {
 
   /** @throws Failure `invalid_proof`. */
   async judge(
-    view: TenantView,
+    configured: TenantConfiguration,
     text: string,
     expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
   ): Promise<JudgedAttestation> {
     const { signatures, walletProviderTrust } = this.#ports;
     const { jws, algorithm, chain, keys } = openKeyAttestation(text);
-    const provider = await walletProviderTrust.check(view, chain, expected.now);
+    const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
     const isSigned =
@@ -56,10 +56,13 @@ export class KeyAttestations {
    * Comes last, since it asks addresses that the attestations name.
    * @throws Failure `invalid_proof`.
    */
-  async checkStatuses(view: TenantView, attestations: readonly JudgedAttestation[]): Promise<void> {
+  async checkStatuses(
+    configured: TenantConfiguration,
+    attestations: readonly JudgedAttestation[],
+  ): Promise<void> {
     const faults = await Promise.all(
       attestations.map(({ issuer, payload }) =>
-        this.#ports.walletProviderTrust.checkStatus(view, issuer, payload),
+        this.#ports.walletProviderTrust.checkStatus(configured, issuer, payload),
       ),
     );
     const fault = faults.find((found) => found !== undefined);

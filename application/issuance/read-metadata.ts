@@ -15,13 +15,13 @@ import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { hostedType } from './hosted-type.ts';
 import { signedMetadata } from './signed-metadata.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly kms: Kms;
   readonly encryption: Encryption;
@@ -50,9 +50,11 @@ export class ReadIssuerMetadata {
    * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
-    const view = await this.#view(tenantId);
-    if (kind === 'jwks') return this.#keySet(view);
-    return view.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(view, kind)));
+    const configured = await this.#configured(tenantId);
+    if (kind === 'jwks') return this.#keySet(configured);
+    return configured.derive(`metadata/${kind}`, async () =>
+      JSON.stringify(await this.#build(configured, kind)),
+    );
   }
 
   /**
@@ -64,17 +66,17 @@ export class ReadIssuerMetadata {
     tenantId: TenantId,
     wanted: { readonly signed: boolean; readonly languages: readonly string[] },
   ): Promise<IssuerDocument> {
-    const view = await this.#view(tenantId);
-    const whole = await view.derive('metadata/issuer', () => this.#issuerMetadata(view));
-    const locales = view.derive('metadata/locales', () => localesOf(whole));
+    const configured = await this.#configured(tenantId);
+    const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
+    const locales = configured.derive('metadata/locales', () => localesOf(whole));
     const language = pickLocale(locales, wanted.languages);
     const variant = language ?? '*';
-    const metadata = view.derive(`metadata/issuer/${variant}`, () => {
+    const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
       const document = language === undefined ? whole : narrowTo(whole, language);
       return { document, text: JSON.stringify(document) };
     });
     const jwt = wanted.signed
-      ? await signedMetadata(this.#ports, view, variant, metadata.document)
+      ? await signedMetadata(this.#ports, configured, variant, metadata.document)
       : undefined;
     return {
       text: jwt ?? metadata.text,
@@ -85,62 +87,62 @@ export class ReadIssuerMetadata {
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
   async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
-    const view = await this.#view(tenantId);
-    const configuration = await view.credentialConfiguration(configurationId);
+    const configured = await this.#configured(tenantId);
+    const configuration = await configured.credentialConfiguration(configurationId);
     const issuer = issuerIdentifier(this.#ports.settings, tenantId);
-    const hosted = configuration && hostedType(view, configuration, issuer);
+    const hosted = configuration && hostedType(configured, configuration, issuer);
     if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
     return hosted.text;
   }
 
   /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
   async schema(tenantId: TenantId, configurationId: string): Promise<string> {
-    const view = await this.#view(tenantId);
-    const { schema } = (await view.credentialConfiguration(configurationId)) ?? {};
+    const configured = await this.#configured(tenantId);
+    const { schema } = (await configured.credentialConfiguration(configurationId)) ?? {};
     if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
     return JSON.stringify(schema);
   }
 
-  async #view(tenantId: TenantId): Promise<TenantView> {
-    const { store, tenantViews } = this.#ports;
-    return tenantViews.ofWallet(await store.beats(tenantId).head());
+  async #configured(tenantId: TenantId): Promise<TenantConfiguration> {
+    const { store, tenantConfigurations } = this.#ports;
+    return tenantConfigurations.ofWallet(await store.beats(tenantId).head());
   }
 
   /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
-  async #keySet(view: TenantView): Promise<string> {
-    const keys = publicKeys(await view.keyChains(), this.#ports.clock.now());
-    return view.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
+  async #keySet(configured: TenantConfiguration): Promise<string> {
+    const keys = publicKeys(await configured.keyChains(), this.#ports.clock.now());
+    return configured.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
   }
 
-  async #build(view: TenantView, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
-    const issuance = await view.issuance();
+  async #build(configured: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
+    const issuance = await configured.issuance();
     const parts = {
-      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      issuer: issuerIdentifier(this.#ports.settings, configured.tenantId),
       issuance,
-      configurations: await view.credentialConfigurations(),
+      configurations: await configured.credentialConfigurations(),
     };
     if (kind === 'chained-as') {
       if (issuance.chainedAs?.enabled !== true)
         throw new Failure('not_found', 'unknown authorization server');
       return chainedAsMetadata(parts);
     }
-    const aggregation = (await view.tenant()).statusListConfig?.enableAggregation ?? true;
+    const aggregation = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
     return authorizationServerMetadata({ ...parts, aggregation });
   }
 
-  async #issuerMetadata(view: TenantView): Promise<JsonObject> {
+  async #issuerMetadata(configured: TenantConfiguration): Promise<JsonObject> {
     const { encryption, settings } = this.#ports;
-    const chains = await view.keyChains();
+    const chains = await configured.keyChains();
     return issuerMetadata({
-      issuer: issuerIdentifier(settings, view.tenantId),
-      issuance: await view.issuance(),
-      configurations: await view.credentialConfigurations(),
+      issuer: issuerIdentifier(settings, configured.tenantId),
+      issuance: await configured.issuance(),
+      configurations: await configured.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
         chains.find(({ id, usages }) =>
           keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
         )?.active.key.handle.algorithm,
       encryptionKeys: encryption
-        .requestKeys(view.tenantId)
+        .requestKeys(configured.tenantId)
         .slice(0, 1)
         .map(({ publicJwk }) => publicJwk),
     });

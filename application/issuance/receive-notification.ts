@@ -12,13 +12,13 @@ import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly walletAuthenticator: WalletAuthenticator;
   readonly sessionNotes: SessionNotes;
   readonly webhooks: Webhooks;
@@ -41,11 +41,11 @@ export class ReceiveNotification {
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
   async execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    const { store, tenantViews, walletAuthenticator, clock, settings } = this.#ports;
+    const { store, tenantConfigurations, walletAuthenticator, clock, settings } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
-    const view = tenantViews.ofWallet(await beats.head());
-    const wallet = await walletAuthenticator.authenticate(view, request.wallet, {
+    const configured = tenantConfigurations.ofWallet(await beats.head());
+    const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
       url: `${issuerIdentifier(settings, tenantId)}/notification`,
       now,
@@ -63,12 +63,17 @@ export class ReceiveNotification {
     }
     const configurationId = batch.credentialConfigurationId;
     const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
-    await this.#note(view, session, notification, await webhookOf(view, session, configurationId));
+    await this.#note(
+      configured,
+      session,
+      notification,
+      await webhookOf(configured, session, configurationId),
+    );
   }
 
   /** The intent to call the backend is stored with the notification, the outcome after the call. */
   async #note(
-    view: TenantView,
+    configured: TenantConfiguration,
     session: Session,
     notification: Notification,
     webhook: WebhookConfigValue | undefined,
@@ -87,13 +92,13 @@ export class ReceiveNotification {
       return webhook === undefined ? next : withDelivery(next, delivery);
     });
     if (noted === undefined || webhook === undefined) return;
-    const result = await this.#call(view, session, notification, webhook as WebhookConfig, delivery);
+    const result = await this.#call(configured, session, notification, webhook as WebhookConfig, delivery);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, result));
   }
 
   /** The wallet did its part, so it hears nothing of a backend that fails. */
   async #call(
-    { tenantId }: TenantView,
+    { tenantId }: TenantConfiguration,
     session: Session,
     { id, event, credentialConfigurationId, eventDescription }: Notification,
     webhook: WebhookConfig,
@@ -128,11 +133,11 @@ export class ReceiveNotification {
 
 /** The webhook of the offer, else that of the configuration. */
 async function webhookOf(
-  view: TenantView,
+  configured: TenantConfiguration,
   { request }: Session,
   configurationId: string,
 ): Promise<WebhookConfigValue | undefined> {
   if (request?.kind === 'issuance' && request.notifyWebhook !== undefined) return request.notifyWebhook;
-  const configuration = await view.credentialConfiguration(configurationId);
+  const configuration = await configured.credentialConfiguration(configurationId);
   return (configuration?.notificationWebhook ?? undefined) as WebhookConfigValue | undefined;
 }

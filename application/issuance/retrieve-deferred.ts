@@ -10,14 +10,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { CredentialMessages } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
 import { bitsOf } from './issuing-sessions.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly walletAuthenticator: WalletAuthenticator;
   readonly credentialMessages: CredentialMessages;
   readonly eventBus: EventBus;
@@ -31,7 +31,7 @@ export type DeferredForm =
   | { readonly form: 'get'; readonly transactionId: string | undefined };
 
 type Asked = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly token: WalletTokenClaims;
   readonly transactionId: string;
   readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
@@ -56,11 +56,11 @@ export class RetrieveDeferred {
    *   what authentication and encryption throw.
    */
   async execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
-    const { store, tenantViews, walletAuthenticator, clock, settings } = this.#ports;
+    const { store, tenantConfigurations, walletAuthenticator, clock, settings } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
-    const view = tenantViews.ofWallet(await beats.head());
-    const wallet = await walletAuthenticator.authenticate(view, request.wallet, {
+    const configured = tenantConfigurations.ofWallet(await beats.head());
+    const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: form.form === 'post' ? 'POST' : 'GET',
       url:
         form.form === 'post'
@@ -69,7 +69,7 @@ export class RetrieveDeferred {
       now,
     });
     const { token } = wallet;
-    const asked = { view, token, ...(await this.#read(view, request, form)) };
+    const asked = { configured, token, ...(await this.#read(configured, request, form)) };
     const claimed = await beats.claimCredentialRequest(token.publicId, usedByWallet(wallet), token.grantId);
     if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
     if (claimed?.revoked === true) throw revoked();
@@ -90,14 +90,14 @@ export class RetrieveDeferred {
   }
 
   async #read(
-    view: TenantView,
+    configured: TenantConfiguration,
     request: WalletRequest,
     form: DeferredForm,
   ): Promise<Pick<Asked, 'transactionId' | 'seal'>> {
     const { credentialMessages } = this.#ports;
     const missing = () => new Failure('invalid_credential_request', 'transaction_id is missing');
     if (form.form === 'get') {
-      const { requestEncryption, responseEncryption } = await view.issuance();
+      const { requestEncryption, responseEncryption } = await configured.issuance();
       // OpenID4VCI 1.0 section 10: this form has no place for the parameters, so what is required cannot be done.
       if (requestEncryption === 'required' || responseEncryption === 'required') {
         throw new Failure('invalid_encryption_parameters', 'this issuer encrypts; use the form by POST');
@@ -109,19 +109,19 @@ export class RetrieveDeferred {
       });
       return { transactionId: form.transactionId, seal };
     }
-    const message = await credentialMessages.open(view, request);
+    const message = await credentialMessages.open(configured, request);
     const { transaction_id: transactionId } = message.body;
     if (typeof transactionId !== 'string') throw missing();
     // OpenID4VCI 1.0 section 9.1: what this request says of encryption counts, not the first one
-    return { transactionId, seal: await credentialMessages.responder(view, message) };
+    return { transactionId, seal: await credentialMessages.responder(configured, message) };
   }
 
   /** A transaction of another session, or of another grant of the same, is none at all. */
   async #find(
-    { view, token, transactionId }: Asked,
+    { configured, token, transactionId }: Asked,
     session: Session | undefined,
   ): Promise<DeferredTransaction> {
-    const transaction = await this.#ports.store.beats(view.tenantId).findDeferred(transactionId);
+    const transaction = await this.#ports.store.beats(configured.tenantId).findDeferred(transactionId);
     if (transaction === undefined || transaction.sessionId !== session?.id) throw unknown();
     if (transaction.grantId !== (token.grantId ?? null)) throw unknown();
     return transaction;
@@ -147,7 +147,7 @@ export class RetrieveDeferred {
    *   `invalid_transaction_id` when it was fetched meanwhile.
    */
   async #handOut(
-    { view, seal }: Asked,
+    { configured, seal }: Asked,
     transaction: DeferredTransaction,
     session: Session | undefined,
     { form }: DeferredForm,
@@ -163,12 +163,12 @@ export class RetrieveDeferred {
     });
     const { bit, completeMask } = bitsOf(session, configurationId);
     const taken = await store
-      .beats(view.tenantId)
+      .beats(configured.tenantId)
       .retrieveDeferred(id, session.publicId, bit, completeMask, OVER, now);
     if (taken === undefined) throw unknown();
     if (taken === 'refused') throw denied();
     if (taken.completed) {
-      eventBus.publish({ type: 'session', tenantId: view.tenantId, sessionId: session.id });
+      eventBus.publish({ type: 'session', tenantId: configured.tenantId, sessionId: session.id });
     }
     return { status: 200, ...sealed };
   }

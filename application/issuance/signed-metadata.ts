@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = { readonly kms: Kms; readonly clock: Clock };
 
@@ -23,14 +23,14 @@ type Kept = { current?: { readonly text: Promise<string>; readonly renewAt: numb
  */
 export async function signedMetadata(
   { kms, clock }: Ports,
-  view: TenantView,
+  configured: TenantConfiguration,
   variant: string,
   metadata: JsonObject,
 ): Promise<string | undefined> {
   const now = clock.now();
-  const chain = signerOf(await view.keyChains(), now);
+  const chain = signerOf(await configured.keyChains(), now);
   if (chain === undefined) return undefined;
-  const kept = view.derive(`metadata/signed/${variant}`, (): Kept => ({}));
+  const kept = configured.derive(`metadata/signed/${variant}`, (): Kept => ({}));
   if (kept.current !== undefined && now.getTime() < kept.current.renewAt) return kept.current.text;
 
   const iat = Math.floor(now.getTime() / 1000);

@@ -99,7 +99,7 @@ export class CreateCertificate {
     return certifyLeaf(certificateAuthority, {
       tenantId: caller.tenantId,
       usages,
-      subjectName: subjectName ?? (await caller.view.tenant()).name,
+      subjectName: subjectName ?? (await caller.configured.tenant()).name,
       dnsName: new URL(settings.publicUrl).hostname,
       key,
       root,

@@ -38,7 +38,7 @@ export async function newKeyChain(ports: Ports, caller: TenantCaller, wanted: Wa
   return {
     tenantId: caller.tenantId,
     usages: [...new Set([...usages, ...(usageType === undefined ? [] : [usageType])])],
-    subjectName: wanted.subjectName ?? (await caller.view.tenant()).name,
+    subjectName: wanted.subjectName ?? (await caller.configured.tenant()).name,
     dnsName: new URL(ports.settings.publicUrl).hostname,
     ...(id !== undefined && { id }),
     ...(description !== undefined && description !== null && { description }),

@@ -31,7 +31,7 @@ export class RequestCertificate {
     const request = await certificateAuthority.request(
       {
         subject: {
-          commonName: wanted.subjectName ?? known.commonName ?? (await caller.view.tenant()).name,
+          commonName: wanted.subjectName ?? known.commonName ?? (await caller.configured.tenant()).name,
           ...(country !== undefined && { country }),
           ...(organization !== undefined && { organization }),
         },

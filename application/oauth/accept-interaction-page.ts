@@ -28,12 +28,18 @@ export class AcceptInteractionPage {
     const [action] = run.interaction.actions;
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
     if (callbackUrl === undefined) {
-      return interactionSteps.proceed(run.view, run.authorization, next, run.now, run.spending);
+      return interactionSteps.proceed(run.configured, run.authorization, next, run.now, run.spending);
     }
     const claimed = await interactionRuns.claim(run);
     if (!(await interactionBackends.confirm(claimed.session, callbackUrl, pageHandle))) {
       throw await interactionRuns.deny(claimed, 'the web step was not confirmed');
     }
-    return interactionSteps.proceed(claimed.view, claimed.authorization, next, claimed.now, claimed.spending);
+    return interactionSteps.proceed(
+      claimed.configured,
+      claimed.authorization,
+      next,
+      claimed.now,
+      claimed.spending,
+    );
   }
 }

@@ -31,18 +31,18 @@ export class AcceptInteractionPresentation {
    */
   async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<WireAnswer> {
     const { interactionPresentation, interactionSteps, interactionBackends, settings } = this.#ports;
-    const { view, now, authorization, interaction, spending } = run;
+    const { configured, now, authorization, interaction, spending } = run;
     const opened = await interactionPresentation.open(pending, response);
     if (opened.kind === 'wallet_error') return this.#hearError(run, opened.code);
-    const endpoint = interactionEndpoint(settings, view.tenantId);
+    const endpoint = interactionEndpoint(settings, configured.tenantId);
     const asking = { wire: interaction.wire, endpoint, now };
-    const verdict = await interactionPresentation.judge(view, pending, opened.vpToken, asking);
-    const configuration = await view.presentationConfiguration(pending.configurationId);
+    const verdict = await interactionPresentation.judge(configured, pending, opened.vpToken, asking);
+    const configuration = await configured.presentationConfiguration(pending.configurationId);
     const webhook = configuration?.webhook ?? undefined;
     if (!verdict.good) return this.#refuse(run, verdict, webhook);
     if (webhook !== undefined) return this.#deliver(run, verdict, webhook);
     const next = completeAction(interaction, verdict.credentials);
-    const answer = await interactionSteps.proceed(view, authorization, next, now, spending);
+    const answer = await interactionSteps.proceed(configured, authorization, next, now, spending);
     if (run.session !== undefined) await interactionBackends.note(run.session, verdict.report);
     return answer;
   }
@@ -51,13 +51,13 @@ export class AcceptInteractionPresentation {
   async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfigValue): Promise<WireAnswer> {
     const { interactionSteps, interactionRuns, interactionBackends } = this.#ports;
     const claimed = await interactionRuns.claim(run);
-    const { view, now, authorization, interaction, session, spending } = claimed;
+    const { configured, now, authorization, interaction, session, spending } = claimed;
     const { credentials, report } = verdict;
     if (!(await interactionBackends.deliver(session, webhook, credentials, report))) {
       throw await interactionRuns.deny(claimed, 'the presentation webhook failed');
     }
     const next = completeAction(interaction, credentials);
-    return interactionSteps.proceed(view, authorization, next, now, spending);
+    return interactionSteps.proceed(configured, authorization, next, now, spending);
   }
 
   async #hearError(run: InteractionRun, code: string): Promise<never> {

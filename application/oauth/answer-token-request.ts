@@ -7,7 +7,7 @@ import {
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
 import type { RedeemCode } from './redeem-code.ts';
 import type { RedeemGrant } from './redeem-grant.ts';
@@ -19,7 +19,7 @@ type Ports = {
   readonly redeemCode: RedeemCode;
   readonly refreshAccess: RefreshAccess;
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
 };
 
 /** The token endpoint of the built-in and of the chained authorization server, grant by grant. */
@@ -54,11 +54,11 @@ export class AnswerTokenRequest {
     server: AuthorizationServer,
     { form }: OAuthRequest,
   ): Promise<TokenRequest> {
-    const { store, tenantViews } = this.#ports;
+    const { store, tenantConfigurations } = this.#ports;
     try {
       return readTokenRequest(form, server);
     } catch (error) {
-      tenantViews.ofWallet(await store.beats(tenantId).head());
+      tenantConfigurations.ofWallet(await store.beats(tenantId).head());
       throw error;
     }
   }

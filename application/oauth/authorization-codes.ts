@@ -7,7 +7,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { NewGrant, Store, UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
 
 type Ports = { readonly store: Store; readonly random: Random; readonly settings: ServiceSettings };
@@ -25,7 +25,7 @@ export class AuthorizationCodes {
    * @returns the code, or undefined when the authorization ended by another way meanwhile or its offer is over.
    */
   async grant(
-    view: TenantView,
+    configured: TenantConfiguration,
     authorization: Authorization,
     now: Date,
     yielded: {
@@ -39,8 +39,8 @@ export class AuthorizationCodes {
     const ids = request.credentialConfigurationIds;
     const created =
       authorization.session === null
-        ? await walletInitiatedSession(this.#ports, view, ids, now, {
-            server: issuerOf(server, issuerIdentifier(settings, view.tenantId)),
+        ? await walletInitiatedSession(this.#ports, configured, ids, now, {
+            server: issuerOf(server, issuerIdentifier(settings, configured.tenantId)),
           })
         : undefined;
     const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;
@@ -72,7 +72,7 @@ export class AuthorizationCodes {
       authorization: granted,
     };
     const done = moveOn(authorization, { stage: 'done', handles: {} });
-    const beats = store.beats(view.tenantId);
+    const beats = store.beats(configured.tenantId);
     return (await beats.grantAuthorization(done, grant, created, yielded.used)) ? code : undefined;
   }
 }

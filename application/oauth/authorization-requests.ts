@@ -11,7 +11,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
 import { isMeantFor, isOffered } from './offered-sessions.ts';
 
@@ -24,17 +24,17 @@ type Ports = { readonly store: Store; readonly settings: ServiceSettings };
  */
 export async function readRequest(
   { settings }: Ports,
-  view: TenantView,
+  configured: TenantConfiguration,
   form: Readonly<Record<string, string>>,
   { client }: OAuthCaller,
   needs?: RequestNeeds,
 ): Promise<AuthorizationRequest> {
-  const configurations = (await view.credentialConfigurations()).map((entry) => ({
+  const configurations = (await configured.credentialConfigurations()).map((entry) => ({
     id: entry.id,
     scope: scopeOf(entry),
   }));
   const named = client.clientId === undefined ? form : { ...form, client_id: client.clientId };
-  const issuer = issuerIdentifier(settings, view.tenantId);
+  const issuer = issuerIdentifier(settings, configured.tenantId);
   const request = readAuthorizationRequest(named, { issuer, configurations }, needs);
   const { redirectUri } = request;
   // FAPI 2.0 section 5.3.2.2: wallets that are registered keep to their registration
@@ -50,20 +50,20 @@ export async function readRequest(
  */
 export async function findOffer(
   { store, settings }: Ports,
-  view: TenantView,
+  configured: TenantConfiguration,
   server: AuthorizationServer,
   { issuerState, credentialConfigurationIds }: AuthorizationRequest,
   now: Date,
 ): Promise<Authorization['session']> {
   if (issuerState === undefined) {
-    const { builtInAs } = await view.issuance();
+    const { builtInAs } = await configured.issuance();
     // Nobody logs in at the built-in server, so an offer has to say who is meant.
     if (server === 'chained' || builtInAs?.walletInitiated === true) return null;
     throw new Failure('invalid_request', 'this issuer needs the issuer_state of an offer');
   }
-  const found = await store.beats(view.tenantId).findByPublicId(issuerState as PublicId);
+  const found = await store.beats(configured.tenantId).findByPublicId(issuerState as PublicId);
   const session = found?.session;
-  const issuer = issuerOf(server, issuerIdentifier(settings, view.tenantId));
+  const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
   if (!isOffered(session, credentialConfigurationIds, now) || !isMeantFor(session, issuer)) {
     throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
   }

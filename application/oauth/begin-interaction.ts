@@ -13,14 +13,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
 import type { InteractionSteps, Spending } from './interaction-steps.ts';
 import { type OAuthCallers, type OAuthRequest, replayed } from './oauth-callers.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly interactionSteps: InteractionSteps;
   readonly clock: Clock;
@@ -41,12 +41,12 @@ export class BeginInteraction {
    *   `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
-    const { store, tenantViews, oauthCallers, interactionSteps, clock, random } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.#ports;
     const now = clock.now();
-    const view = tenantViews.ofWallet(await store.beats(tenantId).head());
+    const configured = tenantConfigurations.ofWallet(await store.beats(tenantId).head());
     const options = { dpopRequired: false };
     const caller = await oauthCallers.identify(
-      view,
+      configured,
       'built-in',
       'interactive-authorization',
       oauth,
@@ -56,16 +56,16 @@ export class BeginInteraction {
     const types = readInteractionTypes(oauth.form['interaction_types_supported']);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
-    const request = await readRequest(this.#ports, view, oauth.form, caller, needs);
+    const request = await readRequest(this.#ports, configured, oauth.form, caller, needs);
     const actions = requiredActions(
-      await view.credentialConfigurations(),
+      await configured.credentialConfigurations(),
       request.credentialConfigurationIds,
     );
     const kinds = [...new Set(actions.map(kindOf))];
     const wire = chooseWire(types, kinds);
     const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
     if (kinds.includes('web')) assertReturnable(request);
-    const session = await findOffer(this.#ports, view, 'built-in', request, now);
+    const session = await findOffer(this.#ports, configured, 'built-in', request, now);
     const authorization: Authorization = {
       id: random.token(),
       server: 'built-in',
@@ -81,16 +81,20 @@ export class BeginInteraction {
     };
     const { client, used } = caller;
     if (actions.length === 0) {
-      await this.#open(view, authorization, { client, used });
-      return interactionSteps.proceed(view, authorization, interaction, now, { client, used: [] });
+      await this.#open(configured, authorization, { client, used });
+      return interactionSteps.proceed(configured, authorization, interaction, now, { client, used: [] });
     }
-    const { change, answer } = await interactionSteps.ask(view, authorization, interaction, now);
-    await this.#open(view, { ...authorization, ...change }, { client, used });
+    const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
+    await this.#open(configured, { ...authorization, ...change }, { client, used });
     return answer;
   }
 
-  async #open(view: TenantView, authorization: Authorization, { client, used }: Spending): Promise<void> {
-    const opened = await this.#ports.store.beats(view.tenantId).openAuthorization(authorization, used);
+  async #open(
+    configured: TenantConfiguration,
+    authorization: Authorization,
+    { client, used }: Spending,
+  ): Promise<void> {
+    const opened = await this.#ports.store.beats(configured.tenantId).openAuthorization(authorization, used);
     if (opened === undefined) throw new Failure('not_found', 'unknown address');
     if (opened !== 'opened') throw replayed(opened, client);
   }

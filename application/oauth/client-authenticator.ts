@@ -15,7 +15,7 @@ import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
 import type { ClientKeys } from './client-keys.ts';
 import type { WalletProviderTrust } from './wallet-provider-trust.ts';
@@ -56,7 +56,7 @@ export type AuthenticatedClient = {
 
 /** Where and when a client calls. */
 type Call = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   /** Issuer of the authorization server. */
   readonly audience: string;
   readonly now: Date;
@@ -83,7 +83,7 @@ export class ClientAuthenticator {
    *   `use_fresh_attestation`, `invalid_request`.
    */
   async execute(
-    view: TenantView,
+    configured: TenantConfiguration,
     audience: string,
     { form, attestation, attestationPop }: ClientCredentials,
     now: Date,
@@ -97,19 +97,19 @@ export class ClientAuthenticator {
     if (hasAssertion && attestation.length + attestationPop.length > 0) {
       throw invalidClient('authenticate with an attestation or with an assertion, not with both');
     }
-    const call = { view, audience, now, clientId };
+    const call = { configured, audience, now, clientId };
     const attested = openAttestation(attestation, attestationPop);
-    if (attested !== undefined && (await attests(view))) return this.#attested(call, attested);
+    if (attested !== undefined && (await attests(configured))) return this.#attested(call, attested);
     const registered = openAssertion(form);
     if (registered !== undefined) return this.#registered(call, registered);
     return unauthenticated(call);
   }
 
   async #attested(call: Call, opened: OpenedAttestation): Promise<AuthenticatedClient> {
-    const { view, audience, now } = call;
-    const { walletClients, attestationMaxAgeSeconds } = await view.issuance();
+    const { configured, audience, now } = call;
+    const { walletClients, attestationMaxAgeSeconds } = await configured.issuance();
     const provider = await this.#ports.walletProviderTrust.check(
-      view,
+      configured,
       chainOf(opened.attestation.header),
       now,
     );
@@ -137,7 +137,7 @@ export class ClientAuthenticator {
     this.#requireChallenge(call, accepted.challenge);
     // Last, since it asks an address that the attestation names
     const revoked = await this.#ports.walletProviderTrust.checkStatus(
-      view,
+      configured,
       provider.issuer,
       attestation.payload,
     );
@@ -152,19 +152,21 @@ export class ClientAuthenticator {
   }
 
   /** Draft 10 section 7.4: who publishes a challenge endpoint demands its challenges. */
-  #requireChallenge({ view, audience, now }: Call, challenge: string | undefined): void {
-    if (acceptsChallenge(this.#ports.settings, view.tenantId, audience, challenge, now)) return;
+  #requireChallenge({ configured, audience, now }: Call, challenge: string | undefined): void {
+    if (acceptsChallenge(this.#ports.settings, configured.tenantId, audience, challenge, now)) return;
     throw new Failure('use_attestation_challenge', {
       message: 'the proof of possession needs the challenge of this response',
-      attestationChallenge: attestationChallenge(this.#ports, view.tenantId, audience, now),
+      attestationChallenge: attestationChallenge(this.#ports, configured.tenantId, audience, now),
     });
   }
 
   async #registered(call: Call, opened: OpenedAssertion): Promise<AuthenticatedClient> {
-    const { view, audience, now } = call;
-    const client = findClient((await view.issuance()).walletClients, opened.clientId);
+    const { configured, audience, now } = call;
+    const client = findClient((await configured.issuance()).walletClients, opened.clientId);
     const keys =
-      client === undefined ? [] : await this.#ports.clientKeys.candidates(view.tenantId, client, opened);
+      client === undefined
+        ? []
+        : await this.#ports.clientKeys.candidates(configured.tenantId, client, opened);
     // RFC 7523 section 3; unknown clients and unknown keys look alike
     if (client === undefined || !keys.some((key) => this.#verifies(opened.jws, key))) {
       throw invalidClient('no key of a registered client verifies client_assertion');
@@ -188,13 +190,13 @@ export class ClientAuthenticator {
  * Without trust lists nobody can judge an attestation: where it is demanded all are refused, and where it is not, a
  * wallet that sends one by habit is as welcome as one that does not, and counts no more.
  */
-async function attests(view: TenantView): Promise<boolean> {
-  const { walletAttestationRequired, walletProviderTrustLists } = await view.issuance();
+async function attests(configured: TenantConfiguration): Promise<boolean> {
+  const { walletAttestationRequired, walletProviderTrustLists } = await configured.issuance();
   return walletAttestationRequired || walletProviderTrustLists.length > 0;
 }
 
-async function unauthenticated({ view, clientId }: Call): Promise<AuthenticatedClient> {
-  const { walletAttestationRequired, walletClients } = await view.issuance();
+async function unauthenticated({ configured, clientId }: Call): Promise<AuthenticatedClient> {
+  const { walletAttestationRequired, walletClients } = await configured.issuance();
   if (clientId !== undefined && findClient(walletClients, clientId) !== undefined) {
     throw invalidClient('this client is registered and authenticates with client_assertion');
   }

@@ -5,14 +5,14 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { AuthorizationCodes } from './authorization-codes.ts';
 import { assertServed } from './oauth-callers.ts';
 import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from './upstream-logins.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly authorizationCodes: AuthorizationCodes;
   readonly clock: Clock;
   readonly settings: ServiceSettings;
@@ -52,14 +52,14 @@ export class ConfirmWallet {
     tenantId: TenantId,
     confirmation: Confirmation,
   ): Promise<{ readonly location: string; readonly authorizationId: string }> {
-    const { view, authorization } = await this.#find(tenantId, confirmation);
+    const { configured, authorization } = await this.#find(tenantId, confirmation);
     const { decision } = confirmation;
     if (decision !== 'approve' && decision !== 'deny') {
       throw new Failure('invalid_request', 'the decision is missing');
     }
     const location =
       decision === 'approve'
-        ? await this.#approve(view, authorization)
+        ? await this.#approve(configured, authorization)
         : await endWithout(this.#ports, tenantId, authorization, DENIED);
     if (location === undefined) throw unknown();
     return { location, authorizationId: authorization.id };
@@ -69,27 +69,27 @@ export class ConfirmWallet {
   async #find(
     tenantId: TenantId,
     { confirmation = '', browserSecrets }: Confirmation,
-  ): Promise<{ view: TenantView; authorization: Authorization }> {
-    const { store, tenantViews, clock } = this.#ports;
+  ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
+    const { store, tenantConfigurations, clock } = this.#ports;
     const id = readHandle(confirmation)?.id ?? '';
     const found = await store.beats(tenantId).findAuthorization(id);
-    const view = tenantViews.ofWallet(found?.head);
-    await assertServed(view, 'chained');
+    const configured = tenantConfigurations.ofWallet(found?.head);
+    await assertServed(configured, 'chained');
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'confirmation', confirmation, clock.now())) throw unknown();
     if (authorization.stage !== 'confirming' || authorization.server !== 'chained') throw unknown();
     // RFC 9700 section 4.7: whoever answers is who logged in
     if (!isSecret(browserSecrets.get(id) ?? '', authorization.upstream?.browserHash)) throw unknown();
-    return { view, authorization };
+    return { configured, authorization };
   }
 
   /** @returns undefined when another answer was first. */
-  async #approve(view: TenantView, authorization: Authorization): Promise<string | undefined> {
+  async #approve(configured: TenantConfiguration, authorization: Authorization): Promise<string | undefined> {
     const { authorizationCodes, clock, settings } = this.#ports;
     const { identity } = authorization;
     if (identity === undefined) throw new Error('a confirmation of nobody');
-    const code = await authorizationCodes.grant(view, authorization, clock.now(), { identity });
-    if (code !== undefined) return responseTo(settings, view.tenantId, authorization, { code });
-    return endWithout(this.#ports, view.tenantId, authorization, OFFER_IS_OVER);
+    const code = await authorizationCodes.grant(configured, authorization, clock.now(), { identity });
+    if (code !== undefined) return responseTo(settings, configured.tenantId, authorization, { code });
+    return endWithout(this.#ports, configured.tenantId, authorization, OFFER_IS_OVER);
   }
 }

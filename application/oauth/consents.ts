@@ -1,6 +1,6 @@
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import { destinationOf } from '../../domain/oauth/authorization-response.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** What a page tells the user who is asked whether a wallet shall have credentials. */
 export type ConsentSubject = {
@@ -23,13 +23,13 @@ export type Consent = ConsentSubject & {
 
 /** Says who asks for what, and where it would go. */
 export async function consentSubject(
-  view: TenantView,
+  configured: TenantConfiguration,
   { request, holder }: Authorization,
 ): Promise<ConsentSubject> {
   if (request.redirectUri === undefined) throw new Error('a page of an authorization that goes nowhere');
-  const configurations = await view.credentialConfigurations();
+  const configurations = await configured.credentialConfigurations();
   return {
-    issuerName: (await view.issuance()).display[0]?.name ?? (await view.tenant()).name,
+    issuerName: (await configured.issuance()).display[0]?.name ?? (await configured.tenant()).name,
     credentials: request.credentialConfigurationIds.map(
       (id) => configurations.find((entry) => entry.id === id)?.config.display[0]?.name ?? id,
     ),

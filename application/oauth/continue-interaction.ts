@@ -5,7 +5,7 @@ import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import type { AcceptInteractionPage } from './accept-interaction-page.ts';
 import type { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
 import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
@@ -14,7 +14,7 @@ import { isOffered } from './offered-sessions.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly interactionRuns: InteractionRuns;
   readonly acceptInteractionPresentation: AcceptInteractionPresentation;
@@ -48,13 +48,13 @@ export class ContinueInteraction {
 
   /** @throws Failure of the wire's session unless `auth_session` is the present one, of this wallet and in time. */
   async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
-    const { store, tenantViews, oauthCallers, clock } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, clock } = this.#ports;
     const now = clock.now();
     const found = await store.beats(tenantId).findAuthorization(readHandle(authSession)?.id ?? '');
-    const view = tenantViews.ofWallet(found?.head);
+    const configured = tenantConfigurations.ofWallet(found?.head);
     const endpoint = 'interactive-authorization';
     const options = { dpopRequired: false };
-    const caller = await oauthCallers.identify(view, 'built-in', endpoint, oauth, now, options);
+    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now, options);
     const authorization = found?.authorization;
     const interaction = authorization?.interaction;
     const isOpen =
@@ -64,14 +64,14 @@ export class ContinueInteraction {
       isSameHolder(authorization, caller);
     if (!isOpen) throw sessionFailure(interaction?.wire);
     const spending = { client: caller.client, used: caller.used };
-    return { view, now, authorization, interaction, session: undefined, spending };
+    return { configured, now, authorization, interaction, session: undefined, spending };
   }
 
   /** @throws Failure `access_denied` when the offer ended meanwhile. */
   async #withOffer(run: InteractionRun): Promise<InteractionRun> {
     const { session, request } = run.authorization;
     if (session === null) return run;
-    const found = await this.#ports.store.beats(run.view.tenantId).findSession(session.id);
+    const found = await this.#ports.store.beats(run.configured.tenantId).findSession(session.id);
     if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
     throw await this.#ports.interactionRuns.deny(run, 'the offer is over');
   }

@@ -5,13 +5,13 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { attestationChallenge } from './attestation-challenges.ts';
 import { assertServed } from './oauth-callers.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
@@ -33,11 +33,13 @@ export class CreateChallenge {
    * @throws Failure `not_found` for an unknown or suspended tenant, or one without this server.
    */
   async execute(tenantId: TenantId, server: AuthorizationServer): Promise<string> {
-    const { store, tenantViews, settings } = this.#ports;
-    const recent = tenantViews.recent(tenantId);
-    const view =
-      recent?.head.status === 'active' ? recent : tenantViews.ofWallet(await store.beats(tenantId).head());
-    await assertServed(view, server);
+    const { store, tenantConfigurations, settings } = this.#ports;
+    const recent = tenantConfigurations.recent(tenantId);
+    const configured =
+      recent?.head.status === 'active'
+        ? recent
+        : tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+    await assertServed(configured, server);
     const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
     return attestationChallenge(this.#ports, tenantId, issuer, this.#ports.clock.now());
   }

@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { AuthorizationCodes } from './authorization-codes.ts';
 import { isBoundBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
@@ -20,7 +20,7 @@ import { decisionPurpose } from './show-authorization.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly authorizationCodes: AuthorizationCodes;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,7 +49,7 @@ export class DecideAuthorization {
   async execute(tenantId: TenantId, decision: Decision): Promise<Decided> {
     const { store, clock, settings } = this.#ports;
     const now = clock.now();
-    const { view, authorization } = await findPushedRequest(
+    const { configured, authorization } = await findPushedRequest(
       this.#ports,
       tenantId,
       'built-in',
@@ -80,14 +80,18 @@ export class DecideAuthorization {
       return { location: authorizationResponse(redirectUri, response) };
     }
     if (decision.decision !== 'approve') throw new Failure('invalid_request', 'the decision is missing');
-    if (interaction !== undefined) return this.#send(view, authorization, now);
-    const code = await this.#ports.authorizationCodes.grant(view, authorization, now);
+    if (interaction !== undefined) return this.#send(configured, authorization, now);
+    const code = await this.#ports.authorizationCodes.grant(configured, authorization, now);
     if (code === undefined) throw over();
     return { location: authorizationResponse(redirectUri, { issuer, state, code }) };
   }
 
   /** An approval replaces no web step: the user still has to go there. */
-  async #send({ tenantId }: TenantView, authorization: Authorization, now: Date): Promise<SentBrowser> {
+  async #send(
+    { tenantId }: TenantConfiguration,
+    authorization: Authorization,
+    now: Date,
+  ): Promise<SentBrowser> {
     const sent = await sendToPage(this.#ports, tenantId, authorization, now);
     if (sent === undefined) throw over();
     return sent;

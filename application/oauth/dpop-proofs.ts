@@ -4,7 +4,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly signatures: Signatures;
@@ -36,7 +36,7 @@ export class DpopProofs {
    * @throws Failure `invalid_dpop_proof`, `use_dpop_nonce`.
    */
   async check(
-    view: TenantView,
+    configured: TenantConfiguration,
     values: readonly string[],
     expected: DpopExpectation,
   ): Promise<AcceptedDpopProof> {
@@ -46,43 +46,47 @@ export class DpopProofs {
       throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
     }
     const accepted = acceptDpopProof(opened, expected);
-    await this.#checkNonce(view, opened.payload['nonce'], expected);
+    await this.#checkNonce(configured, opened.payload['nonce'], expected);
     return accepted;
   }
 
   /** @returns the value of a `DPoP-Nonce` header; undefined for a tenant that uses none. */
   async nonce(
-    view: TenantView,
+    configured: TenantConfiguration,
     { issuer, now, accessToken }: Pick<DpopExpectation, 'issuer' | 'now' | 'accessToken'>,
   ): Promise<string | undefined> {
-    if ((await view.issuance()).dPopNonce === 'off') return undefined;
-    return this.#fresh(view, purposeOf(issuer, accessToken !== undefined), now);
+    if ((await configured.issuance()).dPopNonce === 'off') return undefined;
+    return this.#fresh(configured, purposeOf(issuer, accessToken !== undefined), now);
   }
 
   /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */
-  async #checkNonce(view: TenantView, nonce: unknown, expected: DpopExpectation): Promise<void> {
-    const { dPopNonce } = await view.issuance();
+  async #checkNonce(
+    configured: TenantConfiguration,
+    nonce: unknown,
+    expected: DpopExpectation,
+  ): Promise<void> {
+    const { dPopNonce } = await configured.issuance();
     if (dPopNonce === 'off' || (nonce === undefined && dPopNonce === 'optional')) return;
     const { now, issuer, accessToken } = expected;
     const purpose = purposeOf(issuer, accessToken !== undefined);
     const { nonceKeys } = this.#ports.settings;
     if (
       typeof nonce === 'string' &&
-      readChallenge(nonceKeys, view.tenantId, purpose, now, nonce) !== undefined
+      readChallenge(nonceKeys, configured.tenantId, purpose, now, nonce) !== undefined
     ) {
       return;
     }
     throw new Failure('use_dpop_nonce', {
       message: 'repeat the request with the nonce of this response in the DPoP proof',
-      dpopNonce: this.#fresh(view, purpose, now),
+      dpopNonce: this.#fresh(configured, purpose, now),
     });
   }
 
-  #fresh(view: TenantView, purpose: string, now: Date): string {
+  #fresh(configured: TenantConfiguration, purpose: string, now: Date): string {
     const { random, settings } = this.#ports;
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');
-    return makeChallenge(key, view.tenantId, purpose, now, random.bytes(10));
+    return makeChallenge(key, configured.tenantId, purpose, now, random.bytes(10));
   }
 }
 

@@ -8,7 +8,7 @@ import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { isMeantFor, isOffered, walletInitiatedSession } from './offered-sessions.ts';
 
 type Ports = {
@@ -38,23 +38,32 @@ export class ExternalSessions {
    * @throws Failure `invalid_token` when the token names a session that is no offer for it, `insufficient_scope` when
    *   it covers nothing that the tenant issues.
    */
-  async resolve(view: TenantView, token: ExternalToken, now: Date): Promise<WalletTokenClaims> {
+  async resolve(
+    configured: TenantConfiguration,
+    token: ExternalToken,
+    now: Date,
+  ): Promise<WalletTokenClaims> {
     const covered = token.credentialConfigurationIds.slice(0, MAX_CONFIGURATIONS);
     if (covered.length === 0) {
       throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
     }
     const session =
       token.issuerState === undefined
-        ? await this.#ofSubject(view, token, covered, now)
-        : await this.#offered(view, token, token.issuerState, now);
+        ? await this.#ofSubject(configured, token, covered, now)
+        : await this.#offered(configured, token, token.issuerState, now);
     const ids = covered.filter((id) => session.configurationIds.includes(id));
-    return this.#claims(view, token, session, ids);
+    return this.#claims(configured, token, session, ids);
   }
 
   /** The session of an offer; whoever else had it before, the newest user is noted. */
-  async #offered(view: TenantView, token: ExternalToken, issuerState: string, now: Date): Promise<Session> {
+  async #offered(
+    configured: TenantConfiguration,
+    token: ExternalToken,
+    issuerState: string,
+    now: Date,
+  ): Promise<Session> {
     const { store, sessionNotes } = this.#ports;
-    const beats = store.beats(view.tenantId);
+    const beats = store.beats(configured.tenantId);
     // Its server copies it from the wallet's request, so it can be anything.
     const found = NAME.test(issuerState) ? await beats.findByPublicId(issuerState as PublicId) : undefined;
     const session = found?.session;
@@ -66,41 +75,43 @@ export class ExternalSessions {
     const { issuer, subject } = token;
     const { external } = session.outcome ?? {};
     if (external?.issuer === issuer && external.subject === subject) return session;
-    await beats.linkSubject(this.#subjectHash(view, token), session.id);
+    await beats.linkSubject(this.#subjectHash(configured, token), session.id);
     const note = { issuer, subject };
     return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
   }
 
   async #ofSubject(
-    view: TenantView,
+    configured: TenantConfiguration,
     token: ExternalToken,
     covered: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const known = await this.#ports.store.beats(view.tenantId).findBySubject(this.#subjectHash(view, token));
+    const known = await this.#ports.store
+      .beats(configured.tenantId)
+      .findBySubject(this.#subjectHash(configured, token));
     const own = known.find(
       (session) =>
         session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
     );
-    return own ?? this.#open(view, token, covered, now);
+    return own ?? this.#open(configured, token, covered, now);
   }
 
   /** One session per token, however many requests come with it at once. */
   async #open(
-    view: TenantView,
+    configured: TenantConfiguration,
     token: ExternalToken,
     covered: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const beats = this.#ports.store.beats(view.tenantId);
-    const publicId = this.#hash('session', view, token, tokenIdOf(token)) as PublicId;
+    const beats = this.#ports.store.beats(configured.tenantId);
+    const publicId = this.#hash('session', configured, token, tokenIdOf(token)) as PublicId;
     const find = async () => (await beats.findByPublicId(publicId))?.session;
     const known = await find();
     if (known !== undefined) return known;
     const { issuer, subject } = token;
     const outcome = { external: { issuer, subject } };
     const at = { server: issuer, publicId, outcome };
-    const session = await walletInitiatedSession(this.#ports, view, covered, now, at);
+    const session = await walletInitiatedSession(this.#ports, configured, covered, now, at);
     try {
       if (!(await beats.openSession(session))) throw new Failure('not_found', 'unknown address');
     } catch (error) {
@@ -109,12 +120,12 @@ export class ExternalSessions {
       if (first === undefined) throw error;
       return first;
     }
-    await beats.linkSubject(this.#subjectHash(view, token), session.id);
+    await beats.linkSubject(this.#subjectHash(configured, token), session.id);
     return session;
   }
 
   #claims(
-    view: TenantView,
+    configured: TenantConfiguration,
     token: ExternalToken,
     { publicId }: Session,
     credentialConfigurationIds: readonly string[],
@@ -123,7 +134,7 @@ export class ExternalSessions {
     const { iat } = claims;
     return {
       issuer,
-      audience: issuerIdentifier(this.#ports.settings, view.tenantId),
+      audience: issuerIdentifier(this.#ports.settings, configured.tenantId),
       subject,
       publicId,
       tokenId: tokenIdOf(token),
@@ -138,12 +149,12 @@ export class ExternalSessions {
     };
   }
 
-  #subjectHash(view: TenantView, token: ExternalToken): string {
-    return this.#hash('subject', view, token);
+  #subjectHash(configured: TenantConfiguration, token: ExternalToken): string {
+    return this.#hash('subject', configured, token);
   }
 
   /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */
-  #hash(purpose: string, { tenantId }: TenantView, token: ExternalToken, more = ''): string {
+  #hash(purpose: string, { tenantId }: TenantConfiguration, token: ExternalToken, more = ''): string {
     const parts = [purpose, tenantId, token.issuer, token.subject, more];
     return createHmac('sha256', this.#ports.settings.subjectKey)
       .update(JSON.stringify(parts))

@@ -12,7 +12,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { AuthorizationServerError, type AuthorizationServers } from '../ports/authorization-servers.ts';
 import type { Log } from '../ports/log.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly authorizationServers: AuthorizationServers;
@@ -36,20 +36,24 @@ export class ExternalTokens {
    * @returns undefined for a token of no such server.
    * @throws Failure `invalid_token`, `unavailable`.
    */
-  async verify(view: TenantView, token: string, now: Date): Promise<ExternalToken | undefined> {
-    const { authServers } = await view.issuance();
+  async verify(
+    configured: TenantConfiguration,
+    token: string,
+    now: Date,
+  ): Promise<ExternalToken | undefined> {
+    const { authServers } = await configured.issuance();
     if (authServers.length === 0) return undefined;
     const { authorizationServers, log, settings } = this.#ports;
-    const credentialIssuer = issuerIdentifier(settings, view.tenantId);
+    const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
     const named = namedIssuer(token);
     const issuer = authServers.find((server) => server === named);
     if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;
     try {
       const expected = { audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
       const verified = await authorizationServers.verifyToken(issuer, token, expected);
-      return readExternalToken(verified, { credentialIssuer, configurations: await grantable(view) });
+      return readExternalToken(verified, { credentialIssuer, configurations: await grantable(configured) });
     } catch (error) {
-      const { tenantId } = view;
+      const { tenantId } = configured;
       if (error instanceof ForeignTokenError) {
         const { reason } = error;
         log.warn('an access token of an external authorization server was refused', {
@@ -70,9 +74,9 @@ export class ExternalTokens {
 }
 
 /** What asks for an interaction first is issued at our own server, which sees to that. */
-async function grantable(view: TenantView): Promise<readonly RequestableConfiguration[]> {
-  return view.derive('external-tokens/configurations', async () =>
-    (await view.credentialConfigurations())
+async function grantable(configured: TenantConfiguration): Promise<readonly RequestableConfiguration[]> {
+  return configured.derive('external-tokens/configurations', async () =>
+    (await configured.credentialConfigurations())
       .filter(({ iaeActions }) => (iaeActions?.length ?? 0) === 0)
       .map((configuration) => ({ id: configuration.id, scope: scopeOf(configuration) })),
   );

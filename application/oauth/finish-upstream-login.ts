@@ -10,7 +10,7 @@ import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { AuthorizationCodes } from './authorization-codes.ts';
 import { completeUpstreamLogin } from './complete-upstream-login.ts';
 import { type Consent, consentSubject } from './consents.ts';
@@ -31,7 +31,7 @@ import {
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly authorizationServers: AuthorizationServers;
   readonly authorizationCodes: AuthorizationCodes;
   readonly clock: Clock;
@@ -53,7 +53,11 @@ export type UpstreamResponse = {
 /** Where the browser goes, to the wallet, or a page that asks the user whether it shall. */
 export type FinishedLogin = { readonly location: string; readonly authorizationId: string } | Consent;
 
-type Login = { readonly view: TenantView; readonly authorization: Authorization; readonly leg: UpstreamLeg };
+type Login = {
+  readonly configured: TenantConfiguration;
+  readonly authorization: Authorization;
+  readonly leg: UpstreamLeg;
+};
 
 /** One sentence for everything that is not the answer to a login of this browser; nothing has changed then. */
 const unknown = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
@@ -72,32 +76,32 @@ export class FinishUpstreamLogin {
    */
   async execute(tenantId: TenantId, response: UpstreamResponse): Promise<FinishedLogin> {
     const login = await this.#find(tenantId, response);
-    const { view, authorization, leg } = login;
+    const { configured, authorization, leg } = login;
     const outcome = await this.#judge(login, response);
     if (!('reason' in outcome)) return outcome;
     const { issuer } = leg;
     const { reason } = outcome;
     this.#ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
-    const ended = await endWithout(this.#ports, view.tenantId, outcome.authorization, outcome);
+    const ended = await endWithout(this.#ports, configured.tenantId, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
-    if (await needsConfirmation(view, authorization)) throw failureFor(outcome);
+    if (await needsConfirmation(configured, authorization)) throw failureFor(outcome);
     return { location: ended, authorizationId: authorization.id };
   }
 
   /** The login that this browser started and has not finished. */
   async #find(tenantId: TenantId, { state = '', browserSecrets }: UpstreamResponse): Promise<Login> {
-    const { store, tenantViews, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.#ports;
     const id = readHandle(state)?.id ?? '';
     const found = await store.beats(tenantId).findAuthorization(id);
-    const view = tenantViews.ofWallet(found?.head);
-    await assertServed(view, 'chained');
+    const configured = tenantConfigurations.ofWallet(found?.head);
+    await assertServed(configured, 'chained');
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'upstream', state, clock.now())) throw unknown();
     const { upstream: leg, server } = authorization;
     if (leg === undefined || server !== 'chained') throw unknown();
     // RFC 9700 section 4.7: whoever comes back is who was sent
     if (!isSecret(browserSecrets.get(id) ?? '', leg.browserHash)) throw unknown();
-    return { view, authorization, leg };
+    return { configured, authorization, leg };
   }
 
   /** @returns how the login ends, or why there is no code. */
@@ -113,22 +117,26 @@ export class FinishUpstreamLogin {
   }
 
   /** From here on no second answer finds the login, whatever becomes of this one. */
-  async #redeem({ view, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
+  async #redeem({ configured, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
     const { store, authorizationCodes, clock, settings } = this.#ports;
-    const { tenantId } = view;
+    const { tenantId } = configured;
     const claimed = moveOn(authorization, { handles: {} });
     if ((await store.beats(tenantId).advanceAuthorization(claimed, [])) !== 'advanced') throw unknown();
-    const identity = await this.#identify(view, leg, code).catch(refusedBy);
+    const identity = await this.#identify(configured, leg, code).catch(refusedBy);
     if ('reason' in identity) return { ...identity, authorization: claimed };
-    if (await needsConfirmation(view, claimed)) return this.#ask(view, claimed, identity);
-    const granted = await authorizationCodes.grant(view, claimed, clock.now(), { identity });
+    if (await needsConfirmation(configured, claimed)) return this.#ask(configured, claimed, identity);
+    const granted = await authorizationCodes.grant(configured, claimed, clock.now(), { identity });
     if (granted === undefined) return { ...OFFER_IS_OVER, authorization: claimed };
     const location = responseTo(settings, tenantId, claimed, { code: granted });
     return { location, authorizationId: claimed.id };
   }
 
   /** Keeps who logged in until the user has said that the wallet is the right one; there is no code before. */
-  async #ask(view: TenantView, authorization: Authorization, identity: Identity): Promise<Consent> {
+  async #ask(
+    configured: TenantConfiguration,
+    authorization: Authorization,
+    identity: Identity,
+  ): Promise<Consent> {
     const { store, random, settings } = this.#ports;
     const secret = random.token(256);
     const asking = moveOn(authorization, {
@@ -136,18 +144,23 @@ export class FinishUpstreamLogin {
       handles: { confirmation: hashSecret(secret) },
       identity,
     });
-    if ((await store.beats(view.tenantId).advanceAuthorization(asking, [])) !== 'advanced') throw unknown();
+    if ((await store.beats(configured.tenantId).advanceAuthorization(asking, [])) !== 'advanced')
+      throw unknown();
     return {
-      ...(await consentSubject(view, asking)),
-      action: `${chainedIssuer(settings, view.tenantId)}/confirm`,
+      ...(await consentSubject(configured, asking)),
+      action: `${chainedIssuer(settings, configured.tenantId)}/confirm`,
       fields: { confirmation: makeHandle(asking.id, secret) },
     };
   }
 
-  async #identify(view: TenantView, leg: UpstreamLeg, code: string): Promise<Identity | Refused> {
+  async #identify(
+    configured: TenantConfiguration,
+    leg: UpstreamLeg,
+    code: string,
+  ): Promise<Identity | Refused> {
     const { authorizationServers, clock, settings } = this.#ports;
     const { issuer, clientId, nonce, codeVerifier } = leg;
-    const upstream = await upstreamOf(view);
+    const upstream = await upstreamOf(configured);
     if (upstream.issuer !== issuer || upstream.clientId !== clientId) return UPSTREAM_CHANGED;
     return completeUpstreamLogin(authorizationServers, {
       issuer,
@@ -156,7 +169,7 @@ export class FinishUpstreamLogin {
       code,
       codeVerifier,
       nonce,
-      redirectUri: callbackAddress(settings, view.tenantId),
+      redirectUri: callbackAddress(settings, configured.tenantId),
       now: clock.now(),
     });
   }

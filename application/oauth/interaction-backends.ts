@@ -10,7 +10,7 @@ import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { ResultDelivery } from '../verification/result-delivery.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
@@ -40,11 +40,15 @@ export class InteractionBackends {
    * A session to speak of, for a wallet that began by itself.
    * @throws Failure `not_found` when the tenant is gone or suspended.
    */
-  async openSession(view: TenantView, configurationIds: readonly string[], now: Date): Promise<Session> {
+  async openSession(
+    configured: TenantConfiguration,
+    configurationIds: readonly string[],
+    now: Date,
+  ): Promise<Session> {
     const { store, settings } = this.#ports;
-    const server = issuerOf('built-in', issuerIdentifier(settings, view.tenantId));
-    const session = await walletInitiatedSession(this.#ports, view, configurationIds, now, { server });
-    if (await store.beats(view.tenantId).openSession(session)) return session;
+    const server = issuerOf('built-in', issuerIdentifier(settings, configured.tenantId));
+    const session = await walletInitiatedSession(this.#ports, configured, configurationIds, now, { server });
+    if (await store.beats(configured.tenantId).openSession(session)) return session;
     throw new Failure('not_found', 'unknown address');
   }
 

@@ -26,7 +26,7 @@ import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
 import type { PresentationVerifier } from '../verification/presentation-verifier.ts';
 
@@ -60,33 +60,38 @@ export class InteractionPresentation {
    * @throws Failure `unavailable` when the configuration is gone or its key cannot be used.
    */
   async ask(
-    view: TenantView,
+    configured: TenantConfiguration,
     configurationId: string,
     asking: Asking,
   ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
-    const configuration = await view.presentationConfiguration(configurationId);
+    const configuration = await configured.presentationConfiguration(configurationId);
     if (configuration === undefined) {
       throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
     }
     const pending = this.#pend(configuration, asking.now);
-    const verifierInfo = await this.#verifierInfo(view, configuration, asking.now);
+    const verifierInfo = await this.#verifierInfo(configured, configuration, asking.now);
     const parameters = presentationParameters(asking.wire, pending, verifierInfo);
     const { accessKeyChainId } = configuration;
     if (accessKeyChainId === null || accessKeyChainId === undefined) return { pending, request: parameters };
-    return { pending, request: await this.#sign(view, accessKeyChainId, parameters, pending, asking) };
+    return { pending, request: await this.#sign(configured, accessKeyChainId, parameters, pending, asking) };
   }
 
   /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: PresentationConfiguration,
     now: Date,
   ): Promise<readonly JsonObject[]> {
     const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     const { accessKeyChainId: id } = configuration;
-    const chain = typeof id === 'string' ? signerOf(await view.keyChains(), now, id).chain : undefined;
+    const chain = typeof id === 'string' ? signerOf(await configured.keyChains(), now, id).chain : undefined;
     try {
-      const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
+      const entry = await this.#ports.registrationCertificates.entryFor(
+        configured,
+        configuration,
+        chain,
+        now,
+      );
       return entry === undefined ? attached : [entry, ...attached];
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
@@ -120,13 +125,13 @@ export class InteractionPresentation {
   }
 
   async #sign(
-    view: TenantView,
+    configured: TenantConfiguration,
     chainId: string,
     parameters: JsonObject,
     { since, until }: PendingPresentation,
     { endpoint, now }: Asking,
   ): Promise<JsonObject> {
-    const { chain, clientId } = signerOf(await view.keyChains(), now, chainId);
+    const { chain, clientId } = signerOf(await configured.keyChains(), now, chainId);
     const payload = {
       ...parameters,
       client_id: clientId,
@@ -153,7 +158,7 @@ export class InteractionPresentation {
 
   /** Judges what was presented as the verifier does everywhere, for the audiences of this endpoint. */
   async judge(
-    view: TenantView,
+    configured: TenantConfiguration,
     pending: PendingPresentation,
     vpToken: Json,
     { wire, endpoint, now }: Asking,
@@ -165,7 +170,7 @@ export class InteractionPresentation {
         interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) }),
       ],
     };
-    const task = { view, request: pending, binding, requestedAt, configurationId, vpToken, now };
+    const task = { configured, request: pending, binding, requestedAt, configurationId, vpToken, now };
     try {
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {

@@ -3,13 +3,13 @@ import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Log } from '../ports/log.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { InteractionBackends } from './interaction-backends.ts';
 import type { InteractionSteps, Spending } from './interaction-steps.ts';
 
 /** One intermediate request and the authorization as it is stored. */
 export type InteractionRun = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly now: Date;
   readonly authorization: Authorization;
   readonly interaction: Interaction;
@@ -39,11 +39,11 @@ export class InteractionRuns {
    */
   async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
     const { interactionSteps, interactionBackends } = this.#ports;
-    const { view, now, authorization, interaction, spending } = run;
+    const { configured, now, authorization, interaction, spending } = run;
     const claimed = moveOn(authorization, { handles: {}, interaction: suspend(interaction) });
-    await interactionSteps.advance(view, claimed, spending);
+    await interactionSteps.advance(configured, claimed, spending);
     const { credentialConfigurationIds: ids } = authorization.request;
-    const session = run.session ?? (await interactionBackends.openSession(view, ids, now));
+    const session = run.session ?? (await interactionBackends.openSession(configured, ids, now));
     return {
       ...run,
       authorization: { ...claimed, session: { id: session.id, publicId: session.publicId } },
@@ -58,12 +58,12 @@ export class InteractionRuns {
    * @returns what the wallet learns.
    */
   async deny(run: InteractionRun, reason: string): Promise<Failure> {
-    const { view, authorization, interaction, spending } = run;
+    const { configured, authorization, interaction, spending } = run;
     const done = moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
-    await this.#ports.interactionSteps.advance(view, done, spending);
+    await this.#ports.interactionSteps.advance(configured, done, spending);
     const sessionId = authorization.session?.id;
     this.#ports.log.warn('an interactive authorization was denied', {
-      tenantId: view.tenantId,
+      tenantId: configured.tenantId,
       sessionId,
       reason,
     });

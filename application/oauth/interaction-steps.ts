@@ -18,7 +18,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store, UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
 import type { InteractionPresentation } from './interaction-presentation.ts';
@@ -60,7 +60,7 @@ export class InteractionSteps {
    * @throws Failure `unavailable` when it cannot be asked for.
    */
   async ask(
-    view: TenantView,
+    configured: TenantConfiguration,
     authorization: Authorization,
     interaction: Interaction,
     now: Date,
@@ -70,7 +70,7 @@ export class InteractionSteps {
     const { id } = authorization;
     const { pending, details, handles } =
       action.type === 'openid4vp_presentation'
-        ? await this.#askPresentation(view, interaction, action, now)
+        ? await this.#askPresentation(configured, interaction, action, now)
         : this.#askWeb(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.#ports.random.token(256);
@@ -85,15 +85,15 @@ export class InteractionSteps {
   }
 
   async #askPresentation(
-    view: TenantView,
+    configured: TenantConfiguration,
     { wire }: Interaction,
     { presentationConfigId }: Extract<InteractiveAction, { type: 'openid4vp_presentation' }>,
     now: Date,
   ): Promise<Asked> {
     const { interactionPresentation, settings } = this.#ports;
-    const endpoint = interactionEndpoint(settings, view.tenantId);
+    const endpoint = interactionEndpoint(settings, configured.tenantId);
     const asking = { wire, endpoint, now };
-    const { pending, request } = await interactionPresentation.ask(view, presentationConfigId, asking);
+    const { pending, request } = await interactionPresentation.ask(configured, presentationConfigId, asking);
     return { pending, details: { openid4vp_request: request }, handles: {} };
   }
 
@@ -117,28 +117,32 @@ export class InteractionSteps {
    * @throws Failure of the wire's session when another step was first or the offer is over.
    */
   async proceed(
-    view: TenantView,
+    configured: TenantConfiguration,
     authorization: Authorization,
     interaction: Interaction,
     now: Date,
     spending: Spending,
   ): Promise<WireAnswer> {
     if (interaction.actions.length > 0) {
-      const { change, answer } = await this.ask(view, authorization, interaction, now);
-      await this.advance(view, moveOn(authorization, change), spending);
+      const { change, answer } = await this.ask(configured, authorization, interaction, now);
+      await this.advance(configured, moveOn(authorization, change), spending);
       return answer;
     }
     const { wire, presented } = interaction;
     const last = { ...authorization, interaction };
     const yielded = { presented, used: spending.used };
-    const code = await this.#ports.authorizationCodes.grant(view, last, now, yielded);
+    const code = await this.#ports.authorizationCodes.grant(configured, last, now, yielded);
     if (code === undefined) throw sessionFailure(wire);
     return codeIssued(wire, code);
   }
 
   /** @throws Failure of the wire's session when another step was first, or for a value that was used before. */
-  async advance(view: TenantView, next: Authorization, { client, used }: Spending): Promise<void> {
-    const outcome = await this.#ports.store.beats(view.tenantId).advanceAuthorization(next, used);
+  async advance(
+    configured: TenantConfiguration,
+    next: Authorization,
+    { client, used }: Spending,
+  ): Promise<void> {
+    const outcome = await this.#ports.store.beats(configured.tenantId).advanceAuthorization(next, used);
     if (outcome === 'stale') throw sessionFailure(next.interaction?.wire);
     if (outcome !== 'advanced') throw replayed(outcome, client);
   }

@@ -5,7 +5,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { AuthenticatedClient, ClientAuthenticator, ClientCredentials } from './client-authenticator.ts';
 import type { DpopProofs } from './dpop-proofs.ts';
 
@@ -45,7 +45,7 @@ export class OAuthCallers {
    * @throws Failure `invalid_client` and the codes of client attestations, `invalid_dpop_proof`, `use_dpop_nonce`.
    */
   async identify(
-    view: TenantView,
+    configured: TenantConfiguration,
     server: AuthorizationServer,
     endpoint: OAuthEndpoint,
     request: OAuthRequest,
@@ -53,15 +53,15 @@ export class OAuthCallers {
     options: { readonly dpopRequired: boolean },
   ): Promise<OAuthCaller> {
     const { clientAuthenticator, dpopProofs } = this.#ports;
-    const issuer = this.issuerOf(server, view.tenantId);
-    const client = await clientAuthenticator.execute(view, issuer, request, now);
+    const issuer = this.issuerOf(server, configured.tenantId);
+    const client = await clientAuthenticator.execute(configured, issuer, request, now);
     if (request.dpop.length === 0) {
       if (options.dpopRequired) {
         throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
       }
       return { client, proof: undefined, used: client.used };
     }
-    const proof = await dpopProofs.check(view, request.dpop, {
+    const proof = await dpopProofs.check(configured, request.dpop, {
       method: 'POST',
       url: `${issuer}/${endpoint}`,
       issuer,
@@ -90,15 +90,22 @@ export function holderOf({ client, proof }: OAuthCaller): GrantHolder {
 }
 
 /** Whether access tokens of this server are bound to a key. */
-export async function bindsTokens(view: TenantView, server: AuthorizationServer): Promise<boolean> {
-  const { dPopRequired, chainedAs } = await view.issuance();
+export async function bindsTokens(
+  configured: TenantConfiguration,
+  server: AuthorizationServer,
+): Promise<boolean> {
+  const { dPopRequired, chainedAs } = await configured.issuance();
   return server === 'chained' ? (chainedAs?.requireDPoP ?? true) : dPopRequired;
 }
 
 /** @throws Failure `not_found` for a tenant without a chained authorization server. */
-export async function assertServed(view: TenantView, server: AuthorizationServer): Promise<void> {
+export async function assertServed(
+  configured: TenantConfiguration,
+  server: AuthorizationServer,
+): Promise<void> {
   if (server === 'built-in') return;
-  if ((await view.issuance()).chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown address');
+  if ((await configured.issuance()).chainedAs?.enabled !== true)
+    throw new Failure('not_found', 'unknown address');
 }
 
 /** The failure for a value that was used before. @param client who used it, at an authorization server. */

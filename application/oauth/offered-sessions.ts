@@ -2,7 +2,7 @@ import { type Session, type SessionOutcome, statusAt } from '../../domain/sessio
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /**
  * The session behind an `issuer_state` (OpenID4VCI 1.0 section 5.1.3): it may be used by more than one wallet, as long
@@ -37,15 +37,15 @@ export function isMeantFor({ request }: Session, server: string): boolean {
  */
 export async function walletInitiatedSession(
   ports: { readonly random: Random; readonly settings: ServiceSettings },
-  view: TenantView,
+  configured: TenantConfiguration,
   configurationIds: readonly string[],
   now: Date,
   at: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
 ): Promise<Session> {
   const { random, settings } = ports;
-  const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+  const ttl = (await configured.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
   return {
-    tenantId: view.tenantId,
+    tenantId: configured.tenantId,
     id: random.token() as SessionId,
     publicId: at.publicId ?? (random.token() as PublicId),
     kind: 'issuance',

@@ -13,7 +13,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
 import {
   assertServed,
@@ -25,7 +25,7 @@ import {
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly clock: Clock;
   readonly random: Random;
@@ -48,14 +48,16 @@ export class PushAuthorization {
     server: AuthorizationServer,
     oauth: OAuthRequest,
   ): Promise<PushedRequest> {
-    const { store, tenantViews, oauthCallers, clock, random } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, clock, random } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
-    const view = tenantViews.ofWallet(await beats.head());
-    await assertServed(view, server);
-    const caller = await oauthCallers.identify(view, server, 'par', oauth, now, { dpopRequired: false });
-    const request = await this.#read(view, oauth, caller);
-    const session = await findOffer(this.#ports, view, server, request, now);
+    const configured = tenantConfigurations.ofWallet(await beats.head());
+    await assertServed(configured, server);
+    const caller = await oauthCallers.identify(configured, server, 'par', oauth, now, {
+      dpopRequired: false,
+    });
+    const request = await this.#read(configured, oauth, caller);
+    const session = await findOffer(this.#ports, configured, server, request, now);
     const [id, secret] = [random.token(), random.token(256)];
     const authorization: Authorization = {
       id,
@@ -78,9 +80,13 @@ export class PushAuthorization {
     };
   }
 
-  async #read(view: TenantView, { form }: OAuthRequest, caller: OAuthCaller): Promise<AuthorizationRequest> {
-    const request = await readRequest(this.#ports, view, form, caller);
-    const configurations = await view.credentialConfigurations();
+  async #read(
+    configured: TenantConfiguration,
+    { form }: OAuthRequest,
+    caller: OAuthCaller,
+  ): Promise<AuthorizationRequest> {
+    const request = await readRequest(this.#ports, configured, form, caller);
+    const configurations = await configured.credentialConfigurations();
     const interactive = configurations.find(
       ({ id, iaeActions }) =>
         request.credentialConfigurationIds.includes(id) && (iaeActions?.length ?? 0) > 0,

@@ -11,7 +11,7 @@ import { readHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { assertServed } from './oauth-callers.ts';
 
 /** What a browser brings to an authorization endpoint. */
@@ -31,24 +31,24 @@ const unknown = () => new Failure('invalid_request', 'the request_uri is unknown
  * @throws Failure `invalid_request`.
  */
 export async function findPushedRequest(
-  ports: { readonly store: Store; readonly tenantViews: TenantViews },
+  ports: { readonly store: Store; readonly tenantConfigurations: TenantConfigurations },
   tenantId: TenantId,
   server: AuthorizationServer,
   { clientId, requestUri }: BrowserRequest,
   now: Date,
   options: { readonly opening: boolean; readonly interactive?: boolean },
-): Promise<{ view: TenantView; authorization: Authorization }> {
-  const { store, tenantViews } = ports;
+): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
+  const { store, tenantConfigurations } = ports;
   const beats = store.beats(tenantId);
   if (requestUri === undefined) {
-    tenantViews.ofWallet(await beats.head());
+    tenantConfigurations.ofWallet(await beats.head());
     throw new Failure('invalid_request', 'push the authorization request first (RFC 9126)');
   }
   const handle = handleOfRequestUri(requestUri);
   const id = readHandle(handle)?.id;
   const found = await beats.findAuthorization(id ?? '');
-  const view = tenantViews.ofWallet(found?.head);
-  await assertServed(view, server);
+  const configured = tenantConfigurations.ofWallet(found?.head);
+  await assertServed(configured, server);
   const authorization = found?.authorization;
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
   if (authorization.interaction !== undefined && options.interactive !== true) throw unknown();
@@ -56,5 +56,5 @@ export async function findPushedRequest(
   const isFirst = options.opening && !wasOpened(authorization);
   if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
-  return { view, authorization };
+  return { configured, authorization };
 }

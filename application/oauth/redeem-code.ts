@@ -5,7 +5,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
@@ -19,7 +19,7 @@ import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly tokenIssuer: TokenIssuer;
   readonly clock: Clock;
@@ -42,14 +42,14 @@ export class RedeemCode {
     request: OAuthRequest,
     redemption: AuthorizationCodeRequest,
   ): Promise<TokenAnswer> {
-    const { store, tenantViews, oauthCallers, tokenIssuer, clock } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, tokenIssuer, clock } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
     const found = await beats.findGrant(hashCode(redemption.code));
-    const view = tenantViews.ofWallet(found?.head);
-    await assertServed(view, server);
-    const dpopRequired = await bindsTokens(view, server);
-    const caller = await oauthCallers.identify(view, server, 'token', request, now, { dpopRequired });
+    const configured = tenantConfigurations.ofWallet(found?.head);
+    await assertServed(configured, server);
+    const dpopRequired = await bindsTokens(configured, server);
+    const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
 
     const { grant, authorization } = ofServer(found?.grant, server);
     if (grant.consumedAt !== null) {
@@ -67,7 +67,7 @@ export class RedeemCode {
       identifiers,
       configurationIds: redemption.wanted === undefined ? undefined : configurationIds,
     };
-    const redeemed = await tokenIssuer.redemption(view, caller, asked, now);
+    const redeemed = await tokenIssuer.redemption(configured, caller, asked, now);
     const claimed = await beats.consumeGrant(grant.id, redeemed, caller.used, now);
     if (claimed === 'spent') {
       await beats.revokeGrant(grant.id, now);
@@ -75,7 +75,7 @@ export class RedeemCode {
     }
     if (claimed !== 'consumed') throw replayed(claimed, caller.client);
     const holder = { ...grant, holder: redeemed.holder };
-    return tokenIssuer.respond(view, holder, caller, configurationIds, now);
+    return tokenIssuer.respond(configured, holder, caller, configurationIds, now);
   }
 }
 

@@ -6,7 +6,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import {
   bindsTokens,
   type OAuthCaller,
@@ -18,7 +18,7 @@ import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly tokenIssuer: TokenIssuer;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ type Ports = {
 };
 
 type Redeemed = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly grant: Grant;
   readonly caller: OAuthCaller;
 };
@@ -46,11 +46,11 @@ export class RedeemGrant {
     redemption: PreAuthorizedCodeRequest,
   ): Promise<TokenAnswer> {
     const now = this.#ports.clock.now();
-    const { view, grant, caller } =
+    const { configured, grant, caller } =
       (await this.#redeemAtOnce(tenantId, request, redemption, now)) ??
       (await this.#redeemInSteps(tenantId, request, redemption, now));
     const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
-    return this.#ports.tokenIssuer.respond(view, grant, caller, configurationIds, now);
+    return this.#ports.tokenIssuer.respond(configured, grant, caller, configurationIds, now);
   }
 
   /**
@@ -63,8 +63,8 @@ export class RedeemGrant {
     { code, txCode, wanted }: PreAuthorizedCodeRequest,
     now: Date,
   ): Promise<Redeemed | undefined> {
-    const { store, tenantViews, tokenIssuer } = this.#ports;
-    const known = tenantViews.latest(tenantId);
+    const { store, tenantConfigurations, tokenIssuer } = this.#ports;
+    const known = tenantConfigurations.latest(tenantId);
     if (known === undefined || txCode !== undefined || wanted !== undefined) return undefined;
     const caller = await this.#identify(known, request, now).catch(refusedFor);
     // The tenant may have begun to demand less since this process looked: the steps look again.
@@ -73,10 +73,10 @@ export class RedeemGrant {
     const redeemed = await store.beats(tenantId).redeemGrant(hashCode(code), redemption, caller.used, now);
     if (typeof redeemed === 'string') throw replayed(redeemed, caller.client);
     if (redeemed === undefined) return undefined;
-    const view = tenantViews.ofWallet(redeemed.head);
+    const configured = tenantConfigurations.ofWallet(redeemed.head);
     // The tenant may have begun to demand more since this process looked; then the code is lost, not the demand.
-    if (view !== known) await this.#identify(view, request, now);
-    return { view, grant: redeemed.grant, caller };
+    if (configured !== known) await this.#identify(configured, request, now);
+    return { configured, grant: redeemed.grant, caller };
   }
 
   async #redeemInSteps(
@@ -85,11 +85,11 @@ export class RedeemGrant {
     { code, txCode, wanted }: PreAuthorizedCodeRequest,
     now: Date,
   ): Promise<Redeemed> {
-    const { store, tenantViews, tokenIssuer } = this.#ports;
+    const { store, tenantConfigurations, tokenIssuer } = this.#ports;
     const beats = store.beats(tenantId);
     const found = await beats.findGrant(hashCode(code));
-    const view = tenantViews.ofWallet(found?.head);
-    const caller = await this.#identify(view, request, now);
+    const configured = tenantConfigurations.ofWallet(found?.head);
+    const caller = await this.#identify(configured, request, now);
     const txCodeHash = this.#hashTxCode(txCode);
     const spentGrant = found?.grant;
     if (isReplay(spentGrant, txCodeHash)) await beats.revokeGrant(spentGrant.id, now);
@@ -100,16 +100,16 @@ export class RedeemGrant {
       throw spent();
     if (outcome === 'wrong_tx_code') throw new Failure('invalid_grant', 'the tx_code is wrong');
     const asked = { identifiers: wanted !== undefined, configurationIds };
-    const redemption = await tokenIssuer.redemption(view, caller, asked, now);
+    const redemption = await tokenIssuer.redemption(configured, caller, asked, now);
     const claimed = await beats.consumeGrant(grant.id, redemption, caller.used, now);
     if (claimed === 'spent') throw spent();
     if (claimed !== 'consumed') throw replayed(claimed, caller.client);
-    return { view, grant: { ...grant, holder: redemption.holder }, caller };
+    return { configured, grant: { ...grant, holder: redemption.holder }, caller };
   }
 
-  async #identify(view: TenantView, request: OAuthRequest, now: Date): Promise<OAuthCaller> {
-    const dpopRequired = await bindsTokens(view, 'built-in');
-    return this.#ports.oauthCallers.identify(view, 'built-in', 'token', request, now, { dpopRequired });
+  async #identify(configured: TenantConfiguration, request: OAuthRequest, now: Date): Promise<OAuthCaller> {
+    const dpopRequired = await bindsTokens(configured, 'built-in');
+    return this.#ports.oauthCallers.identify(configured, 'built-in', 'token', request, now, { dpopRequired });
   }
 
   /** Transaction codes are short, so a plain hash could be undone; this one needs our key. */

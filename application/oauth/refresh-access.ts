@@ -7,7 +7,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
@@ -20,7 +20,7 @@ import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly oauthCallers: OAuthCallers;
   readonly tokenIssuer: TokenIssuer;
   readonly clock: Clock;
@@ -44,25 +44,25 @@ export class RefreshAccess {
     request: OAuthRequest,
     refresh: RefreshRequest,
   ): Promise<TokenAnswer> {
-    const { store, tenantViews, oauthCallers, tokenIssuer, clock, settings } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, tokenIssuer, clock, settings } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
     const token = readRefreshToken(settings.refreshTokenKeys, tenantId, refresh.refreshToken);
     const found = token && (await beats.findGrantById(token.grantId));
-    const view = tenantViews.ofWallet(found?.head ?? (await beats.head()));
-    await assertServed(view, server);
-    const dpopRequired = await bindsTokens(view, server);
-    const caller = await oauthCallers.identify(view, server, 'token', request, now, { dpopRequired });
+    const configured = tenantConfigurations.ofWallet(found?.head ?? (await beats.head()));
+    await assertServed(configured, server);
+    const dpopRequired = await bindsTokens(configured, server);
+    const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
 
     const { grant, holder } = live(found?.grant, server, now);
-    const { refreshTokenSeconds } = await view.issuance();
+    const { refreshTokenSeconds } = await configured.issuance();
     if (refreshTokenSeconds === 0) throw refused('this issuer takes no refresh tokens any more');
     if (token === undefined) throw refused('the refresh token is unknown');
     assertSameHolder(holder, caller);
     const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
-    const configurationIds = await withinScope(view, narrow(granted, refresh.wanted), refresh.scope);
+    const configurationIds = await withinScope(configured, narrow(granted, refresh.wanted), refresh.scope);
     const generation = await this.#use(tenantId, grant, token.generation, caller, now);
-    return tokenIssuer.respond(view, { ...grant, generation }, caller, configurationIds, now);
+    return tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
   }
 
   /** @returns the generation that the grant has come to. */
@@ -127,13 +127,13 @@ function assertSameHolder(holder: Redeemer, { client, proof }: OAuthCaller): voi
 
 /** @throws Failure `invalid_scope` when the wallet asks for more than it was granted (RFC 6749 section 6). */
 async function withinScope(
-  view: TenantView,
+  configured: TenantConfiguration,
   granted: readonly string[],
   scope: string | undefined,
 ): Promise<readonly string[]> {
   if (scope === undefined) return granted;
   const scopes = new Map(
-    (await view.credentialConfigurations()).map((configuration) => [
+    (await configured.credentialConfigurations()).map((configuration) => [
       configuration.id,
       scopeOf(configuration),
     ]),

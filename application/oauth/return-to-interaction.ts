@@ -8,12 +8,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { isBoundBrowser } from './page-visits.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
@@ -49,11 +49,11 @@ export class ReturnToInteraction {
   /** @throws Failure `invalid_request` for a page; what another browser brings changes nothing. */
   async execute(tenantId: TenantId, returned: PageReturn): Promise<ReturnedBrowser> {
     const { pageHandle = '', error, browserSecrets } = returned;
-    const { store, tenantViews, clock, random, settings } = this.#ports;
+    const { store, tenantConfigurations, clock, random, settings } = this.#ports;
     const now = clock.now();
     const beats = store.beats(tenantId);
     const found = await beats.findAuthorization(readHandle(pageHandle)?.id ?? '');
-    tenantViews.ofWallet(found?.head);
+    tenantConfigurations.ofWallet(found?.head);
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'page', pageHandle, now)) throw over();
     const { interaction, request } = authorization;

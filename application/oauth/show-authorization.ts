@@ -6,14 +6,14 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ServiceSettings;
@@ -49,12 +49,12 @@ export class ShowAuthorization {
       const now = clock.now();
       const options = { opening: true, interactive: true };
       const found = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, options);
-      const { view, authorization } = found;
+      const { configured, authorization } = found;
       if (authorization.interaction !== undefined) {
-        const shown = await this.#interact(view, authorization, browser, now);
+        const shown = await this.#interact(configured, authorization, browser, now);
         if (shown !== undefined) return shown;
       } else if (await this.#opens(tenantId, authorization))
-        return this.#consent(view, authorization, browser, now);
+        return this.#consent(configured, authorization, browser, now);
     }
     throw new Failure('invalid_request', 'the request is open elsewhere');
   }
@@ -65,18 +65,18 @@ export class ShowAuthorization {
    * @returns undefined when another step was first.
    */
   async #interact(
-    view: TenantView,
+    configured: TenantConfiguration,
     authorization: Authorization,
     browser: BrowserRequest,
     now: Date,
   ): Promise<ShownConsent | SentBrowser | undefined> {
-    const { tenantId } = view;
+    const { tenantId } = configured;
     if (authorization.holder.authenticated === true) {
       return sendToPage(this.#ports, tenantId, authorization, now);
     }
     const keep = await bindBrowser(this.#ports, tenantId, authorization, now);
     if (keep === undefined) return undefined;
-    return { ...(await this.#consent(view, authorization, browser, now)), keep };
+    return { ...(await this.#consent(configured, authorization, browser, now)), keep };
   }
 
   /** Remembers the first visit, which is all that the request URI is for. @returns false when another step was first. */
@@ -88,18 +88,18 @@ export class ShowAuthorization {
   }
 
   async #consent(
-    view: TenantView,
+    configured: TenantConfiguration,
     authorization: Authorization,
     { requestUri = '' }: BrowserRequest,
     now: Date,
   ): Promise<Consent> {
     const { random, settings } = this.#ports;
-    const { tenantId } = view;
+    const { tenantId } = configured;
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');
     const purpose = decisionPurpose(authorization.id);
     return {
-      ...(await consentSubject(view, authorization)),
+      ...(await consentSubject(configured, authorization)),
       action: `${issuerIdentifier(settings, tenantId)}/authorize`,
       fields: {
         client_id: authorization.request.clientId,

@@ -9,7 +9,7 @@ import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 import {
   callbackAddress,
@@ -22,7 +22,7 @@ import {
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly authorizationServers: AuthorizationServers;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,7 +60,7 @@ export class StartUpstreamLogin {
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const now = this.#ports.clock.now();
-      const { view, authorization } = await findPushedRequest(
+      const { configured, authorization } = await findPushedRequest(
         this.#ports,
         tenantId,
         'chained',
@@ -70,24 +70,28 @@ export class StartUpstreamLogin {
           opening: true,
         },
       );
-      const started = await this.#start(view, authorization, now);
+      const started = await this.#start(configured, authorization, now);
       if (started !== undefined) return started;
     }
     throw new Failure('invalid_request', 'the request is open elsewhere');
   }
 
   /** @returns undefined when another visit was first. */
-  async #start(view: TenantView, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
+  async #start(
+    configured: TenantConfiguration,
+    authorization: Authorization,
+    now: Date,
+  ): Promise<StartedLogin | undefined> {
     const { store, random, settings } = this.#ports;
-    const { tenantId } = view;
-    const { issuer, clientId, scopes } = await upstreamOf(view);
+    const { tenantId } = configured;
+    const { issuer, clientId, scopes } = await upstreamOf(configured);
     let endpoint: string;
     try {
       endpoint = await this.#endpointOf(issuer);
     } catch (error) {
       const refused = refusedBy(error);
       this.#ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
-      if (await needsConfirmation(view, authorization)) {
+      if (await needsConfirmation(configured, authorization)) {
         // Nothing ends: who comes again when the provider is back is in time.
         const opened = moveOn(authorization, { isOpened: true });
         if (authorization.isOpened !== true) await store.beats(tenantId).advanceAuthorization(opened, []);

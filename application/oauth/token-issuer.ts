@@ -12,7 +12,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Redemption } from '../ports/authorization-beats.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { DpopProofs } from './dpop-proofs.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
 import type { WalletTokens } from './wallet-tokens.ts';
@@ -49,12 +49,12 @@ export class TokenIssuer {
 
   /** Who redeems a grant, and until when what it brings may live. */
   async redemption(
-    view: TenantView,
+    configured: TenantConfiguration,
     caller: OAuthCaller,
     asked: { readonly identifiers: boolean; readonly configurationIds?: readonly string[] | undefined },
     now: Date,
   ): Promise<Redemption> {
-    const { refreshTokenSeconds, chainedAs } = await view.issuance();
+    const { refreshTokenSeconds, chainedAs } = await configured.issuance();
     const { configurationIds } = asked;
     const refreshable = now.getTime() + refreshTokenSeconds * 1000;
     // The last access token may come at the end of the last refresh token.
@@ -72,21 +72,21 @@ export class TokenIssuer {
 
   /** @param grant as it is after its redemption or the use of a refresh token. */
   async respond(
-    view: TenantView,
+    configured: TenantConfiguration,
     grant: Grant,
     caller: OAuthCaller,
     configurationIds: readonly string[],
     now: Date,
   ): Promise<TokenAnswer> {
     const { walletTokens, dpopProofs, random, settings } = this.#ports;
-    const credentialIssuer = issuerIdentifier(settings, view.tenantId);
+    const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
     const issuer = issuerOf(grant.server, credentialIssuer);
     const { holder, authorization } = grant;
     const issuedAtSeconds = Math.floor(now.getTime() / 1000);
-    const lifetime = await this.#lifetime(view, grant, caller);
+    const lifetime = await this.#lifetime(configured, grant, caller);
     const identifiers = holder?.identifiers ?? false;
     const subject = authorization?.identity?.sub;
-    const scope = await scopeWithin(view, authorization?.scope, configurationIds);
+    const scope = await scopeWithin(configured, authorization?.scope, configurationIds);
     const claims: WalletTokenClaims = {
       issuer,
       audience: credentialIssuer,
@@ -103,44 +103,51 @@ export class TokenIssuer {
       ...(authorization?.actionsDone === undefined ? {} : { actionsDone: authorization.actionsDone }),
       ...(caller.proof === undefined ? {} : { keyThumbprint: caller.proof.thumbprint }),
     };
-    const refreshToken = await this.#refreshToken(view, grant);
+    const refreshToken = await this.#refreshToken(configured, grant);
     return {
       body: {
-        access_token: await walletTokens.issue(view, claims, grant.server),
+        access_token: await walletTokens.issue(configured, claims, grant.server),
         token_type: caller.proof === undefined ? 'Bearer' : 'DPoP',
         expires_in: lifetime,
         ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
         ...(scope === undefined ? {} : { scope }),
         ...(identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
       },
-      dpopNonce: caller.proof && (await dpopProofs.nonce(view, { issuer, now })),
+      dpopNonce: caller.proof && (await dpopProofs.nonce(configured, { issuer, now })),
     };
   }
 
-  async #lifetime(view: TenantView, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
+  async #lifetime(
+    configured: TenantConfiguration,
+    { server }: Grant,
+    { proof }: OAuthCaller,
+  ): Promise<number> {
     const longest = proof === undefined ? BEARER_LIFETIME_SECONDS : Number.POSITIVE_INFINITY;
-    const { chainedAs } = await view.issuance();
+    const { chainedAs } = await configured.issuance();
     const own = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
     return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
   }
 
   /** A refresh token has to be bound to something (RFC 9449 section 5): to the client or to its DPoP key. */
-  async #refreshToken(view: TenantView, { id, generation, holder }: Grant): Promise<string | undefined> {
-    const { refreshTokenSeconds } = await view.issuance();
+  async #refreshToken(
+    configured: TenantConfiguration,
+    { id, generation, holder }: Grant,
+  ): Promise<string | undefined> {
+    const { refreshTokenSeconds } = await configured.issuance();
     const [key] = this.#ports.settings.refreshTokenKeys;
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
-    return makeRefreshToken(key, view.tenantId, { grantId: id, generation });
+    return makeRefreshToken(key, configured.tenantId, { grantId: id, generation });
   }
 }
 
 /** RFC 6749 section 5.1: a wallet that gets less than was granted is told what it gets. */
 async function scopeWithin(
-  view: TenantView,
+  configured: TenantConfiguration,
   granted: string | undefined,
   configurationIds: readonly string[],
 ): Promise<string | undefined> {
   if (granted === undefined) return undefined;
-  const configurations = await view.credentialConfigurations();
+  const configurations = await configured.credentialConfigurations();
   const covered = new Set(configurations.filter(({ id }) => configurationIds.includes(id)).map(scopeOf));
   const kept = granted.split(' ').filter((value) => covered.has(value));
   return kept.length === 0 ? undefined : kept.join(' ');

@@ -9,7 +9,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Issuer of the chained authorization server; its endpoints stand below it. */
 export function chainedIssuer(settings: ServiceSettings, tenantId: TenantId): string {
@@ -22,8 +22,8 @@ export function callbackAddress(settings: ServiceSettings, tenantId: TenantId): 
 }
 
 /** The provider where users of a tenant with a chained server log in. */
-export async function upstreamOf(view: TenantView): Promise<ChainedAsConfig['upstream']> {
-  const { chainedAs } = await view.issuance();
+export async function upstreamOf(configured: TenantConfiguration): Promise<ChainedAsConfig['upstream']> {
+  const { chainedAs } = await configured.issuance();
   if (chainedAs === null || chainedAs === undefined) throw new Error('a tenant without a chained server');
   return chainedAs.upstream;
 }
@@ -33,9 +33,12 @@ export async function upstreamOf(view: TenantView): Promise<ChainedAsConfig['ups
  * request in the name of any client and have the answer sent anywhere, and a user with a session at the upstream
  * provider would see nothing of it (RFC 9700 section 4.11.2).
  */
-export async function needsConfirmation(view: TenantView, { holder }: Authorization): Promise<boolean> {
+export async function needsConfirmation(
+  configured: TenantConfiguration,
+  { holder }: Authorization,
+): Promise<boolean> {
   if (holder.authenticated === true) return false;
-  return (await view.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
+  return (await configured.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
 }
 
 /** What the wallet is told; `reason` is for the operator. */

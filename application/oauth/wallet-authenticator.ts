@@ -5,7 +5,7 @@ import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { UsedValue } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { DpopProofs } from './dpop-proofs.ts';
 import type { ExternalSessions } from './external-sessions.ts';
 import type { ExternalTokens } from './external-tokens.ts';
@@ -55,44 +55,48 @@ export class WalletAuthenticator {
    *   `ExternalTokens` and `ExternalSessions` throw.
    */
   async authenticate(
-    view: TenantView,
+    configured: TenantConfiguration,
     credentials: WalletCredentials,
     expected: Expected,
   ): Promise<AuthenticatedWallet> {
     try {
-      return await this.#authenticate(view, credentials, expected);
+      return await this.#authenticate(configured, credentials, expected);
     } catch (error) {
-      if (!(error instanceof Failure) || (await view.issuance()).dPopRequired) throw error;
+      if (!(error instanceof Failure) || (await configured.issuance()).dPopRequired) throw error;
       // RFC 9449 section 7.2: the challenge names each scheme that is taken here
       throw new Failure(error.code, { ...error.details, bearer: true }, { cause: error.cause });
     }
   }
 
   async #authenticate(
-    view: TenantView,
+    configured: TenantConfiguration,
     { authorization, dpop }: WalletCredentials,
     expected: Expected,
   ): Promise<AuthenticatedWallet> {
     const { kind, text } = readAuthorization(authorization);
-    const verified = await this.#verify(view, text, expected.now);
+    const verified = await this.#verify(configured, text, expected.now);
     const bound = 'own' in verified ? verified.own : verified.external;
-    const proof = await this.#prove(view, { kind, text, dpop, thumbprint: bound.keyThumbprint }, expected);
+    const proof = await this.#prove(
+      configured,
+      { kind, text, dpop, thumbprint: bound.keyThumbprint },
+      expected,
+    );
     if ('own' in verified) return { token: verified.own, dpop: proof };
-    if (proof === undefined && (await view.issuance()).dPopRequired) {
+    if (proof === undefined && (await configured.issuance()).dPopRequired) {
       throw invalid('this issuer takes access tokens only that are bound to a key');
     }
     // Last, since it opens a session for a user who has none
-    const token = await this.#ports.externalSessions.resolve(view, verified.external, expected.now);
+    const token = await this.#ports.externalSessions.resolve(configured, verified.external, expected.now);
     return { token, dpop: proof };
   }
 
   /** @throws Failure `invalid_token`, `unavailable`. */
-  async #verify(view: TenantView, text: string, now: Date): Promise<Verified> {
+  async #verify(configured: TenantConfiguration, text: string, now: Date): Promise<Verified> {
     const { walletTokens, externalTokens } = this.#ports;
-    const own = await walletTokens.verify(view, text);
-    const external = own === undefined ? await externalTokens.verify(view, text, now) : undefined;
+    const own = await walletTokens.verify(configured, text);
+    const external = own === undefined ? await externalTokens.verify(configured, text, now) : undefined;
     if (external !== undefined) return { external };
-    if (own === undefined || !(await isServed(view, own))) {
+    if (own === undefined || !(await isServed(configured, own))) {
       throw invalid('the access token is invalid or expired');
     }
     return { own };
@@ -100,7 +104,7 @@ export class WalletAuthenticator {
 
   /** @returns undefined for a bearer token. */
   async #prove(
-    view: TenantView,
+    configured: TenantConfiguration,
     sent: {
       readonly kind: 'dpop' | 'bearer';
       readonly text: string;
@@ -116,9 +120,9 @@ export class WalletAuthenticator {
     }
     // RFC 9449 section 7.2: a bound token never passes as a bearer token
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
-    const accepted = await this.#ports.dpopProofs.check(view, dpop, {
+    const accepted = await this.#ports.dpopProofs.check(configured, dpop, {
       ...expected,
-      issuer: issuerIdentifier(this.#ports.settings, view.tenantId),
+      issuer: issuerIdentifier(this.#ports.settings, configured.tenantId),
       accessToken: text,
     });
     // RFC 9449 section 7.1
@@ -128,9 +132,12 @@ export class WalletAuthenticator {
 }
 
 /** A server that the tenant has no longer vouches for nobody any more. */
-async function isServed(view: TenantView, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
+async function isServed(
+  configured: TenantConfiguration,
+  { issuer, audience }: WalletTokenClaims,
+): Promise<boolean> {
   if (serverOf(issuer, audience) !== 'chained') return true;
-  return (await view.issuance()).chainedAs?.enabled === true;
+  return (await configured.issuance()).chainedAs?.enabled === true;
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */

@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { StatusChecker, StatusQuestion } from '../status-lists/check-status.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
   areSame,
@@ -25,7 +25,7 @@ type Ports = {
 };
 
 /** Who signed an attestation, for the question whether it was revoked. */
-export type AttestationIssuer = Omit<StatusQuestion, 'view' | 'reference'>;
+export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'>;
 
 export type WalletProviderVerdict =
   | {
@@ -47,7 +47,7 @@ type Providers = {
 /** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
 export class WalletProviderTrust {
   readonly #ports: Ports;
-  readonly #providers = new WeakMap<TenantView, Providers>();
+  readonly #providers = new WeakMap<TenantConfiguration, Providers>();
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -57,13 +57,21 @@ export class WalletProviderTrust {
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
    * @returns why not, in words that a wallet may read.
    */
-  async check(view: TenantView, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
-    const { walletProviderTrustLists: addresses } = await view.issuance();
+  async check(
+    configured: TenantConfiguration,
+    chain: readonly string[],
+    now: Date,
+  ): Promise<WalletProviderVerdict> {
+    const { walletProviderTrustLists: addresses } = await configured.issuance();
     if (addresses.length === 0) {
       return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     }
-    const asked = await askLists(this.#ports.trustLists, view.tenantId, await sourcesOf(view, addresses));
-    const { anchors, listed } = this.#providersOf(view, asked);
+    const asked = await askLists(
+      this.#ports.trustLists,
+      configured.tenantId,
+      await sourcesOf(configured, addresses),
+    );
+    const { anchors, listed } = this.#providersOf(configured, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
     const issuer = this.#ports.certificates.validate(chain, anchors, now, { haip: true });
     const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
@@ -86,13 +94,14 @@ export class WalletProviderTrust {
    * @returns why the attestation must not be used, or undefined.
    */
   async checkStatus(
-    view: TenantView,
+    configured: TenantConfiguration,
     issuer: AttestationIssuer,
     payload: JsonObject,
   ): Promise<string | undefined> {
     try {
       const reference = readStatusReference(payload);
-      if (reference !== undefined) await this.#ports.statusChecker.check({ ...issuer, view, reference });
+      if (reference !== undefined)
+        await this.#ports.statusChecker.check({ ...issuer, configured, reference });
       return undefined;
     } catch (error) {
       if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;
@@ -100,20 +109,23 @@ export class WalletProviderTrust {
     }
   }
 
-  #providersOf(view: TenantView, asked: readonly AskedList[]): Providers {
-    const known = this.#providers.get(view);
+  #providersOf(configured: TenantConfiguration, asked: readonly AskedList[]): Providers {
+    const known = this.#providers.get(configured);
     if (known !== undefined && areSame(known.asked, asked)) return known;
     const listed = gatherAnchors(asked);
     const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
     const providers = { asked, anchors, listed };
-    this.#providers.set(view, providers);
+    this.#providers.set(configured, providers);
     return providers;
   }
 }
 
-function sourcesOf(view: TenantView, addresses: readonly string[]): Promise<readonly ListSource[]> {
-  return view.derive('wallet-provider-lists', async () => {
-    const signers = pinSigners((await view.issuance()).walletProviderTrustListCertificates);
+function sourcesOf(
+  configured: TenantConfiguration,
+  addresses: readonly string[],
+): Promise<readonly ListSource[]> {
+  return configured.derive('wallet-provider-lists', async () => {
+    const signers = pinSigners((await configured.issuance()).walletProviderTrustListCertificates);
     return [...new Set(addresses)].map((uri) => ({ uri, signers, purpose: WALLET_PROVIDERS }));
   });
 }

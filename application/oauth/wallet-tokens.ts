@@ -17,7 +17,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly kms: Kms;
@@ -39,45 +39,52 @@ export class WalletTokens {
     this.#ports = ports;
   }
 
-  async issue(view: TenantView, claims: WalletTokenClaims, server: AuthorizationServer): Promise<string> {
+  async issue(
+    configured: TenantConfiguration,
+    claims: WalletTokenClaims,
+    server: AuthorizationServer,
+  ): Promise<string> {
     const { kms, clock } = this.#ports;
-    const wanted = await signingKeyId(view, server);
-    const chain = pickKeyChain(await view.keyChains(), 'signing', clock.now(), wanted);
-    const header = view.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
+    const wanted = await signingKeyId(configured, server);
+    const chain = pickKeyChain(await configured.keyChains(), 'signing', clock.now(), wanted);
+    const header = configured.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
     const signingInput = `${header}.${encodeBase64url(JSON.stringify(accessTokenPayload(claims)))}`;
-    const signature = await kms.sign(signingKey(view.tenantId, chain.active.key), signingInput);
+    const signature = await kms.sign(signingKey(configured.tenantId, chain.active.key), signingInput);
     const token = joinCompact(signingInput, signature);
-    this.#verified.set(memoKey(view, token), claims);
+    this.#verified.set(memoKey(configured, token), claims);
     return token;
   }
 
   /** @returns undefined for anything but a valid token of this tenant's issuer. */
-  async verify(view: TenantView, token: string): Promise<WalletTokenClaims | undefined> {
+  async verify(configured: TenantConfiguration, token: string): Promise<WalletTokenClaims | undefined> {
     const { signatures, clock, settings } = this.#ports;
     const now = clock.now();
-    const known = this.#verified.get(memoKey(view, token));
+    const known = this.#verified.get(memoKey(configured, token));
     if (known !== undefined) return known.expiresAtSeconds * 1000 > now.getTime() ? known : undefined;
     const jws = token.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(token);
     // RFC 9068 section 4: another kind of token of ours must not pass for an access token
     if (jws === undefined || jws.header['typ'] !== ACCESS_TOKEN_TYPE) return undefined;
-    const key = publicKeys(await view.keyChains(), now).find(
+    const key = publicKeys(await configured.keyChains(), now).find(
       ({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid'],
     );
     if (key === undefined || jws.header['alg'] !== algorithmOf(key.publicJwk)) return undefined;
     if (!signatures.verify(key.publicJwk, jws.signingInput, jws.signature)) return undefined;
-    const claims = readAccessTokenPayload(jws.payload, issuerIdentifier(settings, view.tenantId), now);
-    if (claims !== undefined) this.#verified.set(memoKey(view, token), claims);
+    const claims = readAccessTokenPayload(jws.payload, issuerIdentifier(settings, configured.tenantId), now);
+    if (claims !== undefined) this.#verified.set(memoKey(configured, token), claims);
     return claims;
   }
 }
 
 /** The revision stands in the key, so removing a key ends the tokens it signed. */
-function memoKey(view: TenantView, token: string): string {
-  return `${view.tenantId} ${view.head.revision} ${token}`;
+function memoKey(configured: TenantConfiguration, token: string): string {
+  return `${configured.tenantId} ${configured.head.revision} ${token}`;
 }
 
-async function signingKeyId(view: TenantView, server: AuthorizationServer): Promise<string | undefined> {
-  const { signingKeyId: own, chainedAs } = await view.issuance();
+async function signingKeyId(
+  configured: TenantConfiguration,
+  server: AuthorizationServer,
+): Promise<string | undefined> {
+  const { signingKeyId: own, chainedAs } = await configured.issuance();
   return (server === 'chained' ? chainedAs?.token.signingKeyId : undefined) ?? own ?? undefined;
 }
 

@@ -65,8 +65,8 @@ export class ObtainAccessCertificate {
    */
   async execute(caller: TenantCaller, order: AccessCertificateOrder): Promise<ObtainedAccessCertificate> {
     const { registrar, settings } = this.#ports;
-    const { key } = requireAccessChain(await caller.view.keyChains(), order.keyChainId).active;
-    const account = await requireAccount(caller.view);
+    const { key } = requireAccessChain(await caller.configured.keyChains(), order.keyChainId).active;
+    const account = await requireAccount(caller.configured);
     try {
       const rpId = pickParty(await registrar.relyingParties(account), order.rpId).id;
       const dns = order.dns ?? [new URL(settings.publicUrl).hostname];

@@ -63,12 +63,12 @@ export class ObtainRegistrationCertificate {
     { presentationConfigurationId, ...request }: RegistrationCertificateOrder,
   ): Promise<ObtainedRegistrationCertificate> {
     const { clock, registrar, registrationCertificateChecker } = this.#ports;
-    const { view } = caller;
+    const { configured } = caller;
     const query = (await configurationOf(caller, presentationConfigurationId))?.dcql_query;
     const issued =
       request.jwt === undefined
         ? await obtainFromRegistrar(registrar, {
-            account: await requireAccount(view),
+            account: await requireAccount(configured),
             request,
             query,
             path: '',
@@ -76,7 +76,7 @@ export class ObtainRegistrationCertificate {
         : { jwt: request.jwt };
     const path = request.jwt === undefined ? '' : 'jwt';
     try {
-      const certificate = await registrationCertificateChecker.check(view, issued.jwt, clock.now());
+      const certificate = await registrationCertificateChecker.check(configured, issued.jwt, clock.now());
       const coverage = query === undefined ? undefined : covers(certificate, query);
       if (coverage?.covered === false) {
         throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
@@ -99,7 +99,7 @@ async function configurationOf(
 ): Promise<PresentationConfiguration | undefined> {
   if (id === undefined) return undefined;
   assertMaySee(caller, id);
-  const configuration = await caller.view.presentationConfiguration(id);
+  const configuration = await caller.configured.presentationConfiguration(id);
   if (configuration !== undefined) return configuration;
   throw invalidInput('presentationConfigurationId', `There is no presentation configuration "${id}".`);
 }

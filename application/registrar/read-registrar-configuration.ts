@@ -5,8 +5,8 @@ import type { TenantCaller } from '../caller.ts';
 /** How the tenant logs in at its registrar. */
 export class GetRegistrarConfiguration {
   /** @throws Failure `not_found` when it has none. */
-  async execute({ view }: TenantCaller): Promise<RegistrarConfiguration> {
-    const configuration = await view.registrarConfiguration();
+  async execute({ configured }: TenantCaller): Promise<RegistrarConfiguration> {
+    const configuration = await configured.registrarConfiguration();
     if (configuration === undefined) throw new Failure('not_found', 'no registrar is configured');
     return configuration;
   }

@@ -14,7 +14,7 @@ import { readStatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { StatusChecker } from '../status-lists/check-status.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly signatures: Signatures;
@@ -38,9 +38,9 @@ export class RegistrationCertificateChecker {
    * that of the certificates inside, whoever they name.
    * @throws RegistrationCertificateRefusal
    */
-  async check(view: TenantView, jwt: string, now: Date): Promise<CheckedCertificate> {
+  async check(configured: TenantConfiguration, jwt: string, now: Date): Promise<CheckedCertificate> {
     const opened = openRegistrationCertificate(jwt);
-    const anchors = anchorsFor(opened, await configuredAnchors(view));
+    const anchors = anchorsFor(opened, await configuredAnchors(configured));
     const signer = this.#ports.certificates.validate(opened.chain, anchors, now);
     if (!signer.trusted) {
       throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
@@ -49,7 +49,7 @@ export class RegistrationCertificateChecker {
     const certificate = readRegistrationCertificate(opened);
     const fault = timeFault(certificate, now);
     if (fault !== undefined) throw new RegistrationCertificateRefusal(fault);
-    await this.#checkStatus(view, certificate, { chain: opened.chain, issuer: signer, anchors });
+    await this.#checkStatus(configured, certificate, { chain: opened.chain, issuer: signer, anchors });
     return { ...certificate, jwt };
   }
 
@@ -61,7 +61,7 @@ export class RegistrationCertificateChecker {
   }
 
   async #checkStatus(
-    view: TenantView,
+    configured: TenantConfiguration,
     { status }: RegistrationCertificate,
     signer: {
       readonly chain: readonly string[];
@@ -73,7 +73,7 @@ export class RegistrationCertificateChecker {
     if (!isJsonObject(status) || status['status_list'] === undefined) return;
     try {
       const { index: idx, uri } = readStatusReference(status);
-      await this.#ports.statusChecker.check({ view, reference: { idx, uri }, ...signer });
+      await this.#ports.statusChecker.check({ configured, reference: { idx, uri }, ...signer });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw statusRefusal(error);
@@ -83,9 +83,9 @@ export class RegistrationCertificateChecker {
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
 
-async function configuredAnchors(view: TenantView): Promise<readonly TrustAnchor[]> {
-  const pems = (await view.registrarConfiguration())?.registrationCertificateAnchors ?? [];
-  return view.derive('registration-certificate-anchors', () =>
+async function configuredAnchors(configured: TenantConfiguration): Promise<readonly TrustAnchor[]> {
+  const pems = (await configured.registrarConfiguration())?.registrationCertificateAnchors ?? [];
+  return configured.derive('registration-certificate-anchors', () =>
     pems.flatMap((pem) => (readPemCertificates(pem, 1) ?? []).map((certificate) => ({ certificate }))),
   );
 }

@@ -12,7 +12,7 @@ import type { PresentationConfigurationBody } from '../../domain/verification/co
 import { StaleView } from '../caller.ts';
 import type { Registrar } from '../ports/registrar.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
@@ -66,17 +66,17 @@ export class RegistrationCertificates {
    * @throws Failure when there is no certificate for this very request: it is never made without. StaleView.
    */
   async entryFor(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: Configuration,
     chain: KeyChain | undefined,
     now: Date,
   ): Promise<JsonObject | undefined> {
     const { registrationCert: request, dcql_query: query } = configuration;
     if (request === undefined || request === null) return undefined;
-    const wanted = await view.derive(`registration-certificate/${configuration.id}`, () =>
-      wantedCertificate(view, query, request),
+    const wanted = await configured.derive(`registration-certificate/${configuration.id}`, () =>
+      wantedCertificate(configured, query, request),
     );
-    const { certificate } = await this.#get(view, wanted, now);
+    const { certificate } = await this.#get(configured, wanted, now);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
     return { format: 'registration_cert', data: certificate.jwt };
   }
@@ -85,35 +85,43 @@ export class RegistrationCertificates {
    * Whether a configuration that is about to be saved can be used.
    * @throws Failure `invalid_input` at `registrationCert`, `unavailable` when the registrar does not answer.
    */
-  async check(view: TenantView, configuration: PresentationConfigurationBody, now: Date): Promise<void> {
+  async check(
+    configured: TenantConfiguration,
+    configuration: PresentationConfigurationBody,
+    now: Date,
+  ): Promise<void> {
     const { registrationCert: request, dcql_query: query, accessKeyChainId } = configuration;
     if (request === undefined || request === null) return;
-    const wanted = await wantedCertificate(view, query, request);
-    const { certificate } = await this.#resolveOnce(view, wanted, now, 'save');
-    const chain = accessChainOf(await view.keyChains(), now, accessKeyChainId);
+    const wanted = await wantedCertificate(configured, query, request);
+    const { certificate } = await this.#resolveOnce(configured, wanted, now, 'save');
+    const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
   }
 
-  async #get(view: TenantView, wanted: WantedCertificate, now: Date): Promise<UsableCertificate> {
-    const name = `${view.tenantId} ${wanted.id}`;
+  async #get(
+    configured: TenantConfiguration,
+    wanted: WantedCertificate,
+    now: Date,
+  ): Promise<UsableCertificate> {
+    const name = `${configured.tenantId} ${wanted.id}`;
     const known = this.#usable.get(name);
     if (known !== undefined && isUsable(known, now)) return known;
     const failed = this.#failures.get(name);
     if (failed !== undefined && now.getTime() < failed.until) throw failed.failure;
-    return this.#resolveOnce(view, wanted, now, 'use');
+    return this.#resolveOnce(configured, wanted, now, 'use');
   }
 
   #resolveOnce(
-    view: TenantView,
+    configured: TenantConfiguration,
     wanted: WantedCertificate,
     now: Date,
     occasion: Occasion,
   ): Promise<UsableCertificate> {
-    const name = `${view.tenantId} ${wanted.id}`;
+    const name = `${configured.tenantId} ${wanted.id}`;
     const running = `${name} ${occasion}`;
     const underWay = this.#underWay.get(running);
     if (underWay !== undefined) return underWay;
-    const resolving = this.#resolve(view, wanted, now, occasion)
+    const resolving = this.#resolve(configured, wanted, now, occasion)
       .then((usable) => {
         this.#usable.set(name, usable);
         this.#failures.delete(name);
@@ -133,33 +141,34 @@ export class RegistrationCertificates {
   }
 
   async #resolve(
-    view: TenantView,
+    configured: TenantConfiguration,
     wanted: WantedCertificate,
     now: Date,
     occasion: Occasion,
   ): Promise<UsableCertificate> {
     const { jwt, id } = wanted.request;
-    if (jwt !== undefined) return this.#accept(view, wanted, jwt, now);
+    if (jwt !== undefined) return this.#accept(configured, wanted, jwt, now);
     // What an administrator names is looked up for them: it may have been revoked.
-    const kept = occasion === 'save' && id !== undefined ? undefined : await this.#kept(view, wanted, now);
+    const kept =
+      occasion === 'save' && id !== undefined ? undefined : await this.#kept(configured, wanted, now);
     if (kept !== undefined) return kept;
-    if (occasion === 'use') await this.#assertCurrent(view);
-    return this.#obtain(view, wanted, now);
+    if (occasion === 'use') await this.#assertCurrent(configured);
+    return this.#obtain(configured, wanted, now);
   }
 
   /** What was obtained before, perhaps by another process, while it is good. */
   async #kept(
-    view: TenantView,
+    configured: TenantConfiguration,
     wanted: WantedCertificate,
     now: Date,
   ): Promise<UsableCertificate | undefined> {
     const { store, registrationCertificateChecker } = this.#ports;
-    const stored = await store.forTenant(view.tenantId, (own) =>
+    const stored = await store.forTenant(configured.tenantId, (own) =>
       own.registrationCertificates.find(wanted.id),
     );
     if (stored === undefined) return undefined;
     try {
-      const certificate = await registrationCertificateChecker.check(view, stored.jwt, now);
+      const certificate = await registrationCertificateChecker.check(configured, stored.jwt, now);
       const usable = usableFrom(certificate, wanted, stored.updatedAt, now);
       return isUsable(usable, now) ? usable : undefined;
     } catch (error) {
@@ -170,33 +179,37 @@ export class RegistrationCertificates {
   }
 
   /** Nothing may have happened before a caller turns out to be out of date. */
-  async #assertCurrent(view: TenantView): Promise<void> {
-    const head = await this.#ports.store.beats(view.tenantId).head();
-    if (head?.revision !== view.head.revision || head.status !== 'active') throw new StaleView();
+  async #assertCurrent(configured: TenantConfiguration): Promise<void> {
+    const head = await this.#ports.store.beats(configured.tenantId).head();
+    if (head?.revision !== configured.head.revision || head.status !== 'active') throw new StaleView();
   }
 
-  async #obtain(view: TenantView, wanted: WantedCertificate, now: Date): Promise<UsableCertificate> {
+  async #obtain(
+    configured: TenantConfiguration,
+    wanted: WantedCertificate,
+    now: Date,
+  ): Promise<UsableCertificate> {
     const { account, request, query } = wanted;
     if (account === undefined) {
       throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
     }
     const issued = await obtainFromRegistrar(this.#ports.registrar, { account, request, query, path: PATH });
-    const usable = await this.#accept(view, wanted, issued.jwt, now);
+    const usable = await this.#accept(configured, wanted, issued.jwt, now);
     const { id } = wanted;
     const { id: certificateId, jwt } = issued;
-    await this.#keep(view, { id, certificateId, jwt, createdAt: now, updatedAt: now });
+    await this.#keep(configured, { id, certificateId, jwt, createdAt: now, updatedAt: now });
     return usable;
   }
 
   /** @throws Failure for a certificate that is not good, or not good for the query. */
   async #accept(
-    view: TenantView,
+    configured: TenantConfiguration,
     wanted: WantedCertificate,
     jwt: string,
     now: Date,
   ): Promise<UsableCertificate> {
     try {
-      const certificate = await this.#ports.registrationCertificateChecker.check(view, jwt, now);
+      const certificate = await this.#ports.registrationCertificateChecker.check(configured, jwt, now);
       const coverage = covers(certificate, wanted.query);
       if (!coverage.covered) {
         throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
@@ -207,9 +220,9 @@ export class RegistrationCertificates {
     }
   }
 
-  async #keep(view: TenantView, certificate: StoredRegistrationCertificate): Promise<void> {
+  async #keep(configured: TenantConfiguration, certificate: StoredRegistrationCertificate): Promise<void> {
     await this.#ports.store.forTenant(
-      view.tenantId,
+      configured.tenantId,
       async ({ registrationCertificates: documents }) => {
         await documents.put(certificate);
         const oldestFirst = (await documents.list()).sort(

@@ -7,7 +7,7 @@ import {
 import type { Json } from '../../domain/shared/json.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accountOf } from './registrar-account.ts';
 import type { CheckedCertificate } from './registration-certificate-checker.ts';
 
@@ -34,11 +34,11 @@ export type UsableCertificate = {
 };
 
 export async function wantedCertificate(
-  view: TenantView,
+  configured: TenantConfiguration,
   query: DcqlQuery,
   request: RegistrationCertificateRequest,
 ): Promise<WantedCertificate> {
-  const account = await accountOf(view);
+  const account = await accountOf(configured);
   const registrar = account && {
     ...account.configuration,
     // None of these says whose certificates they are.

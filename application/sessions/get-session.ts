@@ -35,7 +35,7 @@ export class GetSession {
     const { session, caller: known } = await readConfirmedSession(store, caller, id);
     const now = clock.now();
     const seen = responseCode === undefined ? session : await this.#spend(session, responseCode, now);
-    return { session: seen, tenant: await known.view.tenant(), now };
+    return { session: seen, tenant: await known.configured.tenant(), now };
   }
 
   /** The version decides between two that bring the same code at once. */

@@ -2,7 +2,7 @@ import type { Session } from '../../domain/sessions/session.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
 import type { TenantHead } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { isVisible } from './visibility.ts';
 
 /**
@@ -10,11 +10,11 @@ import { isVisible } from './visibility.ts';
  * lose its roles, its restrictions can change, and it or its tenant can go. The same counts as for a new request.
  */
 export class ListenerRights {
-  readonly #tenantViews: TenantViews;
+  readonly #tenantConfigurations: TenantConfigurations;
   #caller: Listener;
 
-  constructor(tenantViews: TenantViews, caller: Listener) {
-    this.#tenantViews = tenantViews;
+  constructor(tenantConfigurations: TenantConfigurations, caller: Listener) {
+    this.#tenantConfigurations = tenantConfigurations;
     this.#caller = caller;
   }
 
@@ -26,11 +26,11 @@ export class ListenerRights {
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
   async cover(session: Session, head: TenantHead): Promise<boolean> {
     if (head.status !== 'active') return false;
-    if (head.revision !== this.#caller.view.head.revision) {
-      const view = this.#tenantViews.of(head);
-      const rights = await rightsOf(this.#caller.access, view);
+    if (head.revision !== this.#caller.configured.head.revision) {
+      const configured = this.#tenantConfigurations.of(head);
+      const rights = await rightsOf(this.#caller.access, configured);
       if (typeof rights === 'string') return false;
-      this.#caller = { ...this.#caller, ...rights, view };
+      this.#caller = { ...this.#caller, ...rights, configured };
     }
     return isVisible(this.#caller, session);
   }

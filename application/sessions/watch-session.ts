@@ -4,7 +4,7 @@ import type { Listener } from '../caller.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { ListenerRights } from './listener-rights.ts';
 import type { SessionWatcher, Watch } from './session-watcher.ts';
 import { readVisibleSession } from './visibility.ts';
@@ -17,7 +17,7 @@ type Ports = {
   readonly store: Store;
   readonly clock: Clock;
   readonly sessionWatcher: SessionWatcher;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly log: Log;
 };
 
@@ -54,9 +54,9 @@ export class WatchSession {
     id: SessionId,
     { lastSequence, closed }: Options,
   ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
-    const { store, sessionWatcher, tenantViews } = this.#ports;
+    const { store, sessionWatcher, tenantConfigurations } = this.#ports;
     const session = await readVisibleSession(store, caller, id);
-    const rights = new ListenerRights(tenantViews, caller);
+    const rights = new ListenerRights(tenantConfigurations, caller);
     const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);
     // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
     if (closed.aborted) watch.close();

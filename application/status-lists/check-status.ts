@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { OwnStatusLists } from '../ports/own-status-lists.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { RemoteStatusList, RemoteStatusLists, TokenForms } from './remote-status-lists.ts';
 
 type Ports = {
@@ -18,12 +18,12 @@ type Ports = {
   readonly clock: Clock;
   readonly settings: ServiceSettings;
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
 };
 
 export type StatusQuestion = {
   /** The verifying tenant. */
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly reference: { readonly idx: number; readonly uri: string };
   /** Forms of the token that may speak about the credential; a JWT unless stated. */
   readonly forms?: TokenForms;
@@ -61,9 +61,9 @@ export class StatusChecker {
   }
 
   async #remoteStatus(question: StatusQuestion): Promise<number> {
-    const { reference, view } = question;
+    const { reference, configured } = question;
     const list = await this.#ports.remoteStatusLists.get(
-      view.tenantId,
+      configured.tenantId,
       reference.uri,
       question.forms ?? 'jwt',
     );
@@ -83,8 +83,8 @@ export class StatusChecker {
 
   /** A list of ours speaks for the credentials of its own tenant only (Token Status List section 11.3). */
   async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
-    const view = await this.#viewOf(tenantId, question.view);
-    if (view === undefined || !(await isIssuedBy(view, question))) {
+    const configured = await this.#viewOf(tenantId, question.configured);
+    if (configured === undefined || !(await isIssuedBy(configured, question))) {
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
     const { revocation } = question;
@@ -108,10 +108,10 @@ export class StatusChecker {
   }
 
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */
-  async #viewOf(tenantId: TenantId, own: TenantView): Promise<TenantView | undefined> {
+  async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
     if (tenantId === own.tenantId) return own;
     const head = await this.#ports.store.beats(tenantId).head();
-    return head === undefined ? undefined : this.#ports.tenantViews.of(head);
+    return head === undefined ? undefined : this.#ports.tenantConfigurations.of(head);
   }
 }
 
@@ -125,9 +125,12 @@ function ownListOf(uri: string, publicUrl: string): OwnList | undefined {
 }
 
 /** Whether the credential's chain is that of a key chain of the tenant, or ends at the CA of one. */
-async function isIssuedBy(view: TenantView, { chain, issuer }: StatusQuestion): Promise<boolean> {
-  const { roots, leaves } = await view.derive('own-certificates', async () =>
-    certificatesOf(await view.keyChains()),
+async function isIssuedBy(
+  configured: TenantConfiguration,
+  { chain, issuer }: StatusQuestion,
+): Promise<boolean> {
+  const { roots, leaves } = await configured.derive('own-certificates', async () =>
+    certificatesOf(await configured.keyChains()),
   );
   return roots.has(issuer.anchor) || (chain[0] !== undefined && leaves.has(chain[0]));
 }

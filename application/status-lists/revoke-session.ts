@@ -117,7 +117,7 @@ export class RevokeSession {
   }
 
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
-    const list = (await caller.view.statusLists()).find((candidate) => candidate.id === id);
+    const list = (await caller.configured.statusLists()).find((candidate) => candidate.id === id);
     if (list === undefined)
       throw new Failure('conflict', 'the status list of this credential does not exist any more');
     return list;

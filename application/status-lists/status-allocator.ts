@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 type Ports = {
   readonly store: Store;
@@ -52,20 +52,20 @@ export class StatusAllocator {
 
   /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
   async allocate(
-    view: TenantView,
+    configured: TenantConfiguration,
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
-    const signers = await signersOf(view, configuration, this.#ports.clock.now());
-    for (const list of await this.#candidates(view, configuration.id, signers)) {
-      const firstCounter = await this.#take(view.tenantId, list, count);
-      if (firstCounter !== undefined) return this.#entries(view.tenantId, list, firstCounter, count);
-      this.#full.set(`${view.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
+    const signers = await signersOf(configured, configuration, this.#ports.clock.now());
+    for (const list of await this.#candidates(configured, configuration.id, signers)) {
+      const firstCounter = await this.#take(configured.tenantId, list, count);
+      if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
+      this.#full.set(`${configured.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
-    const list = await this.#createOnce(view, signers.preferred, count);
-    const firstCounter = await this.#take(view.tenantId, list, count);
-    if (firstCounter === undefined) return this.allocate(view, configuration, count);
-    return this.#entries(view.tenantId, list, firstCounter, count);
+    const list = await this.#createOnce(configured, signers.preferred, count);
+    const firstCounter = await this.#take(configured.tenantId, list, count);
+    if (firstCounter === undefined) return this.allocate(configured, configuration, count);
+    return this.#entries(configured.tenantId, list, firstCounter, count);
   }
 
   /**
@@ -91,20 +91,20 @@ export class StatusAllocator {
 
   /** The configuration's own lists first, then the shared ones, newest first. */
   async #candidates(
-    view: TenantView,
+    configured: TenantConfiguration,
     configurationId: string,
     { preferred, accepted }: ListSigners,
   ): Promise<readonly StatusList[]> {
-    const known = await view.statusLists();
-    const shape = await this.#shape(view);
-    const created = this.#created.get(await placeOf(view, preferred));
+    const known = await configured.statusLists();
+    const shape = await this.#shape(configured);
+    const created = this.#created.get(await placeOf(configured, preferred));
     const lists =
       created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
     const usable = lists.filter(
       (list) =>
         accepted.has(list.keyChainId) &&
-        (list.usedEntries < list.capacity || this.#reserves.has(`${view.tenantId} ${list.id}`)) &&
-        this.#full.get(`${view.tenantId} ${list.id}`)?.keyChainId !== list.keyChainId,
+        (list.usedEntries < list.capacity || this.#reserves.has(`${configured.tenantId} ${list.id}`)) &&
+        this.#full.get(`${configured.tenantId} ${list.id}`)?.keyChainId !== list.keyChainId,
     );
     return [
       ...usable.filter((list) => list.credentialConfigurationId === configurationId),
@@ -145,23 +145,27 @@ export class StatusAllocator {
     };
   }
 
-  #createOnce(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
-    const key = `${view.tenantId} ${signer ?? ''}`;
+  #createOnce(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
+    const key = `${configured.tenantId} ${signer ?? ''}`;
     const underWay = this.#creating.get(key);
     if (underWay !== undefined) return underWay;
-    const creating = this.#create(view, signer, atLeast).finally(() => this.#creating.delete(key));
+    const creating = this.#create(configured, signer, atLeast).finally(() => this.#creating.delete(key));
     this.#creating.set(key, creating);
     return creating;
   }
 
-  async #shape(view: TenantView) {
-    const { statusListConfig } = await view.tenant();
+  async #shape(configured: TenantConfiguration) {
+    const { statusListConfig } = await configured.tenant();
     return effectiveStatusListConfig(statusListConfig, this.#ports.settings.statusDefaults);
   }
 
-  async #create(view: TenantView, signer: string | null, atLeast: number): Promise<StatusList> {
+  async #create(
+    configured: TenantConfiguration,
+    signer: string | null,
+    atLeast: number,
+  ): Promise<StatusList> {
     const { store, clock, random } = this.#ports;
-    const shape = await this.#shape(view);
+    const shape = await this.#shape(configured);
     const list = newStatusList(
       { ...shape, capacity: Math.max(shape.capacity, atLeast) },
       {
@@ -172,26 +176,26 @@ export class StatusAllocator {
         createdAt: clock.now(),
       },
     );
-    await store.forTenant(view.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
-    this.#created.set(await placeOf(view, signer), list);
+    await store.forTenant(configured.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
+    this.#created.set(await placeOf(configured, signer), list);
     return list;
   }
 }
 
 /** A tenant made anew under an old id has nothing of the older one's, so its age stands in the key. */
-async function placeOf(view: TenantView, signer: string | null): Promise<string> {
-  const { createdAt } = await view.tenant();
-  return `${view.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
+async function placeOf(configured: TenantConfiguration, signer: string | null): Promise<string> {
+  const { createdAt } = await configured.tenant();
+  return `${configured.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
 }
 
 /** Worked out once per configuration of the tenant. */
 async function signersOf(
-  view: TenantView,
+  configured: TenantConfiguration,
   { id, keyChainId }: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
   now: Date,
 ): Promise<ListSigners> {
-  const chains = await view.keyChains();
-  return view.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, now));
+  const chains = await configured.keyChains();
+  return configured.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, now));
 }
 
 /** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */

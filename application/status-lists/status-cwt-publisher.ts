@@ -9,13 +9,13 @@ import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import type { PublishedStatusList, StatusPublisher } from './status-publisher.ts';
 
 type Ports = {
   readonly statusPublisher: StatusPublisher;
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly kms: Kms;
   readonly clock: Clock;
 };
@@ -44,11 +44,11 @@ export class StatusCwtPublisher {
   }
 
   async #sign(tenantId: TenantId, { jwt, expiresAt }: PublishedStatusList): Promise<PublishedStatusCwt> {
-    const { store, tenantViews, kms, clock } = this.#ports;
+    const { store, tenantConfigurations, kms, clock } = this.#ports;
     const { header, payload } = parseCompactJws(jwt.toString()) ?? {};
     const head = await store.beats(tenantId).head();
     if (head === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');
-    const chains = await tenantViews.of(head).keyChains();
+    const chains = await tenantConfigurations.of(head).keyChains();
     const { x5c } = header ?? {};
     const chain = sameSigner(chains, Array.isArray(x5c) ? x5c[0] : undefined, clock.now());
     const { key } = chain.active;

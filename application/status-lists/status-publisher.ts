@@ -17,12 +17,12 @@ import type { Kms } from '../ports/kms.ts';
 import { OwnStatusLists } from '../ports/own-status-lists.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { statusListUri } from './status-allocator.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly kms: Kms;
   readonly clock: Clock;
   readonly settings: ServiceSettings;
@@ -119,12 +119,12 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
-    const { store, tenantViews, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.#ports;
     try {
       const { list } = await this.#upToDate(tenantId, listId);
       const head = await store.beats(tenantId).head();
       if (head === undefined) return undefined;
-      return signingChain(signerOfList(await tenantViews.of(head).keyChains(), list, clock.now()));
+      return signingChain(signerOfList(await tenantConfigurations.of(head).keyChains(), list, clock.now()));
     } catch (error) {
       if (error instanceof Failure) return undefined;
       throw error;
@@ -192,12 +192,12 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
-    const { store, tenantViews, kms, settings } = this.#ports;
+    const { store, tenantConfigurations, kms, settings } = this.#ports;
     const { list, version } = entry;
     const beats = store.beats(tenantId);
     const head = await beats.head();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
-    const chains = await tenantViews.of(head).keyChains();
+    const chains = await tenantConfigurations.of(head).keyChains();
     const chain = signerOfList(chains, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({

@@ -19,7 +19,7 @@ import { type Remote, RemoteError } from '../ports/remote.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
@@ -30,7 +30,7 @@ const FAILURE_MS = 15_000;
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly settings: ServiceSettings;
   readonly remote: Remote;
   readonly signatures: Signatures;
@@ -157,7 +157,7 @@ export class TrustLists {
 
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
   async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
-    const { store, tenantViews } = this.#ports;
+    const { store, tenantConfigurations } = this.#ports;
     const beats = store.beats(tenantId);
     const published = await beats.findTrustList(listId);
     const head = published === undefined ? undefined : await beats.head();
@@ -165,7 +165,7 @@ export class TrustLists {
       throw new TrustListRefusal('unavailable', 'this service publishes no such list');
     }
     const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await tenantViews.of(head).keyChains());
+    const anchors = isPinned ? signers.anchors : signersOf(await tenantConfigurations.of(head).keyChains());
     return { text: published.jwt, signers: { ...signers, anchors } };
   }
 

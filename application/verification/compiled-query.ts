@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type CompiledQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** By the query of a configuration, which lives as long as the tenant's view. */
 const compiled = new WeakMap<object, CompiledQuery>();
@@ -12,18 +12,18 @@ const compiled = new WeakMap<object, CompiledQuery>();
  * made before its configuration changed keeps its own.
  */
 export async function compiledQuery(
-  view: TenantView,
+  configured: TenantConfiguration,
   configurationId: string | undefined,
   requested: JsonObject,
 ): Promise<CompiledQuery> {
-  const configured =
+  const query =
     configurationId === undefined
       ? undefined
-      : (await view.presentationConfiguration(configurationId))?.dcql_query;
-  if (configured === undefined || !isDeepStrictEqual(configured, requested)) {
+      : (await configured.presentationConfiguration(configurationId))?.dcql_query;
+  if (query === undefined || !isDeepStrictEqual(query, requested)) {
     return compileQuery(requested as unknown as DcqlQuery);
   }
-  const known = compiled.get(configured) ?? compileQuery(configured);
-  compiled.set(configured, known);
+  const known = compiled.get(query) ?? compileQuery(query);
+  compiled.set(query, known);
   return known;
 }

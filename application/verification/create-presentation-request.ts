@@ -33,7 +33,7 @@ import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
@@ -83,7 +83,7 @@ type Ports = {
 
 /** What all kinds of requests are made of. */
 type Making = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly configuration: PresentationConfiguration;
   readonly body: PresentationRequestBody;
   readonly publicId: PublicId;
@@ -113,35 +113,35 @@ export class CreatePresentationRequest {
   async execute(caller: UnconfirmedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
     const { store, clock, random, settings, webhooks } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
-    const { unconfirmedView: view, tenantId } = caller;
-    const configuration = await view.presentationConfiguration(body.requestId);
+    const { unconfirmedView: configured, tenantId } = caller;
+    const configuration = await configured.presentationConfiguration(body.requestId);
     if (configuration === undefined) {
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
     }
     checkTransactionData(body, configuration);
     assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
     const now = clock.now();
-    const ttl = (await view.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const ttl = (await configured.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
     const address = issuerIdentifier(settings, tenantId);
     const isManager = caller.roles.includes('presentation:manage');
-    const making = { view, configuration, body, publicId, now, expiresAt, address, isManager };
+    const making = { configured, configuration, body, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
     const session = this.#sessionOf(making, made.request);
-    if (!(await store.beats(tenantId).openSession(session, undefined, view.head.revision))) {
+    if (!(await store.beats(tenantId).openSession(session, undefined, configured.head.revision))) {
       throw new StaleView();
     }
     return offerOf(session.id, configuration, made);
   }
 
   #sessionOf(
-    { view, configuration, publicId, now, expiresAt }: Making,
+    { configured, configuration, publicId, now, expiresAt }: Making,
     request: VerificationRequest,
   ): Session {
     return {
-      tenantId: view.tenantId,
+      tenantId: configured.tenantId,
       id: this.#ports.random.token() as SessionId,
       publicId,
       kind: 'verification',
@@ -244,20 +244,29 @@ export class CreatePresentationRequest {
 
   /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
-    { view, configuration, now, isManager }: Making,
+    { configured, configuration, now, isManager }: Making,
     chain: KeyChain | undefined,
   ): Promise<readonly JsonObject[]> {
     const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     try {
-      const entry = await this.#ports.registrationCertificates.entryFor(view, configuration, chain, now);
+      const entry = await this.#ports.registrationCertificates.entryFor(
+        configured,
+        configuration,
+        chain,
+        now,
+      );
       return entry === undefined ? attached : [entry, ...attached];
     } catch (error) {
       throw error instanceof Failure && !isManager ? withoutReason(error) : error;
     }
   }
 
-  async #signerOf({ view, configuration, now }: Making): Promise<Signer> {
-    const { chain, clientId } = accessIdentity(await view.keyChains(), now, configuration.accessKeyChainId);
+  async #signerOf({ configured, configuration, now }: Making): Promise<Signer> {
+    const { chain, clientId } = accessIdentity(
+      await configured.keyChains(),
+      now,
+      configuration.accessKeyChainId,
+    );
     if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
     const { hostname } = new URL(this.#ports.settings.publicUrl);
     return { chain, clientId: sanDnsClientId(chain, hostname), signedAs: clientId };

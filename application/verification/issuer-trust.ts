@@ -3,7 +3,7 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
   areSame,
@@ -53,18 +53,18 @@ export class IssuerTrusts {
    * An anchor that is taken away counts no more, also for requests that are under way already; a removed
    * configuration trusts nobody. Lists that cannot be had vouch for nobody.
    */
-  async of(view: TenantView, configurationId: string | undefined): Promise<IssuerTrust> {
+  async of(configured: TenantConfiguration, configurationId: string | undefined): Promise<IssuerTrust> {
     if (configurationId === undefined) return NOBODY;
-    const configured = await view.derive(`issuer-trust/${configurationId}`, async () => {
-      const configuration = await view.presentationConfiguration(configurationId);
-      return configuration === undefined ? undefined : read(configuration, await view.keyChains());
+    const named = await configured.derive(`issuer-trust/${configurationId}`, async () => {
+      const configuration = await configured.presentationConfiguration(configurationId);
+      return configuration === undefined ? undefined : read(configuration, await configured.keyChains());
     });
-    if (configured === undefined) return NOBODY;
-    const asked = await askLists(this.#ports.trustLists, view.tenantId, configured.sources);
-    const known = this.#gathered.get(configured);
+    if (named === undefined) return NOBODY;
+    const asked = await askLists(this.#ports.trustLists, configured.tenantId, named.sources);
+    const known = this.#gathered.get(named);
     if (known !== undefined && areSame(known.asked, asked)) return known.trust;
-    const trust = gather(configured, asked);
-    this.#gathered.set(configured, { asked, trust });
+    const trust = gather(named, asked);
+    this.#gathered.set(named, { asked, trust });
     return trust;
   }
 }

@@ -5,12 +5,12 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly eventBus: EventBus;
 };
@@ -46,20 +46,20 @@ export class OpenRequests {
     publicId: PublicId,
     isWanted: (request: VerificationRequest) => request is R,
   ): Promise<OpenRequest<R>> {
-    const { store, tenantViews, clock, eventBus } = this.#ports;
+    const { store, tenantConfigurations, clock, eventBus } = this.#ports;
     const beats = store.beats(tenantId);
     const recalled = beats.recallSession(publicId)?.request;
     if (recalled?.kind === 'verification' && !isWanted(recalled)) throw unknown();
     const now = clock.now();
     const found = await beats.fetchSession(publicId, now);
-    const view = tenantViews.ofWallet(found?.head);
+    const configured = tenantConfigurations.ofWallet(found?.head);
     const session = found?.session;
     if (session?.kind !== 'verification') throw unknown();
     if (found?.changed === true) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
     const request = servable(session, now);
     if (!isWanted(request)) throw unknown();
     if (request.requestObject === undefined) return { request, chain: undefined };
-    const chain = await signerOf(view, request);
+    const chain = await signerOf(configured, request);
     // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
     if (chain === undefined || chain.active.notAfter <= now)
       throw new Failure('gone', 'the request is no longer served');
@@ -67,10 +67,13 @@ export class OpenRequests {
   }
 }
 
-async function signerOf(view: TenantView, request: VerificationRequest): Promise<KeyChain | undefined> {
+async function signerOf(
+  configured: TenantConfiguration,
+  request: VerificationRequest,
+): Promise<KeyChain | undefined> {
   const clientId = request.signedAs ?? request.clientId ?? '';
-  const chains = await view.keyChains();
-  return view.derive(`access/${clientId}`, () => chainOfClientId(chains, clientId));
+  const chains = await configured.keyChains();
+  return configured.derive(`access/${clientId}`, () => chainOfClientId(chains, clientId));
 }
 
 function servable(session: Session, now: Date): VerificationRequest {

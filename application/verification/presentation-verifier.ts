@@ -21,7 +21,7 @@ import { type CheckedPresentation, judge, type Verdict } from '../../domain/veri
 import type { Certificates } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { StatusChecker } from '../status-lists/check-status.ts';
-import type { TenantView } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
@@ -41,7 +41,7 @@ export type AnsweredRequest = Pick<
 >;
 
 export type PresentationsToVerify = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   /** As it was stored when it was made: nothing that decides comes from the wallet. */
   readonly request: AnsweredRequest;
   readonly binding: Binding;
@@ -67,13 +67,13 @@ export class PresentationVerifier {
 
   /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
   async verify(wanted: PresentationsToVerify): Promise<Verdict> {
-    const { request, vpToken, view, configurationId } = wanted;
-    const query = await compiledQuery(view, configurationId, request.dcqlQuery);
+    const { request, vpToken, configured, configurationId } = wanted;
+    const query = await compiledQuery(configured, configurationId, request.dcqlQuery);
     const presented = [...readVpToken(vpToken, query)].flatMap(([id, texts]) =>
       texts.map((text, index) => ({ id, text, index })),
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
-    const task = { ...wanted, trust: await this.#ports.issuerTrusts.of(view, configurationId) };
+    const task = { ...wanted, trust: await this.#ports.issuerTrusts.of(configured, configurationId) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -165,7 +165,7 @@ export class PresentationVerifier {
   }
 
   async #checkStatus(
-    { view, trust }: Task,
+    { configured, trust }: Task,
     { authorities }: CompiledCredentialQuery,
     { issuer, chain, statusReference, credential }: Verified,
   ): Promise<void> {
@@ -174,7 +174,7 @@ export class PresentationVerifier {
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
     const signers = { chain, issuer, anchors, revocation };
-    await this.#ports.statusChecker.check({ view, reference: statusReference, forms, ...signers });
+    await this.#ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
   }
 
   /** Lists are looked through only for queries that ask for an issuer of one. */

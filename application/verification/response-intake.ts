@@ -20,14 +20,14 @@ import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantView, TenantViews } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { PresentationVerifier } from './presentation-verifier.ts';
 import type { ResultDelivery } from './result-delivery.ts';
 import type { SessionOutcomes } from './session-outcomes.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly tenantViews: TenantViews;
+  readonly tenantConfigurations: TenantConfigurations;
   readonly clock: Clock;
   readonly random: Random;
   readonly encryption: Encryption;
@@ -42,7 +42,7 @@ type Ports = {
 export type ResponseReply = { readonly redirect_uri?: string };
 
 type Found = {
-  readonly view: TenantView;
+  readonly configured: TenantConfiguration;
   readonly session: Session;
   readonly request: VerificationRequest;
 };
@@ -115,16 +115,17 @@ export class ResponseIntake {
     publicId: PublicId,
     opening: Opening,
   ): Promise<ResponseReply | undefined> {
-    const { store, tenantViews, clock, eventBus, log } = this.#ports;
+    const { store, tenantConfigurations, clock, eventBus, log } = this.#ports;
     const beats = store.beats(tenantId);
     const session = beats.recallSession(publicId);
-    const view = tenantViews.latest(tenantId);
+    const configured = tenantConfigurations.latest(tenantId);
     const request = session?.request;
-    if (session === undefined || view === undefined || request?.kind !== 'verification') return undefined;
+    if (session === undefined || configured === undefined || request?.kind !== 'verification')
+      return undefined;
     if (request.webhook !== undefined) return undefined;
     const envelope = await this.#open(opening, request);
     if (envelope.kind !== 'presentations') return undefined;
-    const found = { view, session, request };
+    const found = { configured, session, request };
     // What cannot be judged is judged once more by the steps, which end the session if that fails again.
     const verdict = await this.#judge(found, envelope.vpToken).catch((error: unknown) => {
       log.error('a response could not be judged; it is tried once more', { sessionId: session.id }, error);
@@ -138,7 +139,13 @@ export class ResponseIntake {
         })
       : { reply: undefined, outcome: refusedOutcome(verdict) };
     const event = verdict.good ? 'complete' : 'fail';
-    const answer = { sessionId: session.id, publicId, revision: view.head.revision, event, outcome } as const;
+    const answer = {
+      sessionId: session.id,
+      publicId,
+      revision: configured.head.revision,
+      event,
+      outcome,
+    } as const;
     if (!(await beats.answerAtOnce(answer, clock.now()))) return undefined;
     eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
     if (reply === undefined) throw refusedResponse();
@@ -146,9 +153,9 @@ export class ResponseIntake {
   }
 
   async #find(tenantId: TenantId, publicId: PublicId): Promise<Found> {
-    const { store, tenantViews, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.#ports;
     const row = await store.beats(tenantId).findByPublicId(publicId);
-    const view = tenantViews.ofWallet(row?.head);
+    const configured = tenantConfigurations.ofWallet(row?.head);
     const session = row?.session;
     if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
     const status = statusAt(session, clock.now());
@@ -156,7 +163,7 @@ export class ResponseIntake {
     const { request } = session;
     const isOpen = status === 'active' || status === 'fetched';
     if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
-    return { view, session, request };
+    return { configured, session, request };
   }
 
   async #open({ open, openPlaintext }: Opening, request: VerificationRequest): Promise<Envelope> {
@@ -178,13 +185,13 @@ export class ResponseIntake {
     return verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict);
   }
 
-  async #judge({ view, session, request }: Found, vpToken: Json): Promise<Verdict | Refusal> {
+  async #judge({ configured, session, request }: Found, vpToken: Json): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
     const now = this.#ports.clock.now();
     try {
       const binding = bindingOf(request);
       const requestedAt = session.createdAt;
-      const task = { view, request, binding, requestedAt, configurationId, vpToken, now };
+      const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
       return await this.#ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;

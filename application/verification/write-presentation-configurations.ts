@@ -48,7 +48,7 @@ export class SavePresentationConfiguration {
   ): Promise<PresentationConfiguration> {
     const { store, clock, registrationCertificates } = this.#ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
-    await registrationCertificates.check(caller.view, body, clock.now());
+    await registrationCertificates.check(caller.configured, body, clock.now());
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {
@@ -77,9 +77,9 @@ export class UpdatePresentationConfiguration {
     const { store, clock, registrationCertificates } = this.#ports;
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
-    const before = await caller.view.presentationConfiguration(id);
+    const before = await caller.configured.presentationConfiguration(id);
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
-      await registrationCertificates.check(caller.view, merge(before, changes), clock.now());
+      await registrationCertificates.check(caller.configured, merge(before, changes), clock.now());
     }
     return store.forTenant(
       caller.tenantId,

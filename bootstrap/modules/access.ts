@@ -6,16 +6,16 @@ import { EventBus } from '../../application/ports/event-bus.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
-import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
 import { wire } from '../wire.ts';
 
 /** Who may call: access tokens and the view of a tenant that every request needs. */
 export const access = new ContainerModule((options) => {
-  wire(options, TenantViews, { store: Store, eventBus: EventBus });
+  wire(options, TenantConfigurations, { store: Store, eventBus: EventBus });
   wire(options, AuthenticateClient, {
     accessTokens: AccessTokens,
     store: Store,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     settings: ServiceSettings,
   });
   wire(options, IssueAccessToken, {

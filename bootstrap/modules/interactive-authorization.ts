@@ -22,7 +22,7 @@ import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import { RegistrationCertificates } from '../../application/registrar/registration-certificates.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
-import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
 import { wire } from '../wire.ts';
@@ -30,7 +30,7 @@ import { wire } from '../wire.ts';
 /** What users do before a credential is issued: presenting others, visiting pages of the customer. */
 export const interactiveAuthorization = new ContainerModule((options) => {
   const made = { store: Store, random: Random, settings: ServiceSettings };
-  const found = { store: Store, tenantViews: TenantViews, clock: Clock };
+  const found = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };
   wire(options, InteractionPresentation, {
     encryption: Encryption,
     kms: Kms,
@@ -68,7 +68,7 @@ export const interactiveAuthorization = new ContainerModule((options) => {
   });
   wire(options, BeginInteraction, {
     ...made,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     oauthCallers: OAuthCallers,
     interactionSteps: InteractionSteps,
     clock: Clock,

@@ -84,18 +84,22 @@ import {
   DeleteStatusList,
   UpdateStatusList,
 } from '../../application/status-lists/write-status-lists.ts';
-import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
 import { TrustLists } from '../../application/trust-lists/remote-trust-lists.ts';
 import { wire } from '../wire.ts';
 
 /** Issuing credentials, their status lists, and the authorization server that wallets meet. */
 export const issuance = new ContainerModule((options) => {
   const base = { store: Store, clock: Clock, random: Random, settings: ServiceSettings };
-  const wallet = { store: Store, tenantViews: TenantViews, clock: Clock };
+  const wallet = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };
   wire(options, StatusAllocator, base);
   wire(options, StatusPublisher, { ...wallet, kms: Kms, settings: ServiceSettings, eventBus: EventBus });
   options.bind(OwnStatusLists).toService(StatusPublisher);
-  wire(options, AggregateStatusLists, { store: Store, tenantViews: TenantViews, settings: ServiceSettings });
+  wire(options, AggregateStatusLists, {
+    store: Store,
+    tenantConfigurations: TenantConfigurations,
+    settings: ServiceSettings,
+  });
   wire(options, RevokeSession, {
     store: Store,
     clock: Clock,
@@ -105,7 +109,7 @@ export const issuance = new ContainerModule((options) => {
   wire(options, StatusCwtPublisher, {
     statusPublisher: StatusPublisher,
     store: Store,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     kms: Kms,
     clock: Clock,
   });
@@ -136,7 +140,7 @@ export const issuance = new ContainerModule((options) => {
   wire(options, TrustLists, {
     ...trust,
     store: Store,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     settings: ServiceSettings,
     remote: Remote,
     eventBus: EventBus,
@@ -155,7 +159,7 @@ export const issuance = new ContainerModule((options) => {
     random: Random,
     settings: ServiceSettings,
   });
-  wire(options, CreateChallenge, { ...base, tenantViews: TenantViews });
+  wire(options, CreateChallenge, { ...base, tenantConfigurations: TenantConfigurations });
   wire(options, ChallengeRoutes, { createChallenge: CreateChallenge });
   wire(options, CredentialFactory, { kms: Kms, random: Random, clock: Clock, settings: ServiceSettings });
   wire(options, SessionNotes, { store: Store, clock: Clock, eventBus: EventBus });
@@ -170,7 +174,7 @@ export const issuance = new ContainerModule((options) => {
   });
   wire(options, CreateOffer, { ...base, schemaValidator: SchemaValidator, webhooks: Webhooks });
   wire(options, FetchOffer, { ...wallet, eventBus: EventBus });
-  wire(options, CreateNonce, { ...base, tenantViews: TenantViews });
+  wire(options, CreateNonce, { ...base, tenantConfigurations: TenantConfigurations });
   wire(options, DpopProofs, { signatures: Signatures, random: Random, settings: ServiceSettings });
   wire(options, OAuthCallers, {
     clientAuthenticator: ClientAuthenticator,
@@ -192,14 +196,18 @@ export const issuance = new ContainerModule((options) => {
     redeemCode: RedeemCode,
     refreshAccess: RefreshAccess,
     store: Store,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
   });
   wire(options, AuthorizationCodes, { store: Store, random: Random, settings: ServiceSettings });
-  wire(options, PushAuthorization, { ...base, tenantViews: TenantViews, oauthCallers: OAuthCallers });
-  wire(options, ShowAuthorization, { ...base, tenantViews: TenantViews });
+  wire(options, PushAuthorization, {
+    ...base,
+    tenantConfigurations: TenantConfigurations,
+    oauthCallers: OAuthCallers,
+  });
+  wire(options, ShowAuthorization, { ...base, tenantConfigurations: TenantConfigurations });
   wire(options, DecideAuthorization, {
     ...base,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     authorizationCodes: AuthorizationCodes,
   });
   wire(options, AuthorizationServerRoutes, {
@@ -263,7 +271,7 @@ export const issuance = new ContainerModule((options) => {
   });
   wire(options, IssueCredential, {
     ...base,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     walletAuthenticator: WalletAuthenticator,
     credentialMessages: CredentialMessages,
     holderKeys: HolderKeys,
@@ -287,7 +295,7 @@ export const issuance = new ContainerModule((options) => {
   });
   wire(options, ReceiveNotification, {
     ...base,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     walletAuthenticator: WalletAuthenticator,
     sessionNotes: SessionNotes,
     webhooks: Webhooks,

@@ -13,7 +13,7 @@ import { GetSession } from '../../application/sessions/get-session.ts';
 import { ListSessions } from '../../application/sessions/list-sessions.ts';
 import { SessionWatcher } from '../../application/sessions/session-watcher.ts';
 import { WatchSession } from '../../application/sessions/watch-session.ts';
-import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
 import { wire } from '../wire.ts';
 
 /** Sessions as administrators see them, and the service itself. */
@@ -26,7 +26,7 @@ export const service = new ContainerModule((options) => {
     store: Store,
     clock: Clock,
     sessionWatcher: SessionWatcher,
-    tenantViews: TenantViews,
+    tenantConfigurations: TenantConfigurations,
     log: Log,
   });
   wire(options, SessionRoutes, {

@@ -21,7 +21,7 @@ import { Webhooks } from '../../application/ports/webhooks.ts';
 import { RegistrationCertificates } from '../../application/registrar/registration-certificates.ts';
 import { StatusChecker } from '../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../application/status-lists/remote-status-lists.ts';
-import { TenantViews } from '../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
 import { TrustLists } from '../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../application/verification/issuer-trust.ts';
@@ -47,7 +47,7 @@ import { wire } from '../wire.ts';
 
 /** Asking wallets for presentations and judging what they answer. */
 export const verification = new ContainerModule((options) => {
-  const wallet = { store: Store, tenantViews: TenantViews, clock: Clock };
+  const wallet = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };
   wire(options, RemoteStatusLists, {
     remote: Remote,
     signatures: Signatures,

@@ -44,7 +44,7 @@ function readRoutes({ listClients, getClient }: UseCases): Route[] {
       summary: 'List the clients of the tenant',
       responses: { 200: z.array(ClientView) },
       async handle({ caller }) {
-        const [clients, tenant] = [await listClients.execute(caller), await caller.view.tenant()];
+        const [clients, tenant] = [await listClients.execute(caller), await caller.configured.tenant()];
         return reply(
           200,
           clients.map((client) => toClientView(client, tenant)),
@@ -61,7 +61,7 @@ function readRoutes({ listClients, getClient }: UseCases): Route[] {
       responses: { 200: ClientView },
       async handle({ caller, params: { id } }) {
         const client = await getClient.execute(caller, id);
-        return show(200, toClientView(client, await caller.view.tenant()), client);
+        return show(200, toClientView(client, await caller.configured.tenant()), client);
       },
     }),
   ];
@@ -82,7 +82,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       responses: { 201: ClientView, 409: 'The id is taken, by this tenant or another' },
       async handle({ caller, body }) {
         const client = await createClient.execute(caller, body);
-        return show(201, toClientView(client, await caller.view.tenant()), client);
+        return show(201, toClientView(client, await caller.configured.tenant()), client);
       },
     }),
     route({
@@ -98,7 +98,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       responses: { 200: ClientView },
       async handle({ caller, params: { id }, body }) {
         const client = await updateClient.execute(caller, id, body);
-        return show(200, toClientView(client, await caller.view.tenant()), client);
+        return show(200, toClientView(client, await caller.configured.tenant()), client);
       },
     }),
     route({

@@ -67,7 +67,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
       async handle({ caller }) {
         const configuration = await getRegistrarConfiguration.execute(caller);
-        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
         return show(200, view, configuration);
       },
     }),
@@ -97,7 +97,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
       async handle({ caller, body }) {
         const configuration = await saveRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
         return show(201, view, configuration);
       },
     }),
@@ -120,7 +120,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
       async handle({ caller, body }) {
         const configuration = await updateRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.view.tenant());
+        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
         return show(200, view, configuration);
       },
     }),

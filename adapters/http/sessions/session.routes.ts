@@ -51,7 +51,7 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       query: SessionListQuery,
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
-        const tenant = await caller.view.tenant();
+        const tenant = await caller.configured.tenant();
         const { sessions, next } = await listSessions.execute(caller, query, (session, now) =>
           JSON.stringify(toSessionView(session, tenant, now)),
         );

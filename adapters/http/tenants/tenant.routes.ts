@@ -8,7 +8,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { TenantView, toTenantView, WrittenTenantView } from './tenant.view.ts';
+import { TenantConfiguration, toTenantView, WrittenTenantView } from './tenant.view.ts';
 
 const params = z.object({
   id: z
@@ -44,7 +44,7 @@ function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
       method: 'get',
       path: '/tenant',
       summary: 'List all tenants',
-      responses: { 200: z.array(TenantView) },
+      responses: { 200: z.array(TenantConfiguration) },
       async handle() {
         return reply(200, (await listTenants.execute()).map(toTenantView));
       },
@@ -56,7 +56,7 @@ function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
       edits: { kind: 'tenant' },
       summary: 'Read a tenant',
       params,
-      responses: { 200: TenantView },
+      responses: { 200: TenantConfiguration },
       async handle({ params: { id } }) {
         const found = await getTenant.execute(id);
         return show(200, toTenantView(found), found.tenant);

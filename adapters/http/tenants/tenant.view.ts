@@ -20,7 +20,7 @@ const fields = {
   updatedAt: z.iso.datetime(),
 };
 
-export const TenantView = z
+export const TenantConfiguration = z
   .object({ ...fields, clients: z.array(ClientView) })
   .meta({ id: 'Tenant', description: 'A tenant with its clients' });
 

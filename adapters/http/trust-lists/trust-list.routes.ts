@@ -73,7 +73,7 @@ const EXAMPLE = {
 };
 
 async function shown(status: number, caller: TenantCaller, list: PublishedList) {
-  const view = toTrustListView(list, await caller.view.tenant(), await caller.view.keyChains());
+  const view = toTrustListView(list, await caller.configured.tenant(), await caller.configured.keyChains());
   return show(status, view, list);
 }
 
@@ -97,7 +97,7 @@ function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[
       responses: { 200: z.array(TrustListView) },
       async handle({ caller }) {
         const lists = await listTrustLists.execute(caller);
-        const [tenant, chains] = [await caller.view.tenant(), await caller.view.keyChains()];
+        const [tenant, chains] = [await caller.configured.tenant(), await caller.configured.keyChains()];
         return reply(
           200,
           lists.map((list) => toTrustListView(list, tenant, chains)),

@@ -53,7 +53,7 @@ const EXAMPLE = {
 };
 
 async function shown(status: number, caller: TenantCaller, configuration: PresentationConfiguration) {
-  return show(status, toConfigurationView(configuration, await caller.view.tenant()), configuration);
+  return show(status, toConfigurationView(configuration, await caller.configured.tenant()), configuration);
 }
 
 export class PresentationConfigurationRoutes extends Routes {
@@ -79,7 +79,7 @@ function readRoutes(useCases: UseCases): readonly Route[] {
       async handle({ caller }) {
         const [configurations, tenant] = await Promise.all([
           listPresentationConfigurations.execute(caller),
-          caller.view.tenant(),
+          caller.configured.tenant(),
         ]);
         return reply(
           200,

@@ -8,7 +8,7 @@ import { StaleView, type TenantCaller, unconfirmed } from '../../../application/
 import { DeleteSession } from '../../../application/sessions/delete-session.ts';
 import { GetSession } from '../../../application/sessions/get-session.ts';
 import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
-import { TenantView } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
@@ -19,7 +19,10 @@ describe('Sessions for administrators', () => {
   const id = (number: number) => `session-${number}` as SessionId;
   const asking = async (caller: TenantCaller) => {
     const head = await world.store.beats(ACME).head();
-    return unconfirmed({ ...caller, view: new TenantView(world.store, head ?? caller.view.head) });
+    return unconfirmed({
+      ...caller,
+      configured: new TenantConfiguration(world.store, head ?? caller.configured.head),
+    });
   };
 
   beforeEach(async () => {
@@ -156,19 +159,19 @@ describe('Sessions for administrators', () => {
         webhook,
       },
     });
-    const view = toSessionView(session, { id: 'acme', name: 'Acme' }, world.clock.now());
-    expect(view).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
-    expect(JSON.stringify(view)).to.not.match(/hush|private-key|secret-state/);
+    const configured = toSessionView(session, { id: 'acme', name: 'Acme' }, world.clock.now());
+    expect(configured).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
+    expect(JSON.stringify(configured)).to.not.match(/hush|private-key|secret-state/);
   });
 
   it('show expiry by the clock, at the time of the end', () => {
     const session = aSession(world.clock, 0);
-    const view = toSessionView(
+    const configured = toSessionView(
       session,
       { id: 'acme', name: 'Acme' },
       new Date(session.expiresAt.getTime() + 1),
     );
-    expect(view).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
+    expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
   });
 
   it('repeat the query in the link to the next page', () => {

@@ -3,7 +3,7 @@ import sinon from 'sinon';
 import type { Listener } from '../../../application/caller.ts';
 import { SessionWatcher } from '../../../application/sessions/session-watcher.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
-import { TenantView, TenantViews } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
@@ -47,9 +47,9 @@ describe('A stream of session statuses', () => {
   async function listener(): Promise<Listener> {
     const head = await beats().head();
     if (head === undefined) throw new Error('no tenant');
-    const view = new TenantView(world.store, head);
+    const configured = new TenantConfiguration(world.store, head);
     return {
-      ...world.caller(['presentation:request'], { clientId: 'listener', view }),
+      ...world.caller(['presentation:request'], { clientId: 'listener', configured }),
       access: {
         subject: ACME,
         clientId: 'listener',
@@ -96,7 +96,7 @@ describe('A stream of session statuses', () => {
     const watch = new WatchSession({
       ...world,
       sessionWatcher: watcher,
-      tenantViews: new TenantViews(world),
+      tenantConfigurations: new TenantConfigurations(world),
     });
     const caller = await listener();
     const stream = await watch.execute(caller, id, { lastSequence, closed: leaving.signal });
@@ -188,7 +188,7 @@ describe('A stream of session statuses', () => {
     const watch = new WatchSession({
       ...world,
       sessionWatcher: watcher,
-      tenantViews: new TenantViews(world),
+      tenantConfigurations: new TenantConfigurations(world),
     });
     const closed = new AbortController().signal;
     const nobody = watch.execute({ ...(await listener()), roles: ['issuance:offer'] }, id, { closed });

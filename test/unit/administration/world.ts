@@ -10,7 +10,7 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import { TenantView } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import { CreateTenant } from '../../../application/tenants/create-tenant.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -83,7 +83,7 @@ export function aWorld() {
     roles,
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
-    view: new TenantView(store, { id: ACME, status: 'active', revision: 0 }),
+    configured: new TenantConfiguration(store, { id: ACME, status: 'active', revision: 0 }),
     ...restrictions,
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>

@@ -7,7 +7,7 @@ import { CredentialFactory } from '../../../application/issuance/credential-fact
 import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { TenantView } from '../../../application/tenant-configuration.ts';
+import type { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
@@ -90,11 +90,11 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
 }
 
 /** What the factory asks of a tenant's view: its keys, and a memory. */
-export function aView(...chains: readonly KeyChain[]): TenantView {
+export function aView(...chains: readonly KeyChain[]): TenantConfiguration {
   const derived = new Map<string, unknown>();
   const derive = <T>(key: string, compute: () => T): T => {
     if (!derived.has(key)) derived.set(key, compute());
     return derived.get(key) as T;
   };
-  return { tenantId: 'acme', keyChains: async () => chains, derive } as unknown as TenantView;
+  return { tenantId: 'acme', keyChains: async () => chains, derive } as unknown as TenantConfiguration;
 }

@@ -41,7 +41,13 @@ describe('Key attestations', () => {
     keyProof(key, SERVER, nonce(), { header, payload: { iat: client.world.seconds, ...payload } });
 
   const prove = (proofs: JsonObject, configuration: object = REQUIRED) =>
-    holderKeys.prove(client.view, aConfiguration({ ...configuration }), { proofs }, undefined, client.now);
+    holderKeys.prove(
+      client.configured,
+      aConfiguration({ ...configuration }),
+      { proofs },
+      undefined,
+      client.now,
+    );
   const proven = async (proofs: JsonObject, configuration?: object) =>
     (await prove(proofs, configuration)).holderKeys;
   const refusal = async (proofs: JsonObject, configuration?: object): Promise<Failure> => {

@@ -119,7 +119,7 @@ describe('A wallet that is registered with a key', () => {
     expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
   });
   it('is refused without an assertion, where anybody else may come without one', async () => {
-    const { walletClients } = await client.view.issuance();
+    const { walletClients } = await client.configured.issuance();
     client.configure({ walletAttestationRequired: false, walletClients });
     expect(await client.outcome({ fields, form: { client_id: CLIENT } })).to.equal('invalid_client');
     expect(await client.outcome({ fields, form: { client_id: 'other' } })).to.equal('public');

@@ -7,7 +7,7 @@ import {
 import { ClientKeys } from '../../../application/oauth/client-keys.ts';
 import { WalletProviderTrust } from '../../../application/oauth/wallet-provider-trust.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import { TenantView } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import {
   defaultIssuance,
@@ -21,11 +21,11 @@ import { ACME, PUBLIC_URL, World } from '../verification-flow/kit.ts';
 export const SERVER = `${PUBLIC_URL}/acme`;
 
 /** A tenant that issues as a test says. */
-class ConfiguredView extends TenantView {
+class ConfiguredView extends TenantConfiguration {
   readonly #body: IssuanceConfigurationBody;
 
   constructor(world: World, body: IssuanceConfigurationBody) {
-    super(world.store, { id: ACME, status: 'active', revision: 1 } as TenantView['head']);
+    super(world.store, { id: ACME, status: 'active', revision: 1 } as TenantConfiguration['head']);
     this.#body = body;
   }
 
@@ -52,7 +52,7 @@ export class ClientWorld {
   readonly trustLists: TrustLists;
   readonly walletProviderTrust: WalletProviderTrust;
   readonly authenticator: ClientAuthenticator;
-  view: TenantView;
+  configured: TenantConfiguration;
 
   private constructor(world: World, provider: WalletProvider) {
     this.world = world;
@@ -66,7 +66,7 @@ export class ClientWorld {
       walletProviderTrust: this.walletProviderTrust,
       clientKeys: new ClientKeys(world),
     });
-    this.view = this.configure();
+    this.configured = this.configure();
     world.remote.answer = (url) => {
       const { status, type, body } = provider.answer(new URL(url).pathname);
       return { status, contentType: type, body: Buffer.from(body) };
@@ -79,10 +79,10 @@ export class ClientWorld {
   }
 
   /** @param changes of a configuration that requires attestations of the provider. */
-  configure(changes: Record<string, unknown> = {}): TenantView {
+  configure(changes: Record<string, unknown> = {}): TenantConfiguration {
     const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
-    this.view = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base));
-    return this.view;
+    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base));
+    return this.configured;
   }
 
   challenge(issuer = SERVER): string {
@@ -106,7 +106,7 @@ export class ClientWorld {
 
   authenticate(sent: Sent = {}) {
     const { audience = SERVER } = sent;
-    return this.authenticator.execute(this.view, audience, this.credentials(sent), this.now);
+    return this.authenticator.execute(this.configured, audience, this.credentials(sent), this.now);
   }
 
   /** The code of the failure, or the kind of client. */

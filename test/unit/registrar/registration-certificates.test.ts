@@ -116,14 +116,14 @@ describe('Registration certificates', () => {
       registrationCertificateChecker: checker,
     });
   };
-  const view = async () => (await world.caller()).view;
+  const configured = async () => (await world.caller()).configured;
   const configuration = (registrationCert: RegistrationCertificateRequest, id = 'check') => ({
     id,
     dcql_query,
     registrationCert,
   });
   const entry = async (request: RegistrationCertificateRequest = { body: {} }) =>
-    certificates.entryFor(await view(), configuration(request), undefined, world.clock.now());
+    certificates.entryFor(await configured(), configuration(request), undefined, world.clock.now());
   const failure = async (request?: RegistrationCertificateRequest): Promise<Failure> => {
     const thrown: unknown = await entry(request).then(
       () => undefined,
@@ -134,7 +134,7 @@ describe('Registration certificates', () => {
   };
   const save = async (request: RegistrationCertificateRequest) => {
     const body = { ...configuration(request), lifeTime: 300 } as Parameters<typeof certificates.check>[1];
-    await certificates.check(await view(), body, world.clock.now());
+    await certificates.check(await configured(), body, world.clock.now());
   };
   const stored = () => world.store.forTenant(ACME, (own) => own.registrationCertificates.list());
 
@@ -182,7 +182,7 @@ describe('Registration certificates', () => {
   });
 
   it('are obtained once for all who ask at the same time', async () => {
-    const current = await view();
+    const current = await configured();
     const now = world.clock.now();
     const wanted = configuration({ body: {} });
     await Promise.all([1, 2, 3].map(() => certificates.entryFor(current, wanted, undefined, now)));
@@ -190,7 +190,7 @@ describe('Registration certificates', () => {
   });
 
   it('are not asked for by callers who are out of date', async () => {
-    const outdated = await view();
+    const outdated = await configured();
     await world.configure();
     const asking = certificates.entryFor(outdated, configuration({ body: {} }), undefined, world.clock.now());
     const thrown = await asking.catch((error: unknown) => error);
@@ -294,7 +294,7 @@ describe('Registration certificates', () => {
     for (let next = 0; next < 200; next++) {
       world.clock.time += 1;
       const request = configuration({ id: `next-${next}` }, `check-${next}`);
-      await certificates.entryFor(await view(), request, undefined, world.clock.now());
+      await certificates.entryFor(await configured(), request, undefined, world.clock.now());
     }
     const ids = (await stored()).map(({ id }) => id);
     expect(ids).to.have.length(200).and.not.include(first);

@@ -6,7 +6,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { TenantViews } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configuration.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -54,8 +54,8 @@ function startProcess(): TrustLists {
   const signatures = new NodeSignatures();
   const eventBus = new InProcessEventBus();
   const ports = { store, remote, clock, log, signatures, certificates: new NodeCertificates() };
-  const tenantViews = new TenantViews({ store, eventBus });
-  return new TrustLists({ ...ports, tenantViews, settings: new FakeSettings(), eventBus });
+  const tenantConfigurations = new TenantConfigurations({ store, eventBus });
+  return new TrustLists({ ...ports, tenantConfigurations, settings: new FakeSettings(), eventBus });
 }
 
 /** The names of the entities, or why the list is not used. */

@@ -136,10 +136,10 @@ describe('A presentation configuration', () => {
 
   it('shows no webhook key, and keeps it when the mask is written back', async () => {
     await world.configure({ webhook: HOOK });
-    const tenant = await (await world.caller()).view.tenant();
-    const view = toConfigurationView(await read(), tenant);
-    expect(view.webhook).to.deep.equal({ ...HOOK, auth: MASKED });
-    expect(view).to.include({ accessKeyChainId: null, accessCertId: null });
+    const tenant = await (await world.caller()).configured.tenant();
+    const configured = toConfigurationView(await read(), tenant);
+    expect(configured.webhook).to.deep.equal({ ...HOOK, auth: MASKED });
+    expect(configured).to.include({ accessKeyChainId: null, accessCertId: null });
     expect((await patch({ webhook: { ...HOOK, auth: MASKED } })).webhook).to.deep.equal(HOOK);
     await world.configure({ webhook: { ...HOOK, auth: MASKED } });
     expect((await read()).webhook).to.deep.equal(HOOK);

@@ -23,7 +23,7 @@ import { RegistrationCertificateChecker } from '../../../application/registrar/r
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
-import { TenantViews } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configuration.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
@@ -145,7 +145,7 @@ export class World {
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
-  readonly tenantViews = new TenantViews({ store: this.store, eventBus: this.eventBus });
+  readonly tenantConfigurations = new TenantConfigurations({ store: this.store, eventBus: this.eventBus });
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
@@ -235,7 +235,7 @@ export class World {
       roles: ['presentation:manage', 'presentation:request'],
       allowedPresentationConfigs: allowed,
       allowedIssuanceConfigs: null,
-      view: this.tenantViews.of(head),
+      configured: this.tenantConfigurations.of(head),
     };
   }
 

@@ -87,7 +87,9 @@ describe('The status of a presented credential', () => {
     const { root, ...other } = await world.keyChain('elsewhere', 'lists', ['statusList']);
     expect(root).to.not.equal(undefined);
     await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
-    const [signing] = (await (await world.caller()).view.keyChains()).filter(({ id }) => id === 'signing');
+    const [signing] = (await (await world.caller()).configured.keyChains()).filter(
+      ({ id }) => id === 'signing',
+    );
     if (signing === undefined) throw new Error('no chain');
     await serve({ chain: signing });
     expect(await verify(0, { issuer: signing })).to.equal('accepted');
@@ -104,7 +106,7 @@ describe('The status of a presented credential', () => {
     'another trusted issuer as signer': [
       'status_invalid',
       async () => {
-        const chains = await (await world.caller()).view.keyChains();
+        const chains = await (await world.caller()).configured.keyChains();
         const chain = chains.find(({ id }) => id === 'signing');
         if (chain === undefined) throw new Error('no chain');
         return { chain };
@@ -209,7 +211,7 @@ describe('The status of a presented credential', () => {
   describe('in a list of ours', () => {
     const uri = `${PUBLIC_URL}/acme/status-list/main`;
     async function own(): Promise<KeyChain> {
-      const chain = (await (await world.caller()).view.keyChains()).find(({ id }) => id === 'signing');
+      const chain = (await (await world.caller()).configured.keyChains()).find(({ id }) => id === 'signing');
       if (chain === undefined) throw new Error('no chain');
       return chain;
     }
@@ -235,7 +237,7 @@ describe('The status of a presented credential', () => {
       world.ownStatusLists.entries.set('other/main/0', 0);
       const theirs = `${PUBLIC_URL}/other/status-list/main`;
       expect(await verify(0, { issuer: await own() }, theirs)).to.equal('status_invalid');
-      const chains = await (await world.caller(other)).view.keyChains();
+      const chains = await (await world.caller(other)).configured.keyChains();
       const issuer = chains.find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
       const { writePemCertificates } = await import('../../../domain/formats/der/pem.ts');

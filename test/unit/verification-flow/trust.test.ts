@@ -274,7 +274,7 @@ describe('An issuer of credentials on a trust list', () => {
     });
     it('has our own lists believed when that very list is signed by it', async () => {
       const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
-      const issuer = (await (await world.caller()).view.keyChains()).find(({ id }) => id === 'signing');
+      const issuer = (await (await world.caller()).configured.keyChains()).find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
       publish({
         entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])],
