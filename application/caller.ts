@@ -2,7 +2,7 @@ import type { Client } from '../domain/clients/client.ts';
 import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { VerifiedAccess } from './ports/access-tokens.ts';
-import type { Precondition, TenantHead } from './ports/store.ts';
+import type { Precondition } from './ports/store.ts';
 import type { TenantConfiguration } from './tenant-configuration.ts';
 
 /** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
@@ -24,28 +24,17 @@ export type TenantCaller = {
 export type Listener = TenantCaller & { readonly access: VerifiedAccess };
 
 /**
- * A tenant's client as this process knew it when it last looked. Cheap, but possibly out of date: whoever takes one
- * either reads the tenant's head anyway and calls `confirmed`, or writes under the condition that the revision still
- * is `unconfirmedView.head.revision`, and throws `StaleView` when it is not. The call is then repeated with a caller
- * that was looked up anew.
+ * A tenant's client as this process knew it when it last looked: cheap, but possibly out of date. `attemptFor` alone
+ * turns it into a caller, and finds out.
  */
-export type UnconfirmedCaller = Omit<TenantCaller, 'configured'> & {
-  readonly unconfirmedView: TenantConfiguration;
+export type RememberedCaller = Omit<TenantCaller, 'configured'> & {
+  readonly remembered: TenantConfiguration;
+  /**
+   * The same client with the rights that it has by another configuration.
+   * @throws Failure when it may not call here any more.
+   */
+  readonly again: (stored: TenantConfiguration) => Promise<TenantCaller>;
 };
-
-export function unconfirmed({ configured, ...rest }: TenantCaller): UnconfirmedCaller {
-  return { ...rest, unconfirmedView: configured };
-}
-
-/** What an unconfirmed caller's rights rested on has changed. Nothing may have happened before it is thrown. */
-export class StaleView extends Error {}
-
-/** @throws StaleView when the tenant changed since `caller` was looked up. */
-export function confirmed(caller: UnconfirmedCaller, head: TenantHead | undefined): TenantCaller {
-  const { unconfirmedView: configured, ...rest } = caller;
-  if (head?.revision !== configured.head.revision || head.status !== 'active') throw new StaleView();
-  return { ...rest, configured };
-}
 
 /** An account that manages tenants and belongs to none. */
 export type ServiceCaller = {

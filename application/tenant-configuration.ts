@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Change, Committed } from '../domain/change.ts';
 import type { Client } from '../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../domain/issuance/configuration.ts';
 import {
@@ -12,10 +13,12 @@ import type { RegistrarConfiguration } from '../domain/registrar/registrar-confi
 import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
-import type { Tenant } from '../domain/tenants/tenant.ts';
+import type { Revisions } from '../domain/tenants/revisions.ts';
+import { SERVING, type Tenant } from '../domain/tenants/tenant.ts';
 import { type PresentationConfiguration, withLaterDefaults } from '../domain/verification/configuration.ts';
 import type { EventBus } from './ports/event-bus.ts';
-import type { Store, TenantHead, TenantReader } from './ports/store.ts';
+import type { Store, TenantReader, TenantState } from './ports/store.ts';
+import { Remembered } from './remembered.ts';
 
 /** Tenants whose configuration is held in memory; the least recently used goes first. */
 const MAX_TENANTS = 500;
@@ -28,20 +31,25 @@ const MAX_DERIVED = 2_000;
  * moment ago, so a change is seen by the next request on every instance without a message.
  */
 export class TenantConfiguration {
-  readonly head: TenantHead;
-  /** When the database said last that this is how the tenant stands. */
+  readonly state: TenantState;
+  /** When the database said last that the tenant stands like this. */
   confirmedAt = performance.now();
   readonly #store: Store;
   readonly #read = new LRUCache<string, Promise<unknown>>({ max: MAX_DERIVED });
   readonly #derived = new LRUCache<string, { value: unknown }>({ max: MAX_DERIVED });
 
-  constructor(store: Store, head: TenantHead) {
+  constructor(store: Store, state: TenantState) {
     this.#store = store;
-    this.head = head;
+    this.state = state;
+  }
+
+  /** What a decision that rests on this configuration assumes. */
+  get revisions(): Revisions {
+    return this.state.revisions;
   }
 
   get tenantId(): TenantId {
-    return this.head.id;
+    return this.state.id;
   }
 
   tenant(): Promise<Tenant> {
@@ -139,51 +147,74 @@ export class TenantConfiguration {
   }
 }
 
-/** The views of all tenants, one per tenant, replaced when the revision moved on. */
+/** All tenants as configured, one each, replaced when the revision moved on; and what is remembered of their sessions. */
 export class TenantConfigurations {
+  readonly remembered = new Remembered();
   readonly #store: Store;
-  readonly #views = new LRUCache<TenantId, TenantConfiguration>({ max: MAX_TENANTS });
+  readonly #eventBus: EventBus;
+  readonly #all = new LRUCache<TenantId, TenantConfiguration>({ max: MAX_TENANTS });
 
   constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
     this.#store = ports.store;
+    this.#eventBus = ports.eventBus;
     ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'tenant') this.#views.delete(wakeUp.tenantId);
+      if (wakeUp.type === 'tenant') this.#all.delete(wakeUp.tenantId);
     });
   }
 
-  of(head: TenantHead): TenantConfiguration {
-    const known = this.#views.get(head.id);
-    if (known?.head.revision === head.revision && known.head.status === head.status) {
+  of(state: TenantState): TenantConfiguration {
+    const known = this.#all.get(state.id);
+    if (known?.state.revision === state.revision && known.state.status === state.status) {
       known.confirmedAt = performance.now();
       return known;
     }
-    const configured = new TenantConfiguration(this.#store, head);
-    this.#views.set(head.id, configured);
+    const configured = new TenantConfiguration(this.#store, state);
+    this.#all.set(state.id, configured);
     return configured;
   }
 
   /**
-   * A view that the database confirmed within the last second: for answers that give nothing away and change nothing,
-   * such as a nonce, which every later step checks again.
+   * As the database confirmed it within the last second: for answers that give nothing away and change nothing, such as a
+   * nonce, which every later step checks again.
    */
   recent(tenantId: TenantId): TenantConfiguration | undefined {
-    const configured = this.#views.get(tenantId);
-    return configured !== undefined && performance.now() - configured.confirmedAt < RECENT_MS
-      ? configured
-      : undefined;
+    const known = this.#all.get(tenantId);
+    return known !== undefined && performance.now() - known.confirmedAt < RECENT_MS ? known : undefined;
   }
 
-  /** The view as of the last revision seen here, if any; whoever uses it checks the revision afterwards. */
+  /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
   latest(tenantId: TenantId): TenantConfiguration | undefined {
-    return this.#views.get(tenantId);
+    return this.#all.get(tenantId);
   }
 
   /**
    * For wallets: an unknown and a suspended tenant look alike.
    * @throws Failure `not_found`.
    */
-  ofWallet(head: TenantHead | undefined): TenantConfiguration {
-    if (head === undefined || head.status !== 'active') throw new Failure('not_found', 'unknown address');
-    return this.of(head);
+  ofWallet(state: TenantState | undefined): TenantConfiguration {
+    if (state === undefined || state.status !== SERVING) throw new Failure('not_found', 'unknown address');
+    return this.of(state);
+  }
+
+  /** Remembers what a change made of sessions and grants, and wakes up whoever watches them. */
+  committed(tenantId: TenantId, change: Change, { session }: Extract<Committed, { done: true }>): void {
+    const { remembered } = this;
+    const { opens, statuses = [] } = change;
+    if (opens?.session !== undefined) remembered.keepSession(opens.session);
+    if (opens?.grant !== undefined && opens.authorization === undefined)
+      remembered.keepGrant(tenantId, opens.grant);
+    if (change.session !== undefined && session !== undefined) {
+      const { id, answers, outcome } = change.session;
+      if (answers || outcome !== undefined) remembered.forgetSession(tenantId, id);
+      else if (session.moved) remembered.move(tenantId, id, session.status, session.version);
+      if (session.moved) this.#eventBus.publish({ type: 'session', tenantId, sessionId: id });
+    }
+    if (change.removes !== undefined) {
+      remembered.forgetSession(tenantId, change.removes);
+      this.#eventBus.publish({ type: 'session', tenantId, sessionId: change.removes });
+    }
+    for (const listId of new Set(statuses.map((entry) => entry.listId))) {
+      this.#eventBus.publish({ type: 'status-list', tenantId, listId });
+    }
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { MasterCipher } from '../adapters/crypto/cipher.ts';
 import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../adapters/kms/local/local-kms.ts';
-import { MemoryStore } from '../adapters/persistence/memory/memory-store.ts';
+import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
 import type { Cipher } from '../application/ports/cipher.ts';
 import type { Kms } from '../application/ports/kms.ts';
 import type { Random } from '../application/ports/random.ts';
@@ -25,7 +25,7 @@ export async function openRehearsal(
 ): Promise<ImportTools> {
   const { random, secrets } = ports;
   const cipher = new MasterCipher({ masterSecrets: [randomBytes(32).toString('base64url')] });
-  const store = new MemoryStore();
+  const store = await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, cipher);
   for (const tenant of tenants) await copyTenant(ports.store, store, tenant);
   for (const clientId of clientIds) await copyStranger(ports.store, store, clientId);
   const kms = new RehearsalKms(ports.kms, { cipher, random });

@@ -1,4 +1,4 @@
-import { MemoryStore } from '../adapters/persistence/memory/memory-store.ts';
+import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
 import { FIRST_KEY_CHAINS, type FirstKeyChain } from '../application/tenants/create-tenant.ts';
 import { mergeSettings } from '../application/tenants/merge-settings.ts';
 import { administratorOf, type Tenant } from '../domain/tenants/tenant.ts';
@@ -76,7 +76,7 @@ async function createTenant(
   { body, tenant: name }: TenantDocument,
   keys: readonly KeyDocument[],
 ): Promise<readonly KeyDocument[]> {
-  const stage = tools.over(new MemoryStore());
+  const stage = tools.over(await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, tools.ports.cipher));
   const id = tenantIdOf({ tenant: name });
   const { status = 'active', ...creation } = body;
   const { made, under } = firstKeyChains(name, keys);

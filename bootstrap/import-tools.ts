@@ -132,7 +132,7 @@ export class ImportTools {
 
   /** Who imports what belongs to a tenant; sees it as it is now. @throws Failure `not_found`. */
   async callerOf(tenantId: TenantId): Promise<TenantCaller> {
-    const head = await this.store.beats(tenantId).head();
+    const head = await this.store.read(tenantId).state();
     if (head === undefined) throw new Failure('not_found', 'the tenant is gone');
     return {
       tenantId,

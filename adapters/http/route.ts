@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
-import type { Caller, Listener, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
+import type { Caller, Listener, RememberedCaller, TenantCaller } from '../../application/caller.ts';
 import type { EditedKind } from '../../application/ports/store.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
@@ -11,21 +11,21 @@ export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document' | 'page';
 /**
  * Who may call. Roles need an access token of a tenant's client; `service` one of an account without tenant;
  * `either` takes both. `stream` is like roles, with the token also in the query. `wallet` routes carry a wallet's
- * token, which the use case checks together with its proof; `public` ones carry none. `unconfirmed` spares a look at
+ * token, which the use case checks together with its proof; `public` ones carry none. `remembered` spares a look at
  * the database; the type of the caller then makes the use case confirm it. `unrestricted` refuses clients that are restricted to some configurations: for
  * writes that touch what all of them rest on, such as keys and trust lists.
  */
 export type Access =
-  | { readonly anyOf: readonly Role[]; readonly unrestricted?: true; readonly unconfirmed?: never }
-  | { readonly anyOf: readonly Role[]; readonly unconfirmed: true }
+  | { readonly anyOf: readonly Role[]; readonly unrestricted?: true; readonly remembered?: never }
+  | { readonly anyOf: readonly Role[]; readonly remembered: true }
   | { readonly service: readonly Role[] }
   | { readonly either: readonly Role[] }
   | { readonly stream: readonly Role[] }
   | 'wallet'
   | 'public';
 
-export type CallerOf<A extends Access> = A extends { unconfirmed: true }
-  ? UnconfirmedCaller
+export type CallerOf<A extends Access> = A extends { remembered: true }
+  ? RememberedCaller
   : A extends { stream: unknown }
     ? Listener
     : A extends { anyOf: unknown }

@@ -1,11 +1,6 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { z } from 'zod';
-import {
-  type Caller,
-  StaleView,
-  type UnconfirmedCaller,
-  unconfirmed as unconfirmedCaller,
-} from '../../application/caller.ts';
+import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
@@ -127,50 +122,14 @@ function preflight(_request: Request, response: Response): void {
 async function serve(route: Route, request: Request, response: Response, ports: Server): Promise<void> {
   response.locals['route'] = route.path;
   try {
-    const isUnconfirmed = typeof route.access === 'object' && 'unconfirmed' in route.access;
-    const answer = isUnconfirmed
-      ? await answerUnconfirmed(route, request, response, ports)
-      : await answerOnce(route, request, response, ports, false);
-    send(response, answer, route.surface);
+    send(response, await answer(route, request, response, ports), route.surface);
   } catch (error) {
     fail(response, error, route.surface, ports.log);
   }
 }
 
-/** Attempts to meet a tenant that does not change between the look at it and the use. */
-const ATTEMPTS = 5;
-
-/**
- * First with what this process knows of the tenant. Whatever goes wrong then may be due to what it does not know yet,
- * so the call is made again after a look; nothing has happened so far.
- */
-async function answerUnconfirmed(
-  route: Route,
-  request: Request,
-  response: Response,
-  ports: Server,
-): Promise<Reply> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    try {
-      return await answerOnce(route, request, response, ports, attempt === 0);
-    } catch (error) {
-      if (attempt > 0 && !(error instanceof StaleView)) throw error;
-    }
-  }
-  throw new Failure('unavailable', {
-    message: 'the tenant is being changed; try again',
-    retryAfterSeconds: 1,
-  });
-}
-
-async function answerOnce(
-  route: Route,
-  request: Request,
-  response: Response,
-  ports: Server,
-  unconfirmed: boolean,
-): Promise<Reply> {
-  const known = await authenticate(route.access, request, ports.authenticateClient, unconfirmed);
+async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
+  const known = await authenticate(route.access, request, ports.authenticateClient);
   assertConditions(route, request);
   const asked = {
     params: parse(route.params, { ...request.params }, 'path'),
@@ -188,14 +147,14 @@ async function answerOnce(
   const input = { ...asked, caller: caller as never };
   limitClient(route, caller, ports.rateLimits);
   const named = limitNamed(route, input, request.ip, ports.rateLimits);
-  const answer = await route.handle(input);
+  const reply = await route.handle(input);
   if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
-  return withTag(route, answer, ports.editTags);
+  return withTag(route, reply, ports.editTags);
 }
 
 function limitClient(
   { rateLimit }: Route,
-  caller: Caller | UnconfirmedCaller | undefined,
+  caller: Caller | RememberedCaller | undefined,
   rateLimits: RateLimits,
 ): void {
   if (rateLimit?.perClient !== true || caller === undefined) return;
@@ -261,10 +220,17 @@ async function authenticate(
   access: Access,
   request: Request,
   authenticator: AuthenticateClient,
-  unconfirmed: boolean,
-): Promise<Caller | UnconfirmedCaller | undefined> {
+): Promise<Caller | RememberedCaller | undefined> {
   if (access === 'public' || access === 'wallet') return undefined;
-  const caller = await authenticator.execute(tokenOf(access, request), { unconfirmed });
+  const token = tokenOf(access, request);
+  if ('remembered' in access) return authenticator.remembered(token, (caller) => admit(access, caller));
+  const caller = await authenticator.execute(token);
+  admit(access, caller);
+  return caller;
+}
+
+/** @throws Failure `forbidden`. */
+function admit(access: Exclude<Access, string>, caller: Caller): void {
   const roles =
     'anyOf' in access
       ? access.anyOf
@@ -288,7 +254,6 @@ async function authenticate(
       'all configurations rest on this; clients that are restricted to some may not write it',
     );
   }
-  return caller.tenantId !== null && 'unconfirmed' in access ? unconfirmedCaller(caller) : caller;
 }
 
 /** RFC 6750 section 2.1; the query form only where the contract publishes it, and never logged. */

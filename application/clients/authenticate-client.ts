@@ -1,10 +1,11 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Listener, ServiceCaller } from '../caller.ts';
+import { SERVING } from '../../domain/tenants/tenant.ts';
+import type { Caller, Listener, RememberedCaller, ServiceCaller, TenantCaller } from '../caller.ts';
 import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 type Ports = {
@@ -28,15 +29,63 @@ export class AuthenticateClient {
   }
 
   /**
-   * @param options `unconfirmed`: as this process knew the tenant last; the use case has to confirm it.
    * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
    *   suspended tenant.
    */
-  async execute(
+  async execute(token: string | undefined): Promise<Listener | ServiceCaller> {
+    const access = await this.#verify(token);
+    return 'tenantId' in access ? access : callerOf(access, await this.#stored(access));
+  }
+
+  /**
+   * As this process knew the tenant last, where it knows it; a refusal is judged by what is stored.
+   * @param admit throws for a caller that may not call here.
+   * @throws Failure as `execute`, and what `admit` throws.
+   */
+  async remembered(
     token: string | undefined,
-    options: { readonly unconfirmed?: boolean } = {},
-  ): Promise<Listener | ServiceCaller> {
-    const { accessTokens, store, tenantConfigurations, settings } = this.#ports;
+    admit: (caller: Caller) => void,
+  ): Promise<RememberedCaller | ServiceCaller> {
+    const access = await this.#verify(token);
+    if ('tenantId' in access) {
+      admit(access);
+      return access;
+    }
+    const again = async (configured: TenantConfiguration) => {
+      const caller = await callerOf(access, configured);
+      admit(caller);
+      return caller;
+    };
+    const { configured, ...rest } = await this.#admitted(access, again);
+    return { ...rest, remembered: configured, again };
+  }
+
+  async #admitted(
+    access: VerifiedAccess,
+    judge: (configured: TenantConfiguration) => Promise<TenantCaller>,
+  ): Promise<TenantCaller> {
+    const latest = this.#ports.tenantConfigurations.latest(access.subject as TenantId);
+    if (latest === undefined) return judge(await this.#stored(access));
+    try {
+      return await judge(latest);
+    } catch (error) {
+      const stored = await this.#stored(access);
+      if (stored === latest) throw error;
+      return judge(stored);
+    }
+  }
+
+  async #stored({ subject }: VerifiedAccess): Promise<TenantConfiguration> {
+    const { store, tenantConfigurations } = this.#ports;
+    const state = await store.read(subject as TenantId).state();
+    if (state === undefined)
+      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
+    return tenantConfigurations.of(state);
+  }
+
+  /** @returns what the token says, or the caller itself when it manages tenants. */
+  async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
+    const { accessTokens, settings } = this.#ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const verified = accessTokens.verify(token);
@@ -48,20 +97,16 @@ export class AuthenticateClient {
         'the access token is invalid or expired; check its audience and the clocks',
       );
     }
-    if (managesTenants(claims, settings)) {
-      return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
-    }
-    const tenantId = claims.subject as TenantId;
-    const latest = options.unconfirmed ? tenantConfigurations.latest(tenantId)?.head : undefined;
-    const head = latest ?? (await store.beats(tenantId).head());
-    if (head === undefined)
-      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
-    if (head.status !== 'active') throw new Failure('forbidden', 'the tenant is suspended');
-    const configured = tenantConfigurations.of(head);
-    const rights = await rightsOf(claims, configured);
-    if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
-    return { tenantId, clientId: claims.clientId, configured, access: claims, ...rights };
+    if (!managesTenants(claims, settings)) return claims;
+    return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
   }
+}
+
+async function callerOf(access: VerifiedAccess, configured: TenantConfiguration): Promise<Listener> {
+  if (configured.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
+  const rights = await rightsOf(access, configured);
+  if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
+  return { tenantId: configured.tenantId, clientId: access.clientId, configured, access, ...rights };
 }
 
 /** An account without a tenant names itself in place of one. */

@@ -26,8 +26,8 @@ export class CreateNonce {
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<string> {
     const { store, tenantConfigurations, clock, random, settings } = this.#ports;
-    if (tenantConfigurations.recent(tenantId)?.head.status !== 'active') {
-      tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+    if (tenantConfigurations.recent(tenantId)?.state.status !== 'active') {
+      tenantConfigurations.ofWallet(await store.read(tenantId).state());
     }
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');

@@ -9,25 +9,23 @@ import {
   type OfferRequest,
   offerLink,
 } from '../../domain/issuance/offer.ts';
+import type { NewGrant } from '../../domain/oauth/grant.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { StaleView, type UnconfirmedCaller } from '../caller.ts';
+import { attemptFor, type Known, type World } from '../attempt.ts';
+import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { hashTxCode } from '../oauth/redeem-grant.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { NewGrant, Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
+type Ports = World & {
   readonly random: Random;
   readonly settings: ServiceSettings;
   readonly schemaValidator: SchemaValidator;
@@ -54,18 +52,21 @@ export class CreateOffer {
   }
 
   /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
-  async execute(caller: UnconfirmedCaller, request: OfferRequest): Promise<CreatedOffer> {
-    const { store, clock, random, settings } = this.#ports;
-    const { tenantId, unconfirmedView: configured } = caller;
+  execute(caller: RememberedCaller, request: OfferRequest): Promise<CreatedOffer> {
+    return attemptFor(this.#ports, caller, (known, present) => this.#offer(known, present, request));
+  }
+
+  async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
+    const { random, settings } = this.#ports;
+    const { configured, tenantId, now } = known;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
     assertCallable(this.#ports.webhooks, addressesOf(request));
-    await this.#checkInlineClaims(caller, request);
-    await this.#checkOwnClaims(caller, request);
+    await this.#checkInlineClaims(configured, request);
+    await this.#checkOwnClaims(configured, request);
 
-    const now = clock.now();
     const sessionConfig = (await configured.tenant()).sessionConfig;
     const lifetime = sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(request.expiresIn ?? lifetime, lifetime) * 1000);
@@ -93,8 +94,7 @@ export class CreateOffer {
       claimedAt: null,
     };
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    if (!(await store.beats(tenantId).openSession(session, grant, configured.head.revision)))
-      throw new StaleView();
+    await known.commit({ opens: { session, ...(grant !== undefined && { grant }) } });
     return {
       uri,
       session: id,
@@ -131,10 +131,7 @@ export class CreateOffer {
   }
 
   /** Claims that could never be issued are refused now, where the backend sees it, and not at the wallet. */
-  async #checkInlineClaims(
-    { unconfirmedView: configured }: UnconfirmedCaller,
-    request: OfferRequest,
-  ): Promise<void> {
+  async #checkInlineClaims(configured: TenantConfiguration, request: OfferRequest): Promise<void> {
     for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
       if (source.type !== 'inline') continue;
       const configuration = await configured.credentialConfiguration(id);
@@ -147,7 +144,7 @@ export class CreateOffer {
 
   /** The same for what is offered without claims: a wallet would come for what cannot be issued. */
   async #checkOwnClaims(
-    { unconfirmedView: configured }: UnconfirmedCaller,
+    configured: TenantConfiguration,
     { credentialConfigurationIds, credentialClaims = {} }: OfferRequest,
   ): Promise<void> {
     for (const [index, id] of credentialConfigurationIds.entries()) {

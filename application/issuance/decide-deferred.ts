@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { describeDeferred } from '../../domain/audit/describe-change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
+import { complete } from '../../domain/issuance/issuing.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -62,7 +64,7 @@ export class DecideDeferred {
 
   /** The newest first; a restricted client sees those of its configurations. */
   async list(caller: TenantCaller, sessionId?: string): Promise<readonly DeferredTransaction[]> {
-    const all = await this.#ports.store.beats(caller.tenantId).listDeferred({
+    const all = await this.#ports.store.read(caller.tenantId).deferredTransactions({
       limit: MAX_LISTED,
       ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
     });
@@ -71,7 +73,7 @@ export class DecideDeferred {
 
   /** @throws Failure `not_found`. */
   async get(caller: TenantCaller, id: string): Promise<DeferredTransaction> {
-    const transaction = await this.#ports.store.beats(caller.tenantId).findDeferred(id);
+    const transaction = await this.#ports.store.read(caller.tenantId).deferred(id);
     if (transaction === undefined || !maySee(caller, transaction)) {
       throw new Failure('not_found', 'there is no such deferred transaction');
     }
@@ -96,18 +98,17 @@ export class DecideDeferred {
     if (configuration === undefined) {
       throw new Failure('conflict', 'its credential configuration was deleted');
     }
-    const session = await store.beats(caller.tenantId).findSession(transaction.sessionId);
+    const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
+    if (session === undefined) throw over();
     const made = await this.#make(caller, configuration, transaction, completion);
     const { credentials, batch } = made;
-    const bit = 2 ** (session?.configurationIds.indexOf(configuration.id) ?? 0);
     const now = clock.now();
-    const completed = await store
-      .beats(caller.tenantId)
-      .completeDeferred(id, credentials, batch, bit, now, caller);
-    if (!completed) {
+    const audit = { by: caller, change: describeDeferred(id, 'completed') };
+    const change = { ...complete(session, id, credentials, batch), audit };
+    if (!(await store.commit(caller.tenantId, change, now)).done) {
       batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);
-      throw new Failure('conflict', 'its session may issue no more');
+      throw over();
     }
     return this.get(caller, id);
   }
@@ -115,13 +116,14 @@ export class DecideDeferred {
   /** @throws Failure `not_found`, `conflict` unless it is pending. */
   async fail(caller: TenantCaller, id: string, errorMessage: string): Promise<DeferredTransaction> {
     const { store, clock, sessionNotes } = this.#ports;
-    const beats = store.beats(caller.tenantId);
     const transaction = await this.get(caller, id);
-    if (!(await beats.failDeferred(id, errorMessage, clock.now(), caller))) {
+    const audit = { by: caller, change: describeDeferred(id, 'failed') };
+    const change = { deferred: { id, act: 'fail', errorMessage }, audit } as const;
+    if (!(await store.commit(caller.tenantId, change, clock.now())).done) {
       assertPending(await this.get(caller, id), clock.now());
       throw new Failure('conflict', 'the transaction was decided meanwhile');
     }
-    const session = await beats.findSession(transaction.sessionId);
+    const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
     if (session !== undefined) {
       const failure = { code: 'deferred_failed', message: errorMessage };
       await sessionNotes.note(session, (outcome) => ({ ...outcome, failure }), 'fail');
@@ -147,6 +149,10 @@ export class DecideDeferred {
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
     return batchMaker.make(configured, configuration, { session: { id: sessionId }, claims, holderKeys });
   }
+}
+
+function over(): Failure {
+  return new Failure('conflict', 'its session may issue no more');
 }
 
 function maySee({ allowedIssuanceConfigs }: TenantCaller, transaction: DeferredTransaction): boolean {

@@ -2,12 +2,12 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { readProofs } from '../../domain/issuance/credential-request.ts';
 import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { UsedValue } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { JudgedAttestation, KeyAttestations } from './key-attestations.ts';
 

@@ -105,7 +105,7 @@ export class ReadIssuerMetadata {
 
   async #configured(tenantId: TenantId): Promise<TenantConfiguration> {
     const { store, tenantConfigurations } = this.#ports;
-    return tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+    return tenantConfigurations.ofWallet(await store.read(tenantId).state());
   }
 
   /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */

@@ -1,28 +1,25 @@
+import { spent } from '../../domain/issuance/issuing.ts';
 import { type Notification, noteNotification, readNotification } from '../../domain/issuance/notification.ts';
 import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { attempt, type World } from '../attempt.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
+type Ports = World & {
   readonly walletAuthenticator: WalletAuthenticator;
   readonly sessionNotes: SessionNotes;
   readonly webhooks: Webhooks;
-  readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly settings: ServiceSettings;
@@ -40,35 +37,29 @@ export class ReceiveNotification {
    * Sent twice, it has the same effect as once.
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
-  async execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    const { store, tenantConfigurations, walletAuthenticator, clock, settings } = this.#ports;
-    const now = clock.now();
-    const beats = store.beats(tenantId);
-    const configured = tenantConfigurations.ofWallet(await beats.head());
-    const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
-      method: 'POST',
-      url: `${issuerIdentifier(settings, tenantId)}/notification`,
-      now,
+  execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
+    const { walletAuthenticator, settings } = this.#ports;
+    return attempt(this.#ports, tenantId, async (known) => {
+      const { configured, now } = known;
+      const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
+        method: 'POST',
+        url: `${issuerIdentifier(settings, tenantId)}/notification`,
+        now,
+      });
+      const told = readNotification(request.contentType, request.body);
+      const { publicId, grantId } = wallet.token;
+      await known.commit(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
+      const session = (await known.reads.sessionByPublicId(publicId))?.session;
+      const { batches = [] } = (session && (await known.reads.issued(session.id))) ?? {};
+      const batch = batches.find(({ id }) => id === told.id);
+      if (session === undefined || batch === undefined) {
+        throw new Failure('invalid_notification_id', 'no credential was handed out under this id');
+      }
+      const configurationId = batch.credentialConfigurationId;
+      const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
+      const webhook = await webhookOf(configured, session, configurationId);
+      await this.#note(configured, session, notification, webhook);
     });
-    const told = readNotification(request.contentType, request.body);
-    const { publicId, grantId } = wallet.token;
-    const claimed = await beats.claimCredentialRequest(publicId, usedByWallet(wallet), grantId);
-    if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
-    if (claimed?.revoked === true) throw revoked();
-    const session = claimed?.session;
-    const batches = session === undefined ? [] : await beats.issuedBatches(session.id);
-    const batch = batches.find(({ id }) => id === told.id);
-    if (session === undefined || batch === undefined) {
-      throw new Failure('invalid_notification_id', 'no credential was handed out under this id');
-    }
-    const configurationId = batch.credentialConfigurationId;
-    const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
-    await this.#note(
-      configured,
-      session,
-      notification,
-      await webhookOf(configured, session, configurationId),
-    );
   }
 
   /** The intent to call the backend is stored with the notification, the outcome after the call. */

@@ -1,27 +1,21 @@
 import { type DeferredTransaction, deferredStatusAt } from '../../domain/issuance/deferred.ts';
+import { retrieve, spent } from '../../domain/issuance/issuing.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { attempt, type Known, type Refusals, type World } from '../attempt.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { CredentialMessages } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
-import { bitsOf } from './issuing-sessions.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
+type Ports = World & {
   readonly walletAuthenticator: WalletAuthenticator;
   readonly credentialMessages: CredentialMessages;
-  readonly eventBus: EventBus;
-  readonly clock: Clock;
   readonly settings: ServiceSettings;
 };
 
@@ -31,14 +25,16 @@ export type DeferredForm =
   | { readonly form: 'get'; readonly transactionId: string | undefined };
 
 type Asked = {
-  readonly configured: TenantConfiguration;
   readonly token: WalletTokenClaims;
   readonly transactionId: string;
+  readonly spending: ReturnType<typeof spent>;
   readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
 };
 
 /** For the operator, of a transaction whose credentials nobody may have any more. */
 const OVER = 'its session failed, ended or was revoked before the wallet fetched the credential';
+
+const REFUSALS: Refusals = { deferred: () => unknown(), unrevoked: revoked, uses: replayed };
 
 const denied = () => new Failure('credential_request_denied', 'the issuer cannot issue this credential');
 const unknown = () => new Failure('invalid_transaction_id', 'the transaction is unknown, over or done');
@@ -55,38 +51,40 @@ export class RetrieveDeferred {
    * @throws Failure `invalid_transaction_id`, `issuance_pending` in the older form, `credential_request_denied` and
    *   what authentication and encryption throw.
    */
-  async execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
-    const { store, tenantConfigurations, walletAuthenticator, clock, settings } = this.#ports;
-    const now = clock.now();
-    const beats = store.beats(tenantId);
-    const configured = tenantConfigurations.ofWallet(await beats.head());
+  execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
+    return attempt(this.#ports, tenantId, async (known) => {
+      const asked = await this.#accept(known, request, form);
+      const { spending } = asked;
+      const { session } = await known.confirm(known.reads.sessionByPublicId(asked.token.publicId));
+      const transaction = await this.#find(known, asked, session);
+      const status = deferredStatusAt(transaction, known.now);
+      // A session that failed issues nothing more, so nobody can complete what it still waits for.
+      if (status === 'pending' && session?.status === 'failed') {
+        const failure = { id: transaction.id, act: 'fail', errorMessage: OVER } as const;
+        await known.commit({ ...spending, deferred: failure }, { ...REFUSALS, deferred: denied });
+        throw denied();
+      }
+      if (status === 'ready' && session !== undefined)
+        return this.#handOut(known, asked, session, transaction, form);
+      await known.commit(spending, REFUSALS);
+      if (status === 'pending') return this.#pending(asked, transaction, form);
+      throw status === 'failed' ? denied() : unknown();
+    });
+  }
+
+  async #accept({ configured, now }: Known, request: WalletRequest, form: DeferredForm): Promise<Asked> {
+    const { walletAuthenticator, settings } = this.#ports;
+    const isPost = form.form === 'post';
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
-      method: form.form === 'post' ? 'POST' : 'GET',
-      url:
-        form.form === 'post'
-          ? `${issuerIdentifier(settings, tenantId)}/deferred_credential`
-          : `${settings.publicUrl}/deferred_credential`,
+      method: isPost ? 'POST' : 'GET',
+      url: isPost
+        ? `${issuerIdentifier(settings, configured.tenantId)}/deferred_credential`
+        : `${settings.publicUrl}/deferred_credential`,
       now,
     });
     const { token } = wallet;
-    const asked = { configured, token, ...(await this.#read(configured, request, form)) };
-    const claimed = await beats.claimCredentialRequest(token.publicId, usedByWallet(wallet), token.grantId);
-    if (claimed?.replayed !== undefined) throw replayed(claimed.replayed);
-    if (claimed?.revoked === true) throw revoked();
-    const transaction = await this.#find(asked, claimed?.session);
-    // A session that failed issues nothing more, so nobody can complete what it still waits for.
-    const isOver = claimed?.session?.status === 'failed';
-    if (isOver && (await beats.failDeferred(transaction.id, OVER, now, null))) throw denied();
-    switch (deferredStatusAt(transaction, now)) {
-      case 'pending':
-        return this.#pending(asked, transaction, form);
-      case 'ready':
-        return this.#handOut(asked, transaction, claimed?.session, form, now);
-      case 'failed':
-        throw denied();
-      default:
-        throw unknown();
-    }
+    const spending = spent(usedByWallet(wallet), token.grantId);
+    return { token, spending, ...(await this.#read(configured, request, form)) };
   }
 
   async #read(
@@ -118,13 +116,18 @@ export class RetrieveDeferred {
 
   /** A transaction of another session, or of another grant of the same, is none at all. */
   async #find(
-    { configured, token, transactionId }: Asked,
+    known: Known,
+    { token, transactionId, spending }: Asked,
     session: Session | undefined,
   ): Promise<DeferredTransaction> {
-    const transaction = await this.#ports.store.beats(configured.tenantId).findDeferred(transactionId);
-    if (transaction === undefined || transaction.sessionId !== session?.id) throw unknown();
-    if (transaction.grantId !== (token.grantId ?? null)) throw unknown();
-    return transaction;
+    const transaction = await known.reads.deferred(transactionId);
+    const isOwn =
+      transaction !== undefined &&
+      transaction.sessionId === session?.id &&
+      transaction.grantId === (token.grantId ?? null);
+    if (isOwn) return transaction;
+    await known.commit(spending, REFUSALS);
+    throw unknown();
   }
 
   async #pending(
@@ -147,29 +150,25 @@ export class RetrieveDeferred {
    *   `invalid_transaction_id` when it was fetched meanwhile.
    */
   async #handOut(
-    { configured, seal }: Asked,
+    known: Known,
+    { seal, spending }: Asked,
+    session: Session,
     transaction: DeferredTransaction,
-    session: Session | undefined,
     { form }: DeferredForm,
-    now: Date,
   ): Promise<WalletAnswer> {
-    const { store, eventBus } = this.#ports;
-    const { id, credentials, batchId, credentialConfigurationId: configurationId } = transaction;
-    if (session === undefined || credentials === null || batchId === null) throw unknown();
+    const { id, credentials, batchId } = transaction;
+    if (credentials === null || batchId === null) throw unknown();
     const sealed = await seal({
       credentials: credentials.map((credential) => ({ credential })),
       ...(form === 'get' && credentials[0] !== undefined ? { credential: credentials[0] } : {}),
       notification_id: batchId,
     });
-    const { bit, completeMask } = bitsOf(session, configurationId);
-    const taken = await store
-      .beats(configured.tenantId)
-      .retrieveDeferred(id, session.publicId, bit, completeMask, OVER, now);
-    if (taken === undefined) throw unknown();
-    if (taken === 'refused') throw denied();
-    if (taken.completed) {
-      eventBus.publish({ type: 'session', tenantId: configured.tenantId, sessionId: session.id });
-    }
-    return { status: 200, ...sealed };
+    const { store } = this.#ports;
+    const taken = await known.tryCommit(retrieve(session, transaction, spending), REFUSALS);
+    if (taken !== 'session') return { status: 200, ...sealed };
+    // The session is over or was revoked: nobody gets the credentials any more.
+    const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage: OVER } } as const;
+    await store.commit(known.tenantId, refusal, known.now);
+    throw denied();
   }
 }

@@ -58,7 +58,7 @@ export class AnswerTokenRequest {
     try {
       return readTokenRequest(form, server);
     } catch (error) {
-      tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+      tenantConfigurations.ofWallet(await store.read(tenantId).state());
       throw error;
     }
   }

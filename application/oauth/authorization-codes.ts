@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import type { NewGrant } from '../../domain/oauth/grant.ts';
 import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
-import type { Session } from '../../domain/sessions/session.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import { ISSUING_STATUSES, type Session } from '../../domain/sessions/session.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { NewGrant, Store, UsedValue } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
 
@@ -72,7 +74,13 @@ export class AuthorizationCodes {
       authorization: granted,
     };
     const done = moveOn(authorization, { stage: 'done', handles: {} });
-    const beats = store.beats(configured.tenantId);
-    return (await beats.grantAuthorization(done, grant, created, yielded.used)) ? code : undefined;
+    const change = {
+      authorization: done,
+      opens: { grant, ...(created !== undefined && { session: created }) },
+      ...(created === undefined && { session: { id: session.id, anytime: ISSUING_STATUSES } }),
+      ...(created !== undefined && { serving: true as const }),
+      uses: yielded.used ?? [],
+    };
+    return (await store.commit(configured.tenantId, change, now)).done ? code : undefined;
   }
 }

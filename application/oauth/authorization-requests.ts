@@ -61,7 +61,7 @@ export async function findOffer(
     if (server === 'chained' || builtInAs?.walletInitiated === true) return null;
     throw new Failure('invalid_request', 'this issuer needs the issuer_state of an offer');
   }
-  const found = await store.beats(configured.tenantId).findByPublicId(issuerState as PublicId);
+  const found = await store.read(configured.tenantId).sessionByPublicId(issuerState as PublicId);
   const session = found?.session;
   const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
   if (!isOffered(session, credentialConfigurationIds, now) || !isMeantFor(session, issuer)) {

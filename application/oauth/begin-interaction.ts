@@ -16,7 +16,8 @@ import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
 import type { InteractionSteps, Spending } from './interaction-steps.ts';
-import { type OAuthCallers, type OAuthRequest, replayed } from './oauth-callers.ts';
+import type { OAuthCallers, OAuthRequest } from './oauth-callers.ts';
+import { openAuthorization } from './pushed-requests.ts';
 
 type Ports = {
   readonly store: Store;
@@ -43,7 +44,7 @@ export class BeginInteraction {
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
     const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.#ports;
     const now = clock.now();
-    const configured = tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+    const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
     const options = { dpopRequired: false };
     const caller = await oauthCallers.identify(
       configured,
@@ -94,9 +95,8 @@ export class BeginInteraction {
     authorization: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const opened = await this.#ports.store.beats(configured.tenantId).openAuthorization(authorization, used);
-    if (opened === undefined) throw new Failure('not_found', 'unknown address');
-    if (opened !== 'opened') throw replayed(opened, client);
+    const { store, clock } = this.#ports;
+    await openAuthorization(store, configured.tenantId, authorization, { client, used }, clock.now());
   }
 }
 

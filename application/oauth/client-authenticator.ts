@@ -8,13 +8,13 @@ import {
   type OpenedAttestation,
   openAttestation,
 } from '../../domain/oauth/client-attestation.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { UsedValue } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
 import type { ClientKeys } from './client-keys.ts';

@@ -72,8 +72,8 @@ export class ConfirmWallet {
   ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
     const { store, tenantConfigurations, clock } = this.#ports;
     const id = readHandle(confirmation)?.id ?? '';
-    const found = await store.beats(tenantId).findAuthorization(id);
-    const configured = tenantConfigurations.ofWallet(found?.head);
+    const found = await store.read(tenantId).authorization(id);
+    const configured = tenantConfigurations.ofWallet(found?.tenant);
     await assertServed(configured, 'chained');
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'confirmation', confirmation, clock.now())) throw unknown();

@@ -50,8 +50,8 @@ export class ContinueInteraction {
   async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
     const { store, tenantConfigurations, oauthCallers, clock } = this.#ports;
     const now = clock.now();
-    const found = await store.beats(tenantId).findAuthorization(readHandle(authSession)?.id ?? '');
-    const configured = tenantConfigurations.ofWallet(found?.head);
+    const found = await store.read(tenantId).authorization(readHandle(authSession)?.id ?? '');
+    const configured = tenantConfigurations.ofWallet(found?.tenant);
     const endpoint = 'interactive-authorization';
     const options = { dpopRequired: false };
     const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now, options);
@@ -71,7 +71,7 @@ export class ContinueInteraction {
   async #withOffer(run: InteractionRun): Promise<InteractionRun> {
     const { session, request } = run.authorization;
     if (session === null) return run;
-    const found = await this.#ports.store.beats(run.configured.tenantId).findSession(session.id);
+    const found = (await this.#ports.store.read(run.configured.tenantId).session(session.id))?.session;
     if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
     throw await this.#ports.interactionRuns.deny(run, 'the offer is over');
   }

@@ -36,9 +36,9 @@ export class CreateChallenge {
     const { store, tenantConfigurations, settings } = this.#ports;
     const recent = tenantConfigurations.recent(tenantId);
     const configured =
-      recent?.head.status === 'active'
+      recent?.state.status === 'active'
         ? recent
-        : tenantConfigurations.ofWallet(await store.beats(tenantId).head());
+        : tenantConfigurations.ofWallet(await store.read(tenantId).state());
     await assertServed(configured, server);
     const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
     return attestationChallenge(this.#ports, tenantId, issuer, this.#ports.clock.now());

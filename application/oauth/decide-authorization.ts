@@ -73,7 +73,7 @@ export class DecideAuthorization {
     if (decision.decision === 'deny') {
       const rest = interaction === undefined ? {} : { interaction: suspend(interaction) };
       const denied = moveOn(authorization, { stage: 'done', handles: {}, ...rest });
-      if ((await store.beats(tenantId).advanceAuthorization(denied, [])) !== 'advanced') throw over();
+      if (!(await store.commit(tenantId, { authorization: denied }, clock.now())).done) throw over();
       // RFC 6749 section 4.1.2.1, RFC 9207 section 2
       const description = 'the user denied the request';
       const response = { issuer, state, error: 'access_denied', description } as const;

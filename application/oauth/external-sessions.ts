@@ -63,9 +63,9 @@ export class ExternalSessions {
     now: Date,
   ): Promise<Session> {
     const { store, sessionNotes } = this.#ports;
-    const beats = store.beats(configured.tenantId);
+    const reads = store.read(configured.tenantId);
     // Its server copies it from the wallet's request, so it can be anything.
-    const found = NAME.test(issuerState) ? await beats.findByPublicId(issuerState as PublicId) : undefined;
+    const found = NAME.test(issuerState) ? await reads.sessionByPublicId(issuerState as PublicId) : undefined;
     const session = found?.session;
     if (session === undefined || !isMeantFor(session, token.issuer)) {
       throw new Failure('invalid_token', 'issuer_state of the access token names no offer for it');
@@ -75,7 +75,8 @@ export class ExternalSessions {
     const { issuer, subject } = token;
     const { external } = session.outcome ?? {};
     if (external?.issuer === issuer && external.subject === subject) return session;
-    await beats.linkSubject(this.#subjectHash(configured, token), session.id);
+    const own = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+    await store.commit(configured.tenantId, { subject: own }, now);
     const note = { issuer, subject };
     return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
   }
@@ -87,8 +88,8 @@ export class ExternalSessions {
     now: Date,
   ): Promise<Session> {
     const known = await this.#ports.store
-      .beats(configured.tenantId)
-      .findBySubject(this.#subjectHash(configured, token));
+      .read(configured.tenantId)
+      .sessionsOfSubject(this.#subjectHash(configured, token));
     const own = known.find(
       (session) =>
         session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
@@ -103,9 +104,9 @@ export class ExternalSessions {
     covered: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const beats = this.#ports.store.beats(configured.tenantId);
+    const { store } = this.#ports;
     const publicId = this.#hash('session', configured, token, tokenIdOf(token)) as PublicId;
-    const find = async () => (await beats.findByPublicId(publicId))?.session;
+    const find = async () => (await store.read(configured.tenantId).sessionByPublicId(publicId))?.session;
     const known = await find();
     if (known !== undefined) return known;
     const { issuer, subject } = token;
@@ -113,14 +114,16 @@ export class ExternalSessions {
     const at = { server: issuer, publicId, outcome };
     const session = await walletInitiatedSession(this.#ports, configured, covered, now, at);
     try {
-      if (!(await beats.openSession(session))) throw new Failure('not_found', 'unknown address');
+      const subject = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+      const change = { serving: true, opens: { session }, subject } as const;
+      if (!(await store.commit(configured.tenantId, change, now)).done)
+        throw new Failure('not_found', 'unknown address');
     } catch (error) {
       // Another request with this token may have been first, and then the public id is taken.
       const first = await find();
       if (first === undefined) throw error;
       return first;
     }
-    await beats.linkSubject(this.#subjectHash(configured, token), session.id);
     return session;
   }
 

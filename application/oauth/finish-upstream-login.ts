@@ -92,8 +92,8 @@ export class FinishUpstreamLogin {
   async #find(tenantId: TenantId, { state = '', browserSecrets }: UpstreamResponse): Promise<Login> {
     const { store, tenantConfigurations, clock } = this.#ports;
     const id = readHandle(state)?.id ?? '';
-    const found = await store.beats(tenantId).findAuthorization(id);
-    const configured = tenantConfigurations.ofWallet(found?.head);
+    const found = await store.read(tenantId).authorization(id);
+    const configured = tenantConfigurations.ofWallet(found?.tenant);
     await assertServed(configured, 'chained');
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'upstream', state, clock.now())) throw unknown();
@@ -121,7 +121,7 @@ export class FinishUpstreamLogin {
     const { store, authorizationCodes, clock, settings } = this.#ports;
     const { tenantId } = configured;
     const claimed = moveOn(authorization, { handles: {} });
-    if ((await store.beats(tenantId).advanceAuthorization(claimed, [])) !== 'advanced') throw unknown();
+    if (!(await store.commit(tenantId, { authorization: claimed }, clock.now())).done) throw unknown();
     const identity = await this.#identify(configured, leg, code).catch(refusedBy);
     if ('reason' in identity) return { ...identity, authorization: claimed };
     if (await needsConfirmation(configured, claimed)) return this.#ask(configured, claimed, identity);
@@ -137,14 +137,14 @@ export class FinishUpstreamLogin {
     authorization: Authorization,
     identity: Identity,
   ): Promise<Consent> {
-    const { store, random, settings } = this.#ports;
+    const { store, random, settings, clock } = this.#ports;
     const secret = random.token(256);
     const asking = moveOn(authorization, {
       stage: 'confirming',
       handles: { confirmation: hashSecret(secret) },
       identity,
     });
-    if ((await store.beats(configured.tenantId).advanceAuthorization(asking, [])) !== 'advanced')
+    if (!(await store.commit(configured.tenantId, { authorization: asking }, clock.now())).done)
       throw unknown();
     return {
       ...(await consentSubject(configured, asking)),

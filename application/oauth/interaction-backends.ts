@@ -48,7 +48,8 @@ export class InteractionBackends {
     const { store, settings } = this.#ports;
     const server = issuerOf('built-in', issuerIdentifier(settings, configured.tenantId));
     const session = await walletInitiatedSession(this.#ports, configured, configurationIds, now, { server });
-    if (await store.beats(configured.tenantId).openSession(session)) return session;
+    const change = { serving: true, opens: { session } } as const;
+    if ((await store.commit(configured.tenantId, change, now)).done) return session;
     throw new Failure('not_found', 'unknown address');
   }
 

@@ -20,7 +20,6 @@ import {
   SELF_ISSUED,
 } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import { StaleView } from '../caller.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
@@ -95,7 +94,7 @@ export class InteractionPresentation {
       return entry === undefined ? attached : [entry, ...attached];
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
-      throw error instanceof Failure || error instanceof StaleView ? unavailable(error) : error;
+      throw error instanceof Failure ? unavailable(error) : error;
     }
   }
 

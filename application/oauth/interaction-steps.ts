@@ -13,11 +13,12 @@ import {
   type WireAnswer,
 } from '../../domain/oauth/interaction-wire.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store, UsedValue } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
@@ -142,8 +143,11 @@ export class InteractionSteps {
     next: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const outcome = await this.#ports.store.beats(configured.tenantId).advanceAuthorization(next, used);
-    if (outcome === 'stale') throw sessionFailure(next.interaction?.wire);
-    if (outcome !== 'advanced') throw replayed(outcome, client);
+    const { store } = this.#ports;
+    const change = { authorization: next, uses: used };
+    const advanced = await store.commit(configured.tenantId, change, next.createdAt);
+    if (advanced.done) return;
+    if (advanced.part === 'uses') throw replayed(advanced.kind, client);
+    throw sessionFailure(next.interaction?.wire);
   }
 }

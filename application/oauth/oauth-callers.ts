@@ -1,10 +1,10 @@
 import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { UsedValue } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { AuthenticatedClient, ClientAuthenticator, ClientCredentials } from './client-authenticator.ts';
 import type { DpopProofs } from './dpop-proofs.ts';
@@ -122,4 +122,9 @@ export function replayed(kind: UsedValue['kind'], client?: AuthenticatedClient):
       // RFC 9449 section 11.1
       return new Failure('invalid_dpop_proof', 'this proof was used before');
   }
+}
+
+/** Like `replayed`, for a caller of an authorization server. */
+export function replayedBy({ client }: OAuthCaller): (kind: UsedValue['kind']) => Failure {
+  return (kind) => replayed(kind, client);
 }

@@ -37,7 +37,7 @@ export async function bindBrowser(
   const browserSecret = random.token(256);
   const bound = { ...pending, browserHash: hashSecret(browserSecret) };
   const next = moveOn(authorization, { interaction: { ...interaction, pending: bound } });
-  if ((await store.beats(tenantId).advanceAuthorization(next, [])) !== 'advanced') return undefined;
+  if (!(await store.commit(tenantId, { authorization: next }, now)).done) return undefined;
   const seconds = Math.ceil((expiresAt.getTime() - now.getTime()) / 1000);
   return { authorizationId: id, browserSecret, seconds };
 }

@@ -15,13 +15,8 @@ import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
-import {
-  assertServed,
-  type OAuthCaller,
-  type OAuthCallers,
-  type OAuthRequest,
-  replayed,
-} from './oauth-callers.ts';
+import { assertServed, type OAuthCaller, type OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { openAuthorization } from './pushed-requests.ts';
 
 type Ports = {
   readonly store: Store;
@@ -50,8 +45,7 @@ export class PushAuthorization {
   ): Promise<PushedRequest> {
     const { store, tenantConfigurations, oauthCallers, clock, random } = this.#ports;
     const now = clock.now();
-    const beats = store.beats(tenantId);
-    const configured = tenantConfigurations.ofWallet(await beats.head());
+    const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
     await assertServed(configured, server);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now, {
       dpopRequired: false,
@@ -71,9 +65,7 @@ export class PushAuthorization {
       session,
       handles: { request_uri: hashSecret(secret) },
     };
-    const opened = await beats.openAuthorization(authorization, caller.used);
-    if (opened === undefined) throw new Failure('not_found', 'unknown address');
-    if (opened !== 'opened') throw replayed(opened, caller.client);
+    await openAuthorization(store, tenantId, authorization, caller, now);
     return {
       request_uri: REQUEST_URI_PREFIX + makeHandle(id, secret),
       expires_in: REQUEST_URI_LIFETIME_SECONDS,

@@ -12,7 +12,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
-import { assertServed } from './oauth-callers.ts';
+import { assertServed, type OAuthCaller, replayed } from './oauth-callers.ts';
 
 /** What a browser brings to an authorization endpoint. */
 export type BrowserRequest = {
@@ -39,15 +39,14 @@ export async function findPushedRequest(
   options: { readonly opening: boolean; readonly interactive?: boolean },
 ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
   const { store, tenantConfigurations } = ports;
-  const beats = store.beats(tenantId);
   if (requestUri === undefined) {
-    tenantConfigurations.ofWallet(await beats.head());
+    tenantConfigurations.ofWallet(await store.read(tenantId).state());
     throw new Failure('invalid_request', 'push the authorization request first (RFC 9126)');
   }
   const handle = handleOfRequestUri(requestUri);
   const id = readHandle(handle)?.id;
-  const found = await beats.findAuthorization(id ?? '');
-  const configured = tenantConfigurations.ofWallet(found?.head);
+  const found = await store.read(tenantId).authorization(id ?? '');
+  const configured = tenantConfigurations.ofWallet(found?.tenant);
   await assertServed(configured, server);
   const authorization = found?.authorization;
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
@@ -57,4 +56,22 @@ export async function findPushedRequest(
   if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
   return { configured, authorization };
+}
+
+/**
+ * Writes a new authorization, and spends what the caller brought.
+ * @throws Failure `not_found` when the tenant is gone or suspended, or for a value that was used before.
+ */
+export async function openAuthorization(
+  store: Store,
+  tenantId: TenantId,
+  authorization: Authorization,
+  { client, used }: Pick<OAuthCaller, 'client' | 'used'>,
+  now: Date,
+): Promise<void> {
+  const change = { serving: true, opens: { authorization }, uses: used } as const;
+  const opened = await store.commit(tenantId, change, now);
+  if (opened.done) return;
+  if (opened.part === 'uses') throw replayed(opened.kind, client);
+  throw new Failure('not_found', 'unknown address');
 }

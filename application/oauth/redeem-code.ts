@@ -1,28 +1,28 @@
-import type { AuthorizationServer, Grant, GrantedAuthorization } from '../../domain/oauth/grant.ts';
+import {
+  type AuthorizationServer,
+  type Grant,
+  type GrantedAuthorization,
+  redeemable,
+} from '../../domain/oauth/grant.ts';
 import { verifies } from '../../domain/oauth/pkce.ts';
 import { type AuthorizationCodeRequest, narrow } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { attempt, type World } from '../attempt.ts';
 import {
   assertServed,
   bindsTokens,
   type OAuthCaller,
   type OAuthCallers,
   type OAuthRequest,
-  replayed,
+  replayedBy,
 } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
 import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
+type Ports = World & {
   readonly oauthCallers: OAuthCallers;
   readonly tokenIssuer: TokenIssuer;
-  readonly clock: Clock;
 };
 
 const refused = (message: string) => new Failure('invalid_grant', message);
@@ -36,46 +36,54 @@ export class RedeemCode {
   }
 
   /** @throws Failure `invalid_grant`, and what `OAuthCallers` throws. */
-  async execute(
+  execute(
     tenantId: TenantId,
     server: AuthorizationServer,
     request: OAuthRequest,
     redemption: AuthorizationCodeRequest,
   ): Promise<TokenAnswer> {
-    const { store, tenantConfigurations, oauthCallers, tokenIssuer, clock } = this.#ports;
-    const now = clock.now();
-    const beats = store.beats(tenantId);
-    const found = await beats.findGrant(hashCode(redemption.code));
-    const configured = tenantConfigurations.ofWallet(found?.head);
-    await assertServed(configured, server);
-    const dpopRequired = await bindsTokens(configured, server);
-    const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
+    const { oauthCallers, tokenIssuer } = this.#ports;
+    return attempt(this.#ports, tenantId, async (known) => {
+      const { configured, now } = known;
+      await assertServed(configured, server);
+      const dpopRequired = await bindsTokens(configured, server);
+      const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
 
-    const { grant, authorization } = ofServer(found?.grant, server);
-    if (grant.consumedAt !== null) {
-      // RFC 6749 section 4.1.2: a code that comes back was stolen, from whomever
-      await beats.revokeGrant(grant.id, now);
-      throw refused('the code was used before');
-    }
-    if (grant.expiresAt <= now) throw refused('the code has expired');
-    assertSameRequest(authorization, redemption);
-    assertSameHolder(authorization, caller);
-    const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
-    // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
-    const identifiers = authorization.byDetails || redemption.wanted !== undefined;
-    const asked = {
-      identifiers,
-      configurationIds: redemption.wanted === undefined ? undefined : configurationIds,
-    };
-    const redeemed = await tokenIssuer.redemption(configured, caller, asked, now);
-    const claimed = await beats.consumeGrant(grant.id, redeemed, caller.used, now);
-    if (claimed === 'spent') {
-      await beats.revokeGrant(grant.id, now);
-      throw refused('the code was used before, or its offer is over');
-    }
-    if (claimed !== 'consumed') throw replayed(claimed, caller.client);
-    const holder = { ...grant, holder: redeemed.holder };
-    return tokenIssuer.respond(configured, holder, caller, configurationIds, now);
+      const { grant, authorization } = ofServer(await known.grant(hashCode(redemption.code)), server);
+      if (grant.consumedAt !== null) {
+        // RFC 6749 section 4.1.2: a code that comes back was stolen, from whomever
+        await known.revoke(grant.id);
+        throw refused('the code was used before');
+      }
+      if (grant.expiresAt <= now) throw refused('the code has expired');
+      assertSameRequest(authorization, redemption);
+      assertSameHolder(authorization, caller);
+      const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
+      // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
+      const identifiers = authorization.byDetails || redemption.wanted !== undefined;
+      const asked = {
+        identifiers,
+        configurationIds: redemption.wanted === undefined ? undefined : configurationIds,
+      };
+      const redeemed = await tokenIssuer.redemption(configured, caller, asked, now);
+      const over = () => refused('the code was used before, or its offer is over');
+      const change = {
+        grant: { id: grant.id, act: 'redeem', redemption: redeemed },
+        session: redeemable(grant),
+      } as const;
+      try {
+        await known.commit(
+          { ...change, uses: caller.used },
+          { session: over, uses: replayedBy(caller), grant: over },
+        );
+      } catch (error) {
+        // Somebody else was first: of two who hold the code, one is not who should.
+        if (isFailure(error, 'invalid_grant')) await known.revoke(grant.id);
+        throw error;
+      }
+      const holder = { ...grant, holder: redeemed.holder };
+      return tokenIssuer.respond(configured, holder, caller, configurationIds, now);
+    });
   }
 }
 
@@ -117,4 +125,8 @@ function assertSameHolder({ holder }: GrantedAuthorization, { client, proof }: O
   if (holder.keyThumbprint !== undefined && holder.keyThumbprint !== proof?.thumbprint) {
     throw refused('the code is bound to another key');
   }
+}
+
+function isFailure(error: unknown, code: Failure['code']): boolean {
+  return error instanceof Failure && error.code === code;
 }

@@ -4,26 +4,22 @@ import { readRefreshToken, refreshStep } from '../../domain/oauth/refresh-token.
 import { narrow, type RefreshRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
+import { attempt, type Known, type World } from '../attempt.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
   type OAuthCaller,
   type OAuthCallers,
   type OAuthRequest,
-  replayed,
+  replayedBy,
 } from './oauth-callers.ts';
 import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
+type Ports = World & {
   readonly oauthCallers: OAuthCallers;
   readonly tokenIssuer: TokenIssuer;
-  readonly clock: Clock;
   readonly settings: ServiceSettings;
 };
 
@@ -38,61 +34,58 @@ export class RefreshAccess {
   }
 
   /** @throws Failure `invalid_grant`, `invalid_scope`, and what `OAuthCallers` throws. */
-  async execute(
+  execute(
     tenantId: TenantId,
     server: AuthorizationServer,
     request: OAuthRequest,
     refresh: RefreshRequest,
   ): Promise<TokenAnswer> {
-    const { store, tenantConfigurations, oauthCallers, tokenIssuer, clock, settings } = this.#ports;
-    const now = clock.now();
-    const beats = store.beats(tenantId);
+    const { oauthCallers, tokenIssuer, settings } = this.#ports;
     const token = readRefreshToken(settings.refreshTokenKeys, tenantId, refresh.refreshToken);
-    const found = token && (await beats.findGrantById(token.grantId));
-    const configured = tenantConfigurations.ofWallet(found?.head ?? (await beats.head()));
-    await assertServed(configured, server);
-    const dpopRequired = await bindsTokens(configured, server);
-    const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
+    return attempt(this.#ports, tenantId, async (known) => {
+      const { configured, now } = known;
+      await assertServed(configured, server);
+      const dpopRequired = await bindsTokens(configured, server);
+      const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
 
-    const { grant, holder } = live(found?.grant, server, now);
-    const { refreshTokenSeconds } = await configured.issuance();
-    if (refreshTokenSeconds === 0) throw refused('this issuer takes no refresh tokens any more');
-    if (token === undefined) throw refused('the refresh token is unknown');
-    assertSameHolder(holder, caller);
-    const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
-    const configurationIds = await withinScope(configured, narrow(granted, refresh.wanted), refresh.scope);
-    const generation = await this.#use(tenantId, grant, token.generation, caller, now);
-    return tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
+      const found = token && (await known.confirm(known.reads.grant(token.grantId)));
+      const { grant, holder } = live(found?.grant, server, now);
+      const { refreshTokenSeconds } = await configured.issuance();
+      if (refreshTokenSeconds === 0) throw refused('this issuer takes no refresh tokens any more');
+      if (token === undefined) throw refused('the refresh token is unknown');
+      assertSameHolder(holder, caller);
+      const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
+      const configurationIds = await withinScope(configured, narrow(granted, refresh.wanted), refresh.scope);
+      const generation = await this.#use(known, grant, token.generation, caller);
+      return tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
+    });
   }
 
   /** @returns the generation that the grant has come to. */
-  async #use(
-    tenantId: TenantId,
-    grant: Grant,
-    generation: number,
-    caller: OAuthCaller,
-    now: Date,
-  ): Promise<number> {
-    const beats = this.#ports.store.beats(tenantId);
+  async #use(known: Known, grant: Grant, generation: number, caller: OAuthCaller): Promise<number> {
+    const uses = replayedBy(caller);
+    const stolen = () => refused('the refresh token was used before');
     const step = refreshStep(generation, grant.generation);
     if (step === 'stolen') {
-      await beats.revokeGrant(grant.id, now);
-      throw refused('the refresh token was used before');
+      await known.revoke(grant.id);
+      throw stolen();
     }
     if (step === 'advance') {
-      const answer = await beats.refreshGrant(grant.id, generation, caller.used, now);
-      if (answer === 'refreshed') return generation + 1;
-      if (answer !== 'stale') throw replayed(answer, caller.client);
-      // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
-      const current = (await beats.findGrantById(grant.id))?.grant;
-      if (current?.revokedAt !== null || current.generation !== generation + 1) {
-        throw refused('the refresh token was used before');
+      const change = { grant: { id: grant.id, act: 'refresh', generation }, uses: caller.used } as const;
+      const overtaken = stolen();
+      try {
+        await known.commit(change, { grant: () => overtaken, uses });
+        return generation + 1;
+      } catch (error) {
+        if (error !== overtaken) throw error;
       }
-      return this.#use(tenantId, current, generation, caller, now);
+      // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
+      const current = (await known.reads.grant(grant.id))?.grant;
+      if (current?.revokedAt !== null || current.generation !== generation + 1) throw stolen();
+      return this.#use(known, current, generation, caller);
     }
     // The wallet did not get the answer; it gets the same token again.
-    if (caller.used.length > 0 && !(await beats.remember(caller.used)))
-      throw replayed('dpop_jti', caller.client);
+    if (caller.used.length > 0) await known.commit({ uses: caller.used }, { uses });
     return grant.generation;
   }
 }

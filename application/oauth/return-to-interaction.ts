@@ -51,9 +51,8 @@ export class ReturnToInteraction {
     const { pageHandle = '', error, browserSecrets } = returned;
     const { store, tenantConfigurations, clock, random, settings } = this.#ports;
     const now = clock.now();
-    const beats = store.beats(tenantId);
-    const found = await beats.findAuthorization(readHandle(pageHandle)?.id ?? '');
-    tenantConfigurations.ofWallet(found?.head);
+    const found = await store.read(tenantId).authorization(readHandle(pageHandle)?.id ?? '');
+    tenantConfigurations.ofWallet(found?.tenant);
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'page', pageHandle, now)) throw over();
     const { interaction, request } = authorization;
@@ -70,7 +69,7 @@ export class ReturnToInteraction {
             interaction: { ...interaction, pending: { ...pending, isReturned: true } },
           })
         : moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
-    if ((await beats.advanceAuthorization(next, [])) !== 'advanced') throw over();
+    if (!(await store.commit(tenantId, { authorization: next }, now)).done) throw over();
     // RFC 9207 section 2
     const common = { issuer: issuerIdentifier(settings, tenantId), state: request.state };
     const location = authorizationResponse(

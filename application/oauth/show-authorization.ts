@@ -82,9 +82,9 @@ export class ShowAuthorization {
   /** Remembers the first visit, which is all that the request URI is for. @returns false when another step was first. */
   async #opens(tenantId: TenantId, authorization: Authorization): Promise<boolean> {
     if (authorization.isOpened === true) return true;
-    const beats = this.#ports.store.beats(tenantId);
     const opened = moveOn(authorization, { isOpened: true });
-    return (await beats.advanceAuthorization(opened, [])) === 'advanced';
+    const { store, clock } = this.#ports;
+    return (await store.commit(tenantId, { authorization: opened }, clock.now())).done;
   }
 
   async #consent(

@@ -94,7 +94,7 @@ export class StartUpstreamLogin {
       if (await needsConfirmation(configured, authorization)) {
         // Nothing ends: who comes again when the provider is back is in time.
         const opened = moveOn(authorization, { isOpened: true });
-        if (authorization.isOpened !== true) await store.beats(tenantId).advanceAuthorization(opened, []);
+        if (authorization.isOpened !== true) await store.commit(tenantId, { authorization: opened }, now);
         throw failureFor(refused);
       }
       // The wallet is known and its request is good, so it may hear of it.
@@ -109,7 +109,7 @@ export class StartUpstreamLogin {
       handles: { ...authorization.handles, upstream: hashSecret(stateSecret) },
       upstream: { issuer, clientId, nonce, codeVerifier, browserHash: hashSecret(browserSecret) },
     });
-    if ((await store.beats(tenantId).advanceAuthorization(next, [])) !== 'advanced') return undefined;
+    if (!(await store.commit(tenantId, { authorization: next }, now)).done) return undefined;
     const location = upstreamAuthorizationUrl(endpoint, {
       clientId,
       redirectUri: callbackAddress(settings, tenantId),

@@ -5,11 +5,10 @@ import {
   BOUND_LIFETIME_SECONDS,
   type WalletTokenClaims,
 } from '../../domain/oauth/access-token.ts';
-import type { Grant, Redeemer } from '../../domain/oauth/grant.ts';
+import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Redemption } from '../ports/authorization-beats.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';

@@ -7,6 +7,7 @@ import type { WalletError } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
+import type { Clock } from '../ports/clock.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -103,12 +104,16 @@ export const OFFER_IS_OVER: Refused = {
 
 /** Ends an authorization without a code. @returns undefined when another step was first. */
 export async function endWithout(
-  { store, settings }: { readonly store: Store; readonly settings: ServiceSettings },
+  {
+    store,
+    settings,
+    clock,
+  }: { readonly store: Store; readonly settings: ServiceSettings; readonly clock: Clock },
   tenantId: TenantId,
   authorization: Authorization,
   { error, description }: Refused,
 ): Promise<string | undefined> {
   const done = moveOn(authorization, { stage: 'done', handles: {} });
-  if ((await store.beats(tenantId).advanceAuthorization(done, [])) !== 'advanced') return undefined;
+  if (!(await store.commit(tenantId, { authorization: done }, clock.now())).done) return undefined;
   return responseTo(settings, tenantId, authorization, { error, description });
 }

@@ -25,9 +25,7 @@ export class UserIdentities {
       return { identity: { iss, sub, token_claims: foreignClaims }, presented: [] };
     }
     const found =
-      token.grantId === undefined
-        ? undefined
-        : await this.#store.beats(tenantId).findGrantById(token.grantId);
+      token.grantId === undefined ? undefined : await this.#store.read(tenantId).grant(token.grantId);
     const authorization = found?.grant?.authorization ?? null;
     if (authorization === null) return { presented: [] };
     const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(token) };

@@ -77,7 +77,7 @@ export class WalletTokens {
 
 /** The revision stands in the key, so removing a key ends the tokens it signed. */
 function memoKey(configured: TenantConfiguration, token: string): string {
-  return `${configured.tenantId} ${configured.head.revision} ${token}`;
+  return `${configured.tenantId} ${configured.state.revision} ${token}`;
 }
 
 async function signingKeyId(

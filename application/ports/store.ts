@@ -4,30 +4,26 @@ import type {
   AuditChange,
   AuditEntry,
   AuditKind,
-  TenantActor,
 } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
+import type { Change, Committed } from '../../domain/change.ts';
 import type { Client } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { IssuanceConfiguration } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { RegistrarConfiguration } from '../../domain/registrar/registrar-configuration.ts';
 import type { StoredRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
-import type {
-  Session,
-  SessionEvent,
-  SessionKind,
-  SessionOutcome,
-  SessionStatus,
-} from '../../domain/sessions/session.ts';
+import type { Session, SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
+import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../domain/trust-lists/freshness.ts';
 import type { ListVersion, PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
-import type { AuthorizationBeats, DeferredBeats, Redemption } from './authorization-beats.ts';
 
 /** Things that one administrator must not overwrite for another. */
 export type EditedKind =
@@ -82,9 +78,9 @@ export type TenantWriting = Writing & {
 export class StoreUnavailable extends Error {}
 
 /**
- * The only door to stored data. `forTenant` and `forService` run one transaction; `beats` are the atomic steps
- * of the wallet paths. No method takes a tenant besides these three, so none can get it wrong. All of them throw
- * `StoreUnavailable` when the database does not work.
+ * The only door to stored data. `forTenant` and `forService` run one transaction of the administration; `commit` and
+ * `read` are the way in and the way out of everything else. No method takes a tenant besides the doors themselves, so
+ * none can get it wrong. All of them throw `StoreUnavailable` when the database does not work.
  *
  * Every write through the repositories leaves an entry in the audit log in the same transaction: in the chain of the
  * tenant, and in that of the service for what belongs to no tenant. What an account without tenant does to a tenant
@@ -101,9 +97,11 @@ export abstract class Store {
   /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
   abstract forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   abstract forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  /** The steps of the hot paths, each atomic by itself. */
-  abstract beats(tenantId: TenantId): Beats;
-  /** Chores over all tenants, each in bounded portions. */
+  /** Applies a change whole or not at all; it decides nothing. @param now the time as of which it was decided. */
+  abstract commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed>;
+  abstract read(tenantId: TenantId): TenantReads;
+  abstract lists(tenantId: TenantId): ListKeeping;
+  /** Over all tenants, each in bounded batches. */
   abstract readonly chores: Chores;
   /** Resolves when the database answers. */
   abstract ping(): Promise<void>;
@@ -286,26 +284,12 @@ export type ServiceRepositories = {
   };
 };
 
-/** What a wallet path must know about a tenant before anything else. */
-export type TenantHead = { readonly id: TenantId; readonly status: TenantStatus; readonly revision: number };
-
-/**
- * A value that may be used once, remembered until it would have expired anyway: the `jti` of a DPoP proof or of a
- * client's proof of itself, a `c_nonce`.
- */
-export type UsedValue = {
-  readonly kind: 'dpop_jti' | 'client_jti' | 'c_nonce';
-  readonly hash: string;
-  readonly expiresAt: Date;
-};
-
-/** What a session has used up of what it may issue; both counts are held against `MAX_ISSUANCES`. */
-export type SessionUse = {
-  readonly issued: number;
-  /** Deferred transactions, whatever became of them. */
-  readonly deferred: number;
-  /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
-  readonly barred: number;
+/** What everybody must know about a tenant before anything else: how it stands, and as of which revision. */
+export type TenantState = {
+  readonly id: TenantId;
+  readonly status: TenantStatus;
+  readonly revision: number;
+  readonly revisions: StoredRevisions;
 };
 
 export type SessionQuery = {
@@ -318,225 +302,71 @@ export type SessionQuery = {
   readonly after?: { readonly createdAt: Date; readonly id: string };
 };
 
-export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt' | 'holder' | 'generation' | 'revokedAt'>;
-
-export type Revocation = {
-  readonly by: TenantActor;
-  readonly sessionId: SessionId;
-  /** Named when only credentials of this one are concerned. */
-  readonly credentialConfigurationId?: string | undefined;
-  /** Bits of the configurations concerned. */
-  readonly mask: number;
-  readonly barred: boolean;
-  readonly issuedCount: number;
+export type DeferredQuery = {
+  readonly sessionId?: SessionId;
+  readonly limit: number;
 };
 
-export type StatusChange = { readonly listId: string; readonly index: number; readonly status: number };
+/** Something together with how its tenant stands, in one read; undefined where there is no such tenant. */
+export type WithTenant<T> = Promise<(T & { readonly tenant: TenantState }) | undefined>;
 
-/** Issuances that one session records; a wallet's token serves several requests, but not without end. */
-export const MAX_ISSUANCES = 100;
+/** What can be found of one tenant outside its configuration; each is one round trip. */
+export type TenantReads = {
+  /** Everybody who asks in the same turn of the event loop shares one read. */
+  state(): Promise<TenantState | undefined>;
+  session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;
+  sessionByPublicId(publicId: PublicId): WithTenant<{ readonly session: Session | undefined }>;
+  sessions(query: SessionQuery): Promise<Session[]>;
+  /** Sessions of a user of a foreign authorization server, the newest first, at most 20. */
+  sessionsOfSubject(subjectHash: string): Promise<Session[]>;
+  /** Of many sessions at once, for event streams. */
+  sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
+  /** Event log of one session after a sequence number, oldest first, at most `limit`. */
+  sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
+  grantByCode(codeHash: string): WithTenant<{ readonly grant: Grant | undefined }>;
+  grant(id: string): WithTenant<{ readonly grant: Grant | undefined }>;
+  authorization(id: string): WithTenant<{ readonly authorization: Authorization | undefined }>;
+  deferred(id: string): Promise<DeferredTransaction | undefined>;
+  /** The newest first. */
+  deferredTransactions(query: DeferredQuery): Promise<DeferredTransaction[]>;
+  /** What a session issued, oldest first; the record outlives the session. */
+  issued(sessionId: SessionId): WithTenant<{
+    /** Of the session, in the order of its bits; undefined when it is gone. */
+    readonly configurationIds: readonly string[] | undefined;
+    readonly batches: IssuedBatch[];
+  }>;
+  statusList(id: string): Promise<StatusList | undefined>;
+  statusListVersions(
+    ids: readonly string[],
+  ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
+  /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
+  statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
+  /** A trust list as it is published; also of a tenant that is suspended. */
+  trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
+};
 
-export type Beats = AuthorizationBeats &
-  DeferredBeats & {
-    /** The tenant's head, or undefined when there is no such tenant. One cheap read. */
-    head(): Promise<TenantHead | undefined>;
-
-    /**
-     * Writes a new session, its grant and its first event.
-     * @param revision what the caller's view of the tenant rests on.
-     * @returns false, with nothing written, when the tenant is gone or suspended, or its revision is another one.
-     */
-    openSession(session: Session, grant?: NewGrant, revision?: number): Promise<boolean>;
-    findSession(id: SessionId): Promise<Session | undefined>;
-    /** @returns head and session in one read. */
-    readSession(id: SessionId): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
-    /**
-     * The session as this process made it a moment ago, without asking the database: good for what never changes (its
-     * request), not for its status. Often undefined.
-     */
-    recallSession(publicId: PublicId): Session | undefined;
-    listSessions(query: SessionQuery): Promise<Session[]>;
-    /** Versions and statuses of many sessions at once, for event streams. */
-    sessionVersions(ids: readonly SessionId[]): Promise<{ id: SessionId; version: number }[]>;
-    /** Removes a session with all it holds. @returns false when there is none. */
-    removeSession(id: SessionId, by: TenantActor): Promise<boolean>;
-    /** @returns head and session in one read; the session is undefined for an unknown `publicId`. */
-    findByPublicId(
-      publicId: PublicId,
-    ): Promise<{ head: TenantHead; session: Session | undefined } | undefined>;
-    /**
-     * A wallet fetches: `active` becomes `fetched` once, later fetches change nothing.
-     * @returns head and session as it is afterwards.
-     */
-    fetchSession(
-      publicId: PublicId,
-      now: Date,
-    ): Promise<{ head: TenantHead; session: Session | undefined; changed: boolean } | undefined>;
-
-    /** @returns head and grant in one read. */
-    findGrant(codeHash: string): Promise<{ head: TenantHead; grant: Grant | undefined } | undefined>;
-    /**
-     * Redeems a grant that needs no transaction code in one step: finds it, consumes it and remembers `used`.
-     * @returns undefined when there is no such grant to consume; `findGrant` then tells why. Nothing happened then.
-     */
-    redeemGrant(
-      codeHash: string,
-      redemption: Redemption,
-      used: readonly UsedValue[],
-      now: Date,
-    ): Promise<{ head: TenantHead; grant: Grant } | UsedValue['kind'] | undefined>;
-    /**
-     * Consumes a grant and remembers `used` in one step.
-     * @returns the kind of a value that was known already (nothing is consumed then), `spent` when somebody else was
-     *   first or the grant's session ended.
-     */
-    consumeGrant(
-      grantId: string,
-      redemption: Redemption,
-      used: readonly UsedValue[],
-      now: Date,
-    ): Promise<'consumed' | 'spent' | UsedValue['kind']>;
-    /**
-     * Takes one of `maximum` attempts at a transaction code, before the code is compared: many guesses at once are no
-     * more than many one by one. @returns false when none is left or the grant is spent.
-     */
-    takeAttempt(grantId: string, maximum: number): Promise<boolean>;
-
-    /** Remembers values. @returns whether all of them were new; if not, none is remembered. */
-    remember(used: readonly UsedValue[]): Promise<boolean>;
-    /**
-     * Takes what a wallet's request spends (proof `jti`, `c_nonce`) and reads its session in one step.
-     * @param grantId of the access token, unless it is foreign.
-     * @returns `replayed` names the kind that was known already; then nothing is remembered. `revoked`: the token's grant
-     *   counts no more.
-     */
-    claimCredentialRequest(
-      publicId: PublicId,
-      used: readonly UsedValue[],
-      grantId?: string,
-    ): Promise<
-      | {
-          head: TenantHead;
-          session: Session | undefined;
-          /** Of the session, unless there is none or the request was replayed. */
-          use?: SessionUse;
-          revoked: boolean;
-          replayed?: UsedValue['kind'];
-        }
-      | undefined
-    >;
-
-    /**
-     * A run of `count` counters of a list.
-     * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
-     */
-    takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
-    /**
-     * Records what was issued and sets the session's bit; the session completes when `completeMask` is full.
-     * @returns the session's status and version afterwards, or undefined when the session is gone or failed.
-     */
-    recordIssuance(
-      sessionId: SessionId,
-      batch: IssuedBatch,
-      bit: number,
-      completeMask: number,
-      now: Date,
-    ): Promise<{ status: SessionStatus; version: number; changed: boolean } | undefined>;
-    /**
-     * Everything that an issuance changes in one step, for one that was prepared with what `recallSession` knew: spends
-     * `used`, records the batch, sets the bit.
-     * @returns the kind of a value that was known already, or undefined when the session is over, the grant counts no
-     *   more, or the tenant is not active at this `revision`; nothing has happened in either case, and the session is
-     *   not recalled any more, so that whoever tries again is judged before anything is prepared.
-     */
-    issueAtOnce(
-      issuance: {
-        readonly sessionId: SessionId;
-        readonly publicId: PublicId;
-        readonly grantId?: string | undefined;
-        readonly revision: number;
-        readonly used: readonly UsedValue[];
-        readonly batch: IssuedBatch;
-        readonly bit: number;
-        readonly completeMask: number;
-      },
-      now: Date,
-    ): Promise<{ status: SessionStatus; changed: boolean } | UsedValue['kind'] | undefined>;
-    issuedBatches(sessionId: SessionId): Promise<IssuedBatch[]>;
-    /** Head and what a session issued in one read; the record outlives the session. */
-    readIssued(sessionId: SessionId): Promise<
-      | {
-          head: TenantHead;
-          /** Of the session, in the order of its bits; undefined when it is gone. */
-          configurationIds: readonly string[] | undefined;
-          batches: IssuedBatch[];
-        }
-      | undefined
-    >;
-
-    /**
-     * Takes a response in and ends the session in one step, for one that was judged with what `recallSession` knew.
-     * @returns false, with nothing changed, when the request was answered or is over, or the tenant is not active at
-     *   this `revision`.
-     */
-    answerAtOnce(
-      answer: {
-        readonly sessionId: SessionId;
-        readonly publicId: PublicId;
-        readonly revision: number;
-        readonly event: Extract<SessionEvent, 'complete' | 'fail'>;
-        readonly outcome: SessionOutcome;
-      },
-      now: Date,
-    ): Promise<boolean>;
-    /** Takes a response in: exactly one caller gets `true`. */
-    claimResponse(id: SessionId, now: Date): Promise<boolean>;
-    /**
-     * Ends or annotates a session in one step: the event, if any, must be possible, the outcome replaces the old.
-     * @returns the session's version afterwards, or undefined when the event was not possible any more.
-     */
-    recordOutcome(
-      session: Session,
-      event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
-      outcome: SessionOutcome,
-      now: Date,
-    ): Promise<number | undefined>;
-
-    /**
-     * Applies status changes and raises the versions of their lists in one transaction; with `revocation` it also bars
-     * the session, which has to have issued exactly `issuedCount` batches, from issuing more, or lets it again, and
-     * stands in the audit log.
-     * @returns false, with nothing changed, when the session issued something meanwhile.
-     */
-    changeStatuses(changes: readonly StatusChange[], now: Date, revocation?: Revocation): Promise<boolean>;
-    findStatusList(id: string): Promise<StatusList | undefined>;
-    statusListHeads(
-      ids: readonly string[],
-    ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
-    /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
-    statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
-    /** Keeps a signed token unless a newer one is there already. */
-    saveStatusToken(
-      listId: string,
-      token: string,
-      version: number,
-      issuedAt: Date,
-      expiresAt: Date,
-    ): Promise<void>;
-
-    /**
-     * Remembers a release of somebody else's list when it is newer than the one that was seen before.
-     * @param id of the list.
-     * @returns the newest release that was seen, which is this one or another.
-     */
-    noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;
-
-    /** A trust list as it is published; also of a tenant that is suspended. */
-    findTrustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
-
-    /** Event log of one session after a sequence number, oldest first, at most `limit`. */
-    sessionEvents(id: SessionId, after: number, limit: number): Promise<SessionLogEntry[]>;
-  };
+/** Counters and copies that belong to lists; each is one conditional statement. */
+export type ListKeeping = {
+  /**
+   * A run of `count` counters of a status list.
+   * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
+   */
+  takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
+  /** Keeps a signed token unless a newer one is there already. */
+  saveStatusToken(
+    listId: string,
+    token: string,
+    version: number,
+    issuedAt: Date,
+    expiresAt: Date,
+  ): Promise<void>;
+  /**
+   * Remembers a release of somebody else's list when it is newer than the one that was seen before.
+   * @param id of the list.
+   * @returns the newest release that was seen, which is this one or another.
+   */
+  noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;
+};
 
 export type SessionLogEntry = {
   readonly sequence: number;

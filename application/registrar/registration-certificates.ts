@@ -9,7 +9,7 @@ import {
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
-import { StaleView } from '../caller.ts';
+import { assertCurrent, isOutdated } from '../attempt.ts';
 import type { Registrar } from '../ports/registrar.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -60,10 +60,10 @@ export class RegistrationCertificates {
 
   /**
    * The entry for `verifier_info` (ETSI TS 119 472-2 section 6.3.2.2). Costs nothing once the certificate is there.
-   * @param configuration of `view`.
+   * @param configuration of `configured`.
    * @param chain that signs the request; undefined for one that is not signed.
    * @returns undefined when the configuration wants none.
-   * @throws Failure when there is no certificate for this very request: it is never made without. StaleView.
+   * @throws Failure when there is no certificate for this very request: it is never made without.
    */
   async entryFor(
     configured: TenantConfiguration,
@@ -129,7 +129,7 @@ export class RegistrationCertificates {
       })
       .catch((error: unknown) => {
         // A save that is refused changes nothing: neither what requests use nor when they ask again.
-        if (occasion === 'use' && error instanceof Failure) {
+        if (occasion === 'use' && error instanceof Failure && !isOutdated(error)) {
           const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
           this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
         }
@@ -152,7 +152,7 @@ export class RegistrationCertificates {
     const kept =
       occasion === 'save' && id !== undefined ? undefined : await this.#kept(configured, wanted, now);
     if (kept !== undefined) return kept;
-    if (occasion === 'use') await this.#assertCurrent(configured);
+    if (occasion === 'use') await assertCurrent(this.#ports.store, configured);
     return this.#obtain(configured, wanted, now);
   }
 
@@ -176,12 +176,6 @@ export class RegistrationCertificates {
       if (error.isTemporary) throw registrarFailure(error, PATH);
       return undefined;
     }
-  }
-
-  /** Nothing may have happened before a caller turns out to be out of date. */
-  async #assertCurrent(configured: TenantConfiguration): Promise<void> {
-    const head = await this.#ports.store.beats(configured.tenantId).head();
-    if (head?.revision !== configured.head.revision || head.status !== 'active') throw new StaleView();
   }
 
   async #obtain(

@@ -1,24 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Session, SessionOutcome } from '../../domain/sessions/session.ts';
+import { noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import type { UnconfirmedCaller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import { readConfirmedSession } from './visibility.ts';
+import { attemptFor, type Known, type World } from '../attempt.ts';
+import type { RememberedCaller } from '../caller.ts';
+import { visible } from './visibility.ts';
 
 /** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
 const RESPONSE_CODE_SECONDS = 300;
 
-type Ports = { readonly store: Store; readonly clock: Clock };
-
 /** One session as it is now. */
 export class GetSession {
-  readonly #ports: Ports;
+  readonly #world: World;
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /**
@@ -26,26 +24,26 @@ export class GetSession {
    *   browser is the one whose wallet answered. It is spent by this; without one the session can be read at any time.
    * @throws Failure `not_found`, or `forbidden` for a response code that is not this session's, was used or is old.
    */
-  async execute(
-    caller: UnconfirmedCaller,
+  execute(
+    caller: RememberedCaller,
     id: SessionId,
     responseCode?: string,
   ): Promise<{ readonly session: Session; readonly tenant: Tenant; readonly now: Date }> {
-    const { store, clock } = this.#ports;
-    const { session, caller: known } = await readConfirmedSession(store, caller, id);
-    const now = clock.now();
-    const seen = responseCode === undefined ? session : await this.#spend(session, responseCode, now);
-    return { session: seen, tenant: await known.configured.tenant(), now };
+    return attemptFor(this.#world, caller, async (known, present) => {
+      const { now, configured } = known;
+      const session = visible(present, (await known.confirm(known.reads.session(id))).session);
+      const seen = responseCode === undefined ? session : await this.#spend(known, session, responseCode);
+      return { session: seen, tenant: await configured.tenant(), now };
+    });
   }
 
   /** The version decides between two that bring the same code at once. */
-  async #spend(session: Session, responseCode: string, now: Date): Promise<Session> {
+  async #spend(known: Known, session: Session, responseCode: string): Promise<Session> {
+    const { now } = known;
     if (session.outcome === null || !isGood(session.outcome, responseCode, now)) throw badCode();
     const outcome = { ...session.outcome, responseCodeUsedAt: now.toISOString() };
-    const beats = this.#ports.store.beats(session.tenantId);
-    const version = await beats.recordOutcome(session, undefined, outcome, now);
-    if (version === undefined) throw badCode();
-    return { ...session, outcome, version, updatedAt: now };
+    const committed = await known.commit({ session: noted(session, outcome) }, { session: badCode });
+    return { ...session, outcome, ...committed.session, updatedAt: now };
   }
 }
 

@@ -57,13 +57,13 @@ export class ListSessions {
   ): Promise<SessionPage> {
     const { store, clock } = this.#ports;
     const now = clock.now();
-    const beats = store.beats(caller.tenantId);
+    const reads = store.read(caller.tenantId);
     const query = queryOf(caller, wanted);
     const sessions: string[] = [];
     let length = 0;
     let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
     for (let read = 0; read < MAX_ROWS; read += PORTION) {
-      const rows = await beats.listSessions(after === undefined ? query : { ...query, after });
+      const rows = await reads.sessions(after === undefined ? query : { ...query, after });
       for (const row of rows) {
         if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
           if (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH) {

@@ -1,7 +1,7 @@
 import type { Session } from '../../domain/sessions/session.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
-import type { TenantHead } from '../ports/store.ts';
+import type { TenantState } from '../ports/store.ts';
 import type { TenantConfigurations } from '../tenant-configuration.ts';
 import { isVisible } from './visibility.ts';
 
@@ -24,9 +24,9 @@ export class ListenerRights {
   }
 
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
-  async cover(session: Session, head: TenantHead): Promise<boolean> {
+  async cover(session: Session, head: TenantState): Promise<boolean> {
     if (head.status !== 'active') return false;
-    if (head.revision !== this.#caller.configured.head.revision) {
+    if (head.revision !== this.#caller.configured.state.revision) {
       const configured = this.#tenantConfigurations.of(head);
       const rights = await rightsOf(this.#caller.access, configured);
       if (typeof rights === 'string') return false;

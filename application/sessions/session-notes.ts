@@ -3,13 +3,9 @@ import {
   type Session,
   type SessionEvent,
   type SessionOutcome,
-  transition,
 } from '../../domain/sessions/session.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Store } from '../ports/store.ts';
-
-type Ports = { readonly store: Store; readonly clock: Clock; readonly eventBus: EventBus };
+import { noted } from '../../domain/sessions/session-change.ts';
+import { record, type World } from '../attempt.ts';
 
 /** Attempts to meet a session that others write to at the same time. */
 const MAX_ATTEMPTS = 20;
@@ -19,10 +15,10 @@ const MAX_ATTEMPTS = 20;
  * credentials of the same session may write in between; then it is read again.
  */
 export class SessionNotes {
-  readonly #ports: Ports;
+  readonly #world: World;
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /**
@@ -35,24 +31,16 @@ export class SessionNotes {
     change: (outcome: SessionOutcome | null) => SessionOutcome | undefined,
     event?: Extract<SessionEvent, 'fail'>,
   ): Promise<Session | undefined> {
-    const { store, clock, eventBus } = this.#ports;
-    const beats = store.beats(session.tenantId);
+    const { store } = this.#world;
     let current: Session | undefined = session;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {
       const outcome = change(current.outcome);
       if (outcome === undefined) return undefined;
-      const possible =
-        event !== undefined && transition(event).from.includes(current.status) ? event : undefined;
-      const now = clock.now();
-      const version = await beats.recordOutcome(current, possible, outcome, now);
-      if (version !== undefined) {
-        if (possible !== undefined) {
-          eventBus.publish({ type: 'session', tenantId: session.tenantId, sessionId: session.id });
-        }
-        const status = possible === undefined ? current.status : transition(possible).to;
-        return { ...current, outcome, version, status };
-      }
-      current = await beats.findSession(session.id);
+      const committed = await record(this.#world, session.tenantId, {
+        session: noted(current, outcome, event),
+      });
+      if (committed.done) return { ...current, outcome, ...committed.session };
+      current = (await store.read(session.tenantId).session(session.id))?.session;
       if (current !== undefined && current.status !== 'completed' && isTerminal(current.status)) break;
     }
     return undefined;

@@ -171,7 +171,7 @@ export class SessionWatcher {
   }
 
   async #compare(tenantId: TenantId, ids: readonly SessionId[]): Promise<void> {
-    const stored = await this.#ports.store.beats(tenantId).sessionVersions(ids);
+    const stored = await this.#ports.store.read(tenantId).sessionVersions(ids);
     const versions = new Map(stored.map(({ id, version }) => [id, version]));
     for (const id of ids) {
       for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) {

@@ -2,7 +2,7 @@ import type { Role } from '../../domain/clients/role.ts';
 import type { Session, SessionKind } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { confirmed, type TenantCaller, type UnconfirmedCaller } from '../caller.ts';
+import type { TenantCaller } from '../caller.ts';
 import type { Store } from '../ports/store.ts';
 
 const KIND_OF_ROLE: Readonly<Partial<Record<Role, SessionKind>>> = {
@@ -36,30 +36,17 @@ export function isVisible(caller: TenantCaller, session: Session): boolean {
   return session.configurationIds.every((id) => allowed.includes(id));
 }
 
-/**
- * Reads a session together with the tenant's head, which confirms the caller.
- * @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of; StaleView.
- */
-export async function readConfirmedSession(
-  store: Store,
-  caller: UnconfirmedCaller,
-  id: SessionId,
-): Promise<{ readonly session: Session; readonly caller: TenantCaller }> {
-  const read = await store.beats(caller.tenantId).readSession(id);
-  const known = confirmed(caller, read?.head);
-  return { session: visible(known, read?.session), caller: known };
-}
-
 /** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
 export async function readVisibleSession(
   store: Store,
   caller: TenantCaller,
   id: SessionId,
 ): Promise<Session> {
-  return visible(caller, await store.beats(caller.tenantId).findSession(id));
+  return visible(caller, (await store.read(caller.tenantId).session(id))?.session);
 }
 
-function visible(caller: TenantCaller, session: Session | undefined): Session {
+/** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
+export function visible(caller: TenantCaller, session: Session | undefined): Session {
   if (session === undefined || !isVisible(caller, session)) {
     throw new Failure('not_found', 'there is no such session');
   }

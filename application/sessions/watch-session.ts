@@ -103,9 +103,9 @@ export class WatchSession {
   async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
     const { store, clock } = this.#ports;
     if (rights.expiresAt <= clock.now()) return undefined;
-    const read = await store.beats(tenantId).readSession(id);
+    const read = await store.read(tenantId).session(id);
     if (read?.session === undefined) return undefined;
-    return (await rights.cover(read.session, read.head)) ? essenceOf(read.session) : undefined;
+    return (await rights.cover(read.session, read.tenant)) ? essenceOf(read.session) : undefined;
   }
 
   /** What to say: the changes after `after`, then the present where they do not say it already. */
@@ -119,7 +119,7 @@ export class WatchSession {
     const missed =
       after === undefined || after >= version
         ? []
-        : await store.beats(tenantId).sessionEvents(id, after, MAX_REPLAY);
+        : await store.read(tenantId).sessionEvents(id, after, MAX_REPLAY);
     const news = missed.map(({ sequence, status, at }) => ({ sequence, id, status, updatedAt: at }));
     const status = statusAt(session, clock.now());
     if ((news.at(-1)?.status ?? told) === status) return news;

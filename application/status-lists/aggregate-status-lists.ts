@@ -22,7 +22,7 @@ export class AggregateStatusLists {
   /** @throws Failure `not_found` for an unknown tenant, and for one whose lists take no part in aggregation. */
   async execute(tenantId: TenantId): Promise<readonly string[]> {
     const { store, tenantConfigurations, settings } = this.#ports;
-    const head = await store.beats(tenantId).head();
+    const head = await store.read(tenantId).state();
     if (head === undefined) throw new Failure('not_found', 'unknown address');
     const configured = tenantConfigurations.of(head);
     const lists = (await configured.statusLists()).filter((list) => list.enableAggregation);

@@ -110,7 +110,7 @@ export class StatusChecker {
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */
   async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
     if (tenantId === own.tenantId) return own;
-    const head = await this.#ports.store.beats(tenantId).head();
+    const head = await this.#ports.store.read(tenantId).state();
     return head === undefined ? undefined : this.#ports.tenantConfigurations.of(head);
   }
 }

@@ -1,13 +1,14 @@
 import { z } from 'zod';
+import { describeRevocation } from '../../domain/audit/describe-change.ts';
 import { assertMayUse } from '../../domain/clients/client.ts';
+import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
+import type { SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
-import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
-import { confirmed, type TenantCaller, type UnconfirmedCaller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { StatusChange, Store } from '../ports/store.ts';
+import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
+import { attemptFor, type Known, type World } from '../attempt.ts';
+import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import type { StatusAllocator } from './status-allocator.ts';
 
 export const Revocation = z
@@ -23,12 +24,7 @@ const VALID = 0;
 /** Issuances of one session that may come in between. */
 const ATTEMPTS = 10;
 
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly eventBus: EventBus;
-  readonly statusAllocator: StatusAllocator;
-};
+type Ports = World & { readonly statusAllocator: StatusAllocator };
 
 /** Changes the status of all credentials of a session, or of those of one configuration, in one transaction. */
 export class RevokeSession {
@@ -43,26 +39,27 @@ export class RevokeSession {
    * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status,
    *   `invalid_input` when a list cannot express the status.
    */
-  async execute(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const changed = await this.#attempt(unconfirmed, revocation);
-      if (changed !== undefined) return changed;
+  async execute(caller: RememberedCaller, revocation: Revocation): Promise<number> {
+    for (let left = ATTEMPTS; ; left--) {
+      try {
+        return await attemptFor(this.#ports, caller, (known, present) =>
+          this.#revoke(known, present, revocation),
+        );
+      } catch (error) {
+        if (!(error instanceof Failure) || error.code !== 'conflict' || error.cause !== ISSUING || left === 0)
+          throw error;
+      }
     }
-    throw new Failure('conflict', 'the session is issuing credentials at this moment; try again');
   }
 
-  /** @returns undefined, with nothing changed, when the session issued something between the look and the change. */
-  async #attempt(unconfirmed: UnconfirmedCaller, revocation: Revocation): Promise<number | undefined> {
-    const { store, clock, eventBus } = this.#ports;
-    const beats = store.beats(unconfirmed.tenantId);
+  async #revoke(known: Known, caller: TenantCaller, revocation: Revocation): Promise<number> {
     const sessionId = revocation.sessionId as SessionId;
     // What was issued is kept longer than the session, so a credential can be revoked as long as it lives.
-    const issued = await beats.readIssued(sessionId);
-    const caller = confirmed(unconfirmed, issued?.head);
-    const all = issued?.batches ?? [];
-    if (all.length === 0) await this.#assertKnown(caller, sessionId);
+    const { batches: all, configurationIds: offered = [] } = await known.confirm(
+      known.reads.issued(sessionId),
+    );
+    if (all.length === 0) await this.#assertKnown(known, caller, sessionId);
     // Those of which nothing was issued yet are barred, too.
-    const offered = issued?.configurationIds ?? [];
     assertVisible(caller, [...offered, ...all.map((batch) => batch.credentialConfigurationId)]);
     const wanted = revocation.credentialConfigurationId;
     const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
@@ -71,18 +68,15 @@ export class RevokeSession {
       throw new Failure('conflict', 'this session issued no credential that has a status');
     }
     // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
-    const bar = {
-      by: caller,
-      sessionId,
-      credentialConfigurationId: wanted,
-      mask: maskOf(offered, wanted),
-      barred: revocation.status !== VALID,
-      issuedCount: all.length,
+    const bar: SessionChange = {
+      id: sessionId,
+      anytime: SESSION_STATUSES,
+      issuedExactly: all.length,
+      bars: { mask: maskOf(offered, wanted), barred: revocation.status !== VALID },
     };
-    if (!(await beats.changeStatuses(changes, clock.now(), bar))) return undefined;
-    for (const listId of new Set(changes.map((change) => change.listId))) {
-      eventBus.publish({ type: 'status-list', tenantId: caller.tenantId, listId });
-    }
+    const told = describeRevocation({ sessionId, credentialConfigurationId: wanted }, changes);
+    const change = { session: bar, statuses: changes, audit: { by: caller, change: told } };
+    await known.commit(change, { session: issuing });
     return changes.length;
   }
 
@@ -110,8 +104,8 @@ export class RevokeSession {
   }
 
   /** @throws Failure `not_found` unless there is such a session that the caller may know of. */
-  async #assertKnown(caller: TenantCaller, id: SessionId): Promise<void> {
-    const session = await this.#ports.store.beats(caller.tenantId).findSession(id);
+  async #assertKnown(known: Known, caller: TenantCaller, id: SessionId): Promise<void> {
+    const session = (await known.reads.session(id))?.session;
     if (session?.kind !== 'issuance') throw unknown();
     assertVisible(caller, session.configurationIds);
   }
@@ -129,6 +123,14 @@ function maskOf(configurationIds: readonly string[], wanted: string | undefined)
   if (wanted === undefined) return 2 ** configurationIds.length - 1;
   const position = configurationIds.indexOf(wanted);
   return position < 0 ? 0 : 2 ** position;
+}
+
+/** Marks the failure of an attempt that met an issuance at the same moment. */
+const ISSUING = Symbol('issuing');
+
+function issuing(): Failure {
+  const message = 'the session is issuing credentials at this moment; try again';
+  return new Failure('conflict', message, { cause: ISSUING });
 }
 
 function unknown(): Failure {

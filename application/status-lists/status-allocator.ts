@@ -118,11 +118,11 @@ export class StatusAllocator {
     const reserve = this.#reserve(key);
     const reserved = reserve.take(count);
     if (reserved !== undefined) return reserved;
-    const beats = this.#ports.store.beats(tenantId);
+    const lists = this.#ports.store.lists(tenantId);
     // Small lists are not drained by one process's reserve.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
-    const first = await beats.takeStatusRun(list, length);
-    if (first === undefined) return length === count ? undefined : beats.takeStatusRun(list, count);
+    const first = await lists.takeStatusRun(list, length);
+    if (first === undefined) return length === count ? undefined : lists.takeStatusRun(list, count);
     reserve.add(first + count, first + length);
     return first;
   }

@@ -46,7 +46,7 @@ export class StatusCwtPublisher {
   async #sign(tenantId: TenantId, { jwt, expiresAt }: PublishedStatusList): Promise<PublishedStatusCwt> {
     const { store, tenantConfigurations, kms, clock } = this.#ports;
     const { header, payload } = parseCompactJws(jwt.toString()) ?? {};
-    const head = await store.beats(tenantId).head();
+    const head = await store.read(tenantId).state();
     if (head === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantConfigurations.of(head).keyChains();
     const { x5c } = header ?? {};

@@ -122,7 +122,7 @@ export class StatusPublisher extends OwnStatusLists {
     const { store, tenantConfigurations, clock } = this.#ports;
     try {
       const { list } = await this.#upToDate(tenantId, listId);
-      const head = await store.beats(tenantId).head();
+      const head = await store.read(tenantId).state();
       if (head === undefined) return undefined;
       return signingChain(signerOfList(await tenantConfigurations.of(head).keyChains(), list, clock.now()));
     } catch (error) {
@@ -161,12 +161,12 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
-    const beats = this.#ports.store.beats(tenantId);
+    const reads = this.#ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
-    const list = await beats.findStatusList(listId);
+    const list = await reads.statusList(listId);
     if (list === undefined) throw new Failure('not_found', 'unknown status list');
     // Entries are read after the version, so `bytes` can only be newer than it says.
-    const bytes = packEntries(list.bits, list.capacity, await beats.statusEntries(listId, 0));
+    const bytes = packEntries(list.bits, list.capacity, await reads.statusEntries(listId, 0));
     const { token, version } = list;
     const published =
       token === null ? undefined : { ...publication(token.jwt, token.expiresAt), version: token.version };
@@ -174,15 +174,15 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #look(tenantId: TenantId, entry: Entry): Promise<void> {
-    const beats = this.#ports.store.beats(tenantId);
+    const reads = this.#ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
-    const [head] = await beats.statusListHeads([entry.list.id]);
+    const [head] = await reads.statusListVersions([entry.list.id]);
     if (head === undefined) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       throw new Failure('not_found', 'unknown status list');
     }
     if (head.version !== entry.version) {
-      for (const { index, status } of await beats.statusEntries(entry.list.id, entry.version)) {
+      for (const { index, status } of await reads.statusEntries(entry.list.id, entry.version)) {
         writeStatus(entry.bytes, entry.list.bits, index, status);
       }
       entry.version = head.version;
@@ -194,8 +194,8 @@ export class StatusPublisher extends OwnStatusLists {
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
     const { store, tenantConfigurations, kms, settings } = this.#ports;
     const { list, version } = entry;
-    const beats = store.beats(tenantId);
-    const head = await beats.head();
+    const reads = store.read(tenantId);
+    const head = await reads.state();
     if (head === undefined) throw new Failure('not_found', 'unknown status list');
     const chains = await tenantConfigurations.of(head).keyChains();
     const chain = signerOfList(chains, list, now);
@@ -215,7 +215,8 @@ export class StatusPublisher extends OwnStatusLists {
     const published = { ...publication(jwt, expiresAt), version };
     if (entry.published === undefined || entry.published.version <= version) entry.published = published;
     // A token that the next change replaces anyway is not worth writing; one that lasts serves other instances too.
-    if (!list.immediateUpdate) await beats.saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
+    if (!list.immediateUpdate)
+      await store.lists(tenantId).saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
     return published;
   }
 }

@@ -141,7 +141,7 @@ export class TrustLists {
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
-    checkSuccession(await this.#ports.store.beats(wanted.tenantId).noteRelease(id, release, now), release);
+    checkSuccession(await this.#ports.store.lists(wanted.tenantId).noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
     const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
@@ -158,9 +158,9 @@ export class TrustLists {
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
   async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
     const { store, tenantConfigurations } = this.#ports;
-    const beats = store.beats(tenantId);
-    const published = await beats.findTrustList(listId);
-    const head = published === undefined ? undefined : await beats.head();
+    const reads = store.read(tenantId);
+    const published = await reads.trustList(listId);
+    const head = published === undefined ? undefined : await reads.state();
     if (published === undefined || head === undefined) {
       throw new TrustListRefusal('unavailable', 'this service publishes no such list');
     }

@@ -32,7 +32,7 @@ export class ServeTrustList {
    */
   async execute(tenantId: TenantId, id: string): Promise<ServedTrustList> {
     const { store, clock } = this.#ports;
-    const published = await store.beats(tenantId).findTrustList(id);
+    const published = await store.read(tenantId).trustList(id);
     if (published === undefined) throw new Failure('not_found', 'unknown address');
     const { jwt, nextUpdate } = published;
     const left = Math.floor((nextUpdate.getTime() - clock.now().getTime()) / 1000);

@@ -23,14 +23,13 @@ import {
 import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
 import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { StaleView, type UnconfirmedCaller } from '../caller.ts';
+import { attemptFor, type Known, type World } from '../attempt.ts';
+import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
 import type { Webhooks } from '../ports/webhooks.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -70,9 +69,7 @@ export type PresentationOffer = {
   readonly dcApi?: JsonObject;
 };
 
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
+type Ports = World & {
   readonly random: Random;
   readonly kms: Kms;
   readonly encryption: Encryption;
@@ -110,17 +107,24 @@ export class CreatePresentationRequest {
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
-  async execute(caller: UnconfirmedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    const { store, clock, random, settings, webhooks } = this.#ports;
+  execute(caller: RememberedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
+    return attemptFor(this.#ports, caller, (known, present) => this.#request(known, present, body));
+  }
+
+  async #request(
+    known: Known,
+    caller: TenantCaller,
+    body: PresentationRequestBody,
+  ): Promise<PresentationOffer> {
+    const { random, settings, webhooks } = this.#ports;
+    const { configured, tenantId, now } = known;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
-    const { unconfirmedView: configured, tenantId } = caller;
     const configuration = await configured.presentationConfiguration(body.requestId);
     if (configuration === undefined) {
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
     }
     checkTransactionData(body, configuration);
     assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
-    const now = clock.now();
     const ttl = (await configured.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
@@ -130,9 +134,7 @@ export class CreatePresentationRequest {
     const making = { configured, configuration, body, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
     const session = this.#sessionOf(making, made.request);
-    if (!(await store.beats(tenantId).openSession(session, undefined, configured.head.revision))) {
-      throw new StaleView();
-    }
+    await known.commit({ opens: { session } });
     return offerOf(session.id, configuration, made);
   }
 

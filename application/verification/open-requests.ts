@@ -1,19 +1,11 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { attempt, type World } from '../attempt.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-  readonly eventBus: EventBus;
-};
 
 export type OpenRequest<R extends VerificationRequest> = {
   readonly request: R;
@@ -23,15 +15,15 @@ export type OpenRequest<R extends VerificationRequest> = {
 
 /** Requests that can be handed out: to a wallet or to a page. */
 export class OpenRequests {
-  readonly #ports: Ports;
+  readonly #world: World;
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /** The request as it was made, without marking it as fetched. @returns undefined for an unknown one. */
   async peek(tenantId: TenantId, publicId: PublicId): Promise<VerificationRequest | undefined> {
-    const found = await this.#ports.store.beats(tenantId).findByPublicId(publicId);
+    const found = await this.#world.store.read(tenantId).sessionByPublicId(publicId);
     const request = found?.session?.request;
     return request?.kind === 'verification' ? request : undefined;
   }
@@ -41,29 +33,26 @@ export class OpenRequests {
    * @param isWanted whether this kind of request is handed out where it is asked for.
    * @throws Failure `not_found`; `gone` once the request has expired or was answered, or its key was taken away.
    */
-  async fetch<R extends VerificationRequest>(
+  fetch<R extends VerificationRequest>(
     tenantId: TenantId,
     publicId: PublicId,
     isWanted: (request: VerificationRequest) => request is R,
   ): Promise<OpenRequest<R>> {
-    const { store, tenantConfigurations, clock, eventBus } = this.#ports;
-    const beats = store.beats(tenantId);
-    const recalled = beats.recallSession(publicId)?.request;
-    if (recalled?.kind === 'verification' && !isWanted(recalled)) throw unknown();
-    const now = clock.now();
-    const found = await beats.fetchSession(publicId, now);
-    const configured = tenantConfigurations.ofWallet(found?.head);
-    const session = found?.session;
-    if (session?.kind !== 'verification') throw unknown();
-    if (found?.changed === true) eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
-    const request = servable(session, now);
-    if (!isWanted(request)) throw unknown();
-    if (request.requestObject === undefined) return { request, chain: undefined };
-    const chain = await signerOf(configured, request);
-    // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
-    if (chain === undefined || chain.active.notAfter <= now)
-      throw new Failure('gone', 'the request is no longer served');
-    return { request, chain };
+    return attempt(this.#world, tenantId, async (known) => {
+      const { configured, now } = known;
+      const session = await known.session(publicId, isUnfetched);
+      if (session?.kind !== 'verification') throw unknown();
+      const request = servable(session, now);
+      if (!isWanted(request)) throw unknown();
+      if (isUnfetched(session))
+        await known.commit({ session: fetched(session) }, { session: answeredAlready });
+      if (request.requestObject === undefined) return { request, chain: undefined };
+      const chain = await signerOf(configured, request);
+      // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
+      if (chain === undefined || chain.active.notAfter <= now)
+        throw new Failure('gone', 'the request is no longer served');
+      return { request, chain };
+    });
   }
 }
 
@@ -82,9 +71,13 @@ function servable(session: Session, now: Date): VerificationRequest {
   if (status === 'expired') throw new Failure('gone', 'the request has expired');
   const isOpen = status === 'active' || status === 'fetched';
   if (!isOpen || claimedAt !== null || request?.kind !== 'verification') {
-    throw new Failure('gone', 'the request was answered already');
+    throw answeredAlready();
   }
   return request;
+}
+
+function answeredAlready(): Failure {
+  return new Failure('gone', 'the request was answered already');
 }
 
 function unknown(): Failure {

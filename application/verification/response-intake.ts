@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
 import {
+  OPEN_STATUSES,
   type Session,
   type SessionOutcome,
   statusAt,
   type VerificationRequest,
 } from '../../domain/sessions/session.ts';
+import { answered, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
@@ -14,27 +16,20 @@ import type { Envelope, OpenedForm, WalletError } from '../../domain/verificatio
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import type { Clock } from '../ports/clock.ts';
+import { attempt, type Known, type World } from '../attempt.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
-import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import type { PresentationVerifier } from './presentation-verifier.ts';
 import type { ResultDelivery } from './result-delivery.ts';
 import type { SessionOutcomes } from './session-outcomes.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
+type Ports = World & {
   readonly random: Random;
   readonly encryption: Encryption;
   readonly presentationVerifier: PresentationVerifier;
   readonly resultDelivery: ResultDelivery;
   readonly sessionOutcomes: SessionOutcomes;
-  readonly eventBus: EventBus;
   readonly log: Log;
 };
 
@@ -42,7 +37,6 @@ type Ports = {
 export type ResponseReply = { readonly redirect_uri?: string };
 
 type Found = {
-  readonly configured: TenantConfiguration;
   readonly session: Session;
   readonly request: VerificationRequest;
 };
@@ -72,98 +66,76 @@ export class ResponseIntake {
    *   as it was while the poster has not shown that it knows the request, failed afterwards. The wallet learns no
    *   reason; the session's report has it.
    */
-  async take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
-    const atOnce = await this.#answerAtOnce(tenantId, publicId, opening);
-    if (atOnce !== undefined) return atOnce;
-    const { store, clock, sessionOutcomes, log } = this.#ports;
-    const found = await this.#find(tenantId, publicId);
-    const envelope = await this.#open(opening, found.request);
-    const { session, request } = found;
-    // OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that
-    // of several at once exactly one goes on; without a backend the record itself is the claim.
-    const claims = envelope.kind !== 'presentations' || request.webhook !== undefined;
-    if (claims && !(await store.beats(tenantId).claimResponse(session.id, clock.now())))
-      throw alreadyAnswered();
-    try {
-      if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
-      if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
-      return await this.#verify(found, envelope.vpToken);
-    } catch (error) {
-      // Nobody else can answer any more, so the session must not stay open.
-      if (!(error instanceof Failure)) {
-        const failure = { code: 'internal_error', message: 'the response could not be processed' };
-        // The caller hears of the first fault; that the session now waits for its expiry is for the operator.
-        await sessionOutcomes.record(session, 'fail', { failure }).catch((second: unknown) => {
-          log.error(
-            'a session with a claimed response could not be failed',
-            { sessionId: session.id },
-            second,
-          );
-        });
-      }
-      throw error;
-    }
+  take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
+    return attempt(this.#ports, tenantId, async (known) => {
+      const found = answerable(await known.session(publicId), known.now);
+      const envelope = await this.#open(opening, found.request);
+      // Without a backend the record itself is the claim.
+      if (envelope.kind === 'presentations' && found.request.webhook === undefined)
+        return this.#answer(known, found, envelope.vpToken);
+      return this.#claim(known, found, envelope);
+    });
   }
 
-  /**
-   * When this process made the request and no backend is to be called, the response is judged first; taking it in and
-   * ending the session is then one step of the database.
-   * @returns undefined when nothing happened and the steps have to decide.
-   */
-  async #answerAtOnce(
-    tenantId: TenantId,
-    publicId: PublicId,
-    opening: Opening,
-  ): Promise<ResponseReply | undefined> {
-    const { store, tenantConfigurations, clock, eventBus, log } = this.#ports;
-    const beats = store.beats(tenantId);
-    const session = beats.recallSession(publicId);
-    const configured = tenantConfigurations.latest(tenantId);
-    const request = session?.request;
-    if (session === undefined || configured === undefined || request?.kind !== 'verification')
-      return undefined;
-    if (request.webhook !== undefined) return undefined;
-    const envelope = await this.#open(opening, request);
-    if (envelope.kind !== 'presentations') return undefined;
-    const found = { configured, session, request };
-    // What cannot be judged is judged once more by the steps, which end the session if that fails again.
-    const verdict = await this.#judge(found, envelope.vpToken).catch((error: unknown) => {
-      log.error('a response could not be judged; it is tried once more', { sessionId: session.id }, error);
-      return undefined;
-    });
-    if (verdict === undefined || verdict instanceof Refusal) return undefined;
-    const { reply, outcome } = verdict.good
-      ? this.#returnTo(request.redirectUri, session, {
-          credentials: verdict.credentials,
-          report: verdict.report,
-        })
-      : { reply: undefined, outcome: refusedOutcome(verdict) };
-    const event = verdict.good ? 'complete' : 'fail';
-    const answer = {
-      sessionId: session.id,
-      publicId,
-      revision: configured.head.revision,
-      event,
-      outcome,
-    } as const;
-    if (!(await beats.answerAtOnce(answer, clock.now()))) return undefined;
-    eventBus.publish({ type: 'session', tenantId, sessionId: session.id });
+  /** The response is judged first; taking it in and ending the session is then one step. */
+  async #answer(known: Known, found: Found, vpToken: Json): Promise<ResponseReply> {
+    const { session } = found;
+    let verdict: Verdict | Refusal;
+    try {
+      verdict = await this.#judge(known, found, vpToken);
+    } catch (error) {
+      // Nobody else can make more of it, so the session must not stay open.
+      if (known.isStored && !(error instanceof Failure)) await this.#failFor(session);
+      throw error;
+    }
+    const { event, reply, outcome } = this.#outcomeOf(found, verdict);
+    const change = { session: answered(session, event, outcome) };
+    await known.commit(change, { session: alreadyAnswered });
     if (reply === undefined) throw refusedResponse();
     return reply;
   }
 
-  async #find(tenantId: TenantId, publicId: PublicId): Promise<Found> {
-    const { store, tenantConfigurations, clock } = this.#ports;
-    const row = await store.beats(tenantId).findByPublicId(publicId);
-    const configured = tenantConfigurations.ofWallet(row?.head);
-    const session = row?.session;
-    if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
-    const status = statusAt(session, clock.now());
-    if (status === 'expired') throw new Failure('gone', 'the request has expired');
-    const { request } = session;
-    const isOpen = status === 'active' || status === 'fetched';
-    if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
-    return { configured, session, request };
+  #outcomeOf({ session, request }: Found, verdict: Verdict | Refusal) {
+    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
+    if (verdict instanceof Refusal)
+      return { event: 'fail', reply: undefined, outcome: malformed(verdict) } as const;
+    if (!verdict.good) return { event: 'fail', reply: undefined, outcome: refusedOutcome(verdict) } as const;
+    const { credentials, report } = verdict;
+    return {
+      event: 'complete',
+      ...this.#returnTo(request.redirectUri, session, { credentials, report }),
+    } as const;
+  }
+
+  /**
+   * OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that of
+   * several at once exactly one goes on.
+   */
+  async #claim(known: Known, found: Found, envelope: Envelope): Promise<ResponseReply> {
+    const { session } = found;
+    await known.commit({ session: claimed(session) }, { session: alreadyAnswered });
+    try {
+      if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
+      if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
+      const verdict = await this.#judge(known, found, envelope.vpToken);
+      // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
+      if (verdict instanceof Refusal) return await this.#refuse(session, verdict.reason, verdict.message);
+      return await (verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict));
+    } catch (error) {
+      if (!(error instanceof Failure)) await this.#failFor(session);
+      throw error;
+    }
+  }
+
+  /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
+  async #failFor(session: Session): Promise<void> {
+    const { sessionOutcomes, log } = this.#ports;
+    const failure = { code: 'internal_error', message: 'the response could not be processed' };
+    try {
+      await sessionOutcomes.record(session, 'fail', { failure });
+    } catch (second) {
+      log.error('a session with a response could not be failed', { sessionId: session.id }, second);
+    }
   }
 
   async #open({ open, openPlaintext }: Opening, request: VerificationRequest): Promise<Envelope> {
@@ -178,16 +150,12 @@ export class ResponseIntake {
     return openPlaintext(plaintext, request);
   }
 
-  async #verify(found: Found, vpToken: Json): Promise<ResponseReply> {
-    const verdict = await this.#judge(found, vpToken);
-    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-    if (verdict instanceof Refusal) return this.#refuse(found.session, verdict.reason, verdict.message);
-    return verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict);
-  }
-
-  async #judge({ configured, session, request }: Found, vpToken: Json): Promise<Verdict | Refusal> {
+  async #judge(
+    { configured, now }: Known,
+    { session, request }: Found,
+    vpToken: Json,
+  ): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
-    const now = this.#ports.clock.now();
     try {
       const binding = bindingOf(request);
       const requestedAt = session.createdAt;
@@ -249,8 +217,7 @@ export class ResponseIntake {
   }
 
   async #refuse(session: Session, code: string, detail: string): Promise<never> {
-    const report = [responseFault('response', detail, 'OpenID4VP 1.0 section 8')];
-    await this.#ports.sessionOutcomes.record(session, 'fail', { failure: { code, message: detail }, report });
+    await this.#ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
     throw refusedResponse();
   }
 
@@ -281,6 +248,28 @@ export class ResponseIntake {
 
 function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
   return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
+}
+
+function malformed({ reason, message }: Refusal): SessionOutcome {
+  return faulty(reason, message);
+}
+
+function faulty(code: string, message: string): SessionOutcome {
+  return {
+    failure: { code, message },
+    report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],
+  };
+}
+
+/** @throws Failure `not_found`, `gone` after expiry, `invalid_request` when it was answered already. */
+function answerable(session: Session | undefined, now: Date): Found {
+  if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
+  const status = statusAt(session, now);
+  if (status === 'expired') throw new Failure('gone', 'the request has expired');
+  const { request } = session;
+  const isOpen = OPEN_STATUSES.includes(status);
+  if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
+  return { session, request };
 }
 
 function alreadyAnswered(): Failure {

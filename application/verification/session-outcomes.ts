@@ -1,16 +1,18 @@
-import type { Session, SessionEvent, SessionOutcome } from '../../domain/sessions/session.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Store } from '../ports/store.ts';
-
-type Ports = { readonly store: Store; readonly clock: Clock; readonly eventBus: EventBus };
+import {
+  MOVES,
+  type Session,
+  type SessionEvent,
+  type SessionOutcome,
+} from '../../domain/sessions/session.ts';
+import { noted } from '../../domain/sessions/session-change.ts';
+import { record, type World } from '../attempt.ts';
 
 /** Records what came of a session whose response was claimed, and wakes up whoever watches it. */
 export class SessionOutcomes {
-  readonly #ports: Ports;
+  readonly #world: World;
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /**
@@ -22,18 +24,27 @@ export class SessionOutcomes {
     event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
     outcome: SessionOutcome,
   ): Promise<Session | undefined> {
-    const { store, clock, eventBus } = this.#ports;
-    const beats = store.beats(session.tenantId);
-    const now = clock.now();
-    let version = await beats.recordOutcome(session, event, outcome, now);
-    if (version === undefined) {
-      // The claim keeps other responses out, but a wallet that fetches once more still moves the version on.
-      const current = await beats.findSession(session.id);
-      if (current === undefined || current.version === session.version) return undefined;
-      version = await beats.recordOutcome(current, event, outcome, now);
-    }
-    if (version === undefined) return undefined;
-    eventBus.publish({ type: 'session', tenantId: session.tenantId, sessionId: session.id });
-    return { ...session, version, outcome, updatedAt: now };
+    const { store, clock } = this.#world;
+    const { tenantId } = session;
+    const recorded = await this.#apply(session, event, outcome);
+    if (recorded !== undefined) return { ...session, version: recorded, outcome, updatedAt: clock.now() };
+    // The claim keeps other responses out, but a wallet that fetches once more still moves the version on.
+    const current = (await store.read(tenantId).session(session.id))?.session;
+    if (current === undefined || current.version === session.version) return undefined;
+    const version = await this.#apply(current, event, outcome);
+    return version === undefined ? undefined : { ...session, version, outcome, updatedAt: clock.now() };
+  }
+
+  /** @returns the version afterwards, or undefined when the session is not as it is known, or `event` is not possible. */
+  async #apply(
+    session: Session,
+    event: 'complete' | 'fail' | undefined,
+    outcome: SessionOutcome,
+  ): Promise<number | undefined> {
+    if (event !== undefined && !(MOVES[event].from as readonly string[]).includes(session.status))
+      return undefined;
+    const change = { session: noted(session, outcome, event) };
+    const committed = await record(this.#world, session.tenantId, change);
+    return committed.done ? committed.session?.version : undefined;
   }
 }

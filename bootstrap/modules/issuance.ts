@@ -100,12 +100,7 @@ export const issuance = new ContainerModule((options) => {
     tenantConfigurations: TenantConfigurations,
     settings: ServiceSettings,
   });
-  wire(options, RevokeSession, {
-    store: Store,
-    clock: Clock,
-    eventBus: EventBus,
-    statusAllocator: StatusAllocator,
-  });
+  wire(options, RevokeSession, { ...wallet, statusAllocator: StatusAllocator });
   wire(options, StatusCwtPublisher, {
     statusPublisher: StatusPublisher,
     store: Store,
@@ -162,7 +157,7 @@ export const issuance = new ContainerModule((options) => {
   wire(options, CreateChallenge, { ...base, tenantConfigurations: TenantConfigurations });
   wire(options, ChallengeRoutes, { createChallenge: CreateChallenge });
   wire(options, CredentialFactory, { kms: Kms, random: Random, clock: Clock, settings: ServiceSettings });
-  wire(options, SessionNotes, { store: Store, clock: Clock, eventBus: EventBus });
+  wire(options, SessionNotes, { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock });
   wire(options, UserIdentities, { store: Store });
   wire(options, ClaimsProvider, {
     sessionNotes: SessionNotes,
@@ -172,8 +167,13 @@ export const issuance = new ContainerModule((options) => {
     clock: Clock,
     random: Random,
   });
-  wire(options, CreateOffer, { ...base, schemaValidator: SchemaValidator, webhooks: Webhooks });
-  wire(options, FetchOffer, { ...wallet, eventBus: EventBus });
+  wire(options, CreateOffer, {
+    ...base,
+    tenantConfigurations: TenantConfigurations,
+    schemaValidator: SchemaValidator,
+    webhooks: Webhooks,
+  });
+  wire(options, FetchOffer, wallet);
   wire(options, CreateNonce, { ...base, tenantConfigurations: TenantConfigurations });
   wire(options, DpopProofs, { signatures: Signatures, random: Random, settings: ServiceSettings });
   wire(options, OAuthCallers, {
@@ -277,7 +277,6 @@ export const issuance = new ContainerModule((options) => {
     holderKeys: HolderKeys,
     claimsProvider: ClaimsProvider,
     batchMaker: BatchMaker,
-    eventBus: EventBus,
   });
   wire(options, ReadIssuerMetadata, {
     ...wallet,
@@ -290,7 +289,6 @@ export const issuance = new ContainerModule((options) => {
     ...wallet,
     walletAuthenticator: WalletAuthenticator,
     credentialMessages: CredentialMessages,
-    eventBus: EventBus,
     settings: ServiceSettings,
   });
   wire(options, ReceiveNotification, {

@@ -18,9 +18,10 @@ import { wire } from '../wire.ts';
 
 /** Sessions as administrators see them, and the service itself. */
 export const service = new ContainerModule((options) => {
-  wire(options, GetSession, { store: Store, clock: Clock });
+  const world = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };
+  wire(options, GetSession, world);
   wire(options, ListSessions, { store: Store, clock: Clock });
-  wire(options, DeleteSession, { store: Store, eventBus: EventBus });
+  wire(options, DeleteSession, world);
   wire(options, SessionWatcher, { store: Store, eventBus: EventBus, log: Log });
   wire(options, WatchSession, {
     store: Store,

@@ -73,9 +73,9 @@ export const verification = new ContainerModule((options) => {
   });
   wire(options, IssuerTrusts, { trustLists: TrustLists });
   wire(options, ResultDelivery, { webhooks: Webhooks, clock: Clock, random: Random, log: Log });
-  wire(options, SessionOutcomes, { store: Store, clock: Clock, eventBus: EventBus });
+  wire(options, SessionOutcomes, wallet);
 
-  wire(options, OpenRequests, { ...wallet, eventBus: EventBus });
+  wire(options, OpenRequests, wallet);
   wire(options, ServeRequestObject, { openRequests: OpenRequests, kms: Kms, encryption: Encryption });
   wire(options, ServeDcApiRequest, { openRequests: OpenRequests });
   wire(options, ResponseIntake, {
@@ -85,7 +85,6 @@ export const verification = new ContainerModule((options) => {
     presentationVerifier: PresentationVerifier,
     resultDelivery: ResultDelivery,
     sessionOutcomes: SessionOutcomes,
-    eventBus: EventBus,
     log: Log,
   });
   wire(options, ReceiveResponse, { responseIntake: ResponseIntake });
@@ -101,6 +100,7 @@ export const verification = new ContainerModule((options) => {
 
   wire(options, CreatePresentationRequest, {
     store: Store,
+    tenantConfigurations: TenantConfigurations,
     clock: Clock,
     random: Random,
     kms: Kms,

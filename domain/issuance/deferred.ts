@@ -46,3 +46,25 @@ export function assertPending(transaction: DeferredTransaction, now: Date): void
   const status = deferredStatusAt(transaction, now);
   if (status !== 'pending') throw new Failure('conflict', `the transaction is ${status}`);
 }
+
+/** What can happen to a deferred transaction; the clock ends it while it is pending or ready. */
+export const DEFERRED_MOVES = {
+  complete: { from: ['pending'], to: 'ready' },
+  fail: { from: ['pending'], to: 'failed' },
+  retrieve: { from: ['ready'], to: 'retrieved' },
+  /** Its session ended or was revoked before the wallet came. */
+  refuse: { from: ['ready'], to: 'failed' },
+  expire: { from: ['pending', 'ready'], to: 'expired' },
+} as const satisfies Record<
+  string,
+  { readonly from: readonly DeferredStatus[]; readonly to: DeferredStatus }
+>;
+
+/** What one step does to a deferred transaction whose time is not over. */
+export type DeferredChange = { readonly id: string } & (
+  | { readonly act: 'complete'; readonly credentials: readonly string[]; readonly batchId: string }
+  | { readonly act: 'fail'; readonly errorMessage: string }
+  /** The credentials are handed out once, and erased with it. */
+  | { readonly act: 'retrieve' }
+  | { readonly act: 'refuse'; readonly errorMessage: string }
+);

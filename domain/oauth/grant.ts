@@ -1,3 +1,5 @@
+import { MOVES, OPEN_STATUSES } from '../sessions/session.ts';
+import type { SessionChange } from '../sessions/session-change.ts';
 import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -74,6 +76,56 @@ export type Grant = {
   readonly revokedAt: Date | null;
 };
 
+/** A grant as it begins. */
+export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt' | 'holder' | 'generation' | 'revokedAt'>;
+
+/** Who redeems a grant, and until when the tokens that it brings may live. */
+export type Redemption = { readonly holder: Redeemer; readonly until: Date };
+
+/** What can become of a grant. */
+export type GrantChange = { readonly id: string } & (
+  | {
+      readonly act: 'redeem';
+      readonly redemption: Redemption;
+      /** Fewer transaction codes than this were wrong; absent where none is needed. */
+      readonly attemptsBelow?: number;
+    }
+  /** A transaction code was wrong. */
+  | { readonly act: 'attempt'; readonly attemptsBelow: number }
+  /** A refresh token of this generation is used. */
+  | { readonly act: 'refresh'; readonly generation: number }
+  /** From then on no token of the grant counts. */
+  | { readonly act: 'revoke' }
+);
+
+/** The stage that a grant must be in for each act, and how time and earlier acts bear on it. */
+export const GRANT_ACTS = {
+  redeem: { consumed: false, unexpired: true, unrevoked: false },
+  attempt: { consumed: false, unexpired: false, unrevoked: false },
+  refresh: { consumed: true, unexpired: true, unrevoked: true },
+  revoke: { consumed: undefined, unexpired: false, unrevoked: true },
+} as const satisfies Record<
+  GrantChange['act'],
+  {
+    /** Whether it was redeemed; undefined where that does not matter. */
+    readonly consumed: boolean | undefined;
+    readonly unexpired: boolean;
+    readonly unrevoked: boolean;
+  }
+>;
+
+/**
+ * What the session of a grant must be for its redemption. An authorization code may be for one that has completed: one
+ * offer serves more than one wallet.
+ */
+export function redeemable({ sessionId, kind }: Pick<Grant, 'sessionId' | 'kind'>): SessionChange {
+  return {
+    id: sessionId,
+    running: OPEN_STATUSES,
+    ...(kind === 'authorization_code' && { anytime: [MOVES.complete.to] }),
+  };
+}
+
 /** Wrong transaction codes after which the pre-authorized code is spent (OpenID4VCI 1.0 section 13.6.3). */
 export const MAX_TX_CODE_ATTEMPTS = 5;
 
@@ -81,8 +133,9 @@ export const MAX_TX_CODE_ATTEMPTS = 5;
 export const CODE_LIFETIME_SECONDS = 60;
 
 /**
- * Decides what a redemption does to a pre-authorized code.
- * `wrong_tx_code` counts an attempt; it does not burn the offer until the last one.
+ * Decides what a redemption does to a pre-authorized code. A wrong transaction code counts an attempt and does not burn
+ * the offer until the last one; the attempt is taken before anybody learns that the code was wrong, so that many at once
+ * get no more guesses than one by one.
  * @throws Failure `invalid_grant` for a code that is unknown, spent or expired, the same for each
  *   (OpenID4VCI 1.0 section 6.3); `invalid_request` when a transaction code is missing or was never asked for.
  */
@@ -90,7 +143,7 @@ export function redeem(
   grant: Grant | undefined,
   txCodeHash: string | null,
   now: Date,
-): { grant: Grant; outcome: 'consume' | 'wrong_tx_code' } {
+): { readonly grant: Grant; readonly act: 'redeem' | 'attempt' } {
   if (
     grant === undefined ||
     grant.kind !== 'pre_authorized_code' ||
@@ -98,7 +151,7 @@ export function redeem(
     grant.expiresAt <= now ||
     grant.attempts >= MAX_TX_CODE_ATTEMPTS
   ) {
-    throw new Failure('invalid_grant', 'the pre-authorized code is unknown, used or expired');
+    throw spent();
   }
   if (grant.txCodeHash === null && txCodeHash !== null) {
     throw new Failure('invalid_request', 'this offer needs no tx_code');
@@ -106,5 +159,10 @@ export function redeem(
   if (grant.txCodeHash !== null && txCodeHash === null) {
     throw new Failure('invalid_request', 'tx_code is missing');
   }
-  return { grant, outcome: grant.txCodeHash === txCodeHash ? 'consume' : 'wrong_tx_code' };
+  return { grant, act: grant.txCodeHash === txCodeHash ? 'redeem' : 'attempt' };
+}
+
+/** For a pre-authorized code that brings nothing, whatever the reason. */
+export function spent(): Failure {
+  return new Failure('invalid_grant', 'the pre-authorized code is unknown, used or expired');
 }

@@ -1,5 +1,4 @@
 import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
-import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 
@@ -10,16 +9,23 @@ export type SessionKind = 'issuance' | 'verification';
 /** What can happen to a session. A wallet may fetch twice; nothing leaves a terminal status. */
 export type SessionEvent = 'fetch' | 'complete' | 'expire' | 'fail';
 
-const NEXT: Readonly<
-  Record<SessionEvent, { readonly from: readonly SessionStatus[]; readonly to: SessionStatus }>
-> = {
+export type SessionTransition = {
+  readonly from: readonly SessionStatus[];
+  readonly to: SessionStatus;
+};
+
+export const MOVES = {
   fetch: { from: ['active'], to: 'fetched' },
   complete: { from: ['active', 'fetched'], to: 'completed' },
   expire: { from: ['active', 'fetched'], to: 'expired' },
   fail: { from: ['active', 'fetched'], to: 'failed' },
-};
+} as const satisfies Readonly<Record<SessionEvent, SessionTransition>>;
 
+/** A session that has not ended; its time may be over all the same. */
 export const OPEN_STATUSES: readonly SessionStatus[] = ['active', 'fetched'];
+
+/** A session that hands out credentials; one that completed serves another wallet of the same offer. */
+export const ISSUING_STATUSES: readonly SessionStatus[] = ['active', 'fetched', 'completed'];
 
 export function isTerminal(status: SessionStatus): boolean {
   return !OPEN_STATUSES.includes(status);
@@ -146,22 +152,19 @@ export type SessionOutcome = {
   readonly redirectUri?: string;
 };
 
-/** The statuses from which `event` may happen and where it leads; the database applies it as one condition. */
-export function transition(event: SessionEvent): { from: readonly SessionStatus[]; to: SessionStatus } {
-  return NEXT[event];
-}
-
-/** @throws Failure `conflict` when `event` cannot happen in the present status. */
-export function advance(session: Session, event: SessionEvent, now: Date): Session {
-  const { from, to } = NEXT[event];
-  if (session.status === to && event === 'fetch') return session;
-  if (!from.includes(session.status)) {
-    throw new Failure('conflict', `the session is ${session.status} and cannot change any more`);
-  }
-  return { ...session, status: to, version: session.version + 1, updatedAt: now };
-}
-
 /** The status that the clock says: an open session past its end is expired even before the job wrote it down. */
 export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Date): SessionStatus {
   return !isTerminal(session.status) && session.expiresAt <= now ? 'expired' : session.status;
 }
+
+/** What a session has used up of what it may issue; both counts are held against `MAX_ISSUANCES`. */
+export type SessionUse = {
+  readonly issued: number;
+  /** Deferred transactions, whatever became of them. */
+  readonly deferred: number;
+  /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
+  readonly barred: number;
+};
+
+/** Issuances that one session records; a wallet's token serves several requests, but not without end. */
+export const MAX_ISSUANCES = 100;

@@ -61,3 +61,6 @@ export type IssuedBatch = {
   readonly firstCounter: number | null;
   readonly issuedAt: Date;
 };
+
+/** Another status of one entry. */
+export type StatusChange = { readonly listId: string; readonly index: number; readonly status: number };

@@ -18,6 +18,9 @@ export type Tenant = {
 
 export type TenantStatus = 'active' | 'suspended';
 
+/** The status of a tenant that serves wallets and clients. */
+export const SERVING: TenantStatus = 'active';
+
 /** First path segments that the service itself serves; a tenant of such a name could not be reached. */
 export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'api',

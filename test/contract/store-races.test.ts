@@ -6,11 +6,12 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
-import { MAX_ISSUANCES } from '../../application/ports/store.ts';
+import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import type { Assignment } from '../support/race-child.ts';
 import { type Result, race, type Track } from '../support/races.ts';
 import { aBatch, addList, addTenant, aUse, NOW, openOffer } from './store/builders.ts';
+import { stepsOf } from './store/steps.ts';
 
 const MASTER_SECRET = 'a master secret of decent length';
 const CHILD = fileURLToPath(new URL('../support/race-child.ts', import.meta.url));
@@ -42,15 +43,15 @@ async function expectOneWinner(store: Store, track: Track, results: readonly Res
   expect(sum('completed'), 'sessions completed').to.equal(1);
   expect(sum('issued'), 'batches recorded').to.equal(Math.min(callers, MAX_ISSUANCES));
 
-  const beats = store.beats(track.tenantId);
+  const steps = stepsOf(store, track.tenantId);
   const counters = results.flatMap((result) => result.counters);
   expect(new Set(counters)).to.deep.equal(new Set(Array.from({ length: callers }, (_, index) => index)));
-  expect(await beats.findStatusList(track.listId)).to.include({ usedEntries: callers, version: 1 + callers });
-  const entries = await beats.statusEntries(track.listId, 0);
+  expect(await steps.statusList(track.listId)).to.include({ usedEntries: callers, version: 1 + callers });
+  const entries = await steps.statusEntries(track.listId, 0);
   expect(new Set(entries.map(({ index }) => index)).size).to.equal(callers);
-  expect(await beats.issuedBatches(track.issuedSessionId)).to.have.length(Math.min(callers, MAX_ISSUANCES));
-  expect(await beats.findSession(track.issuedSessionId)).to.include({ status: 'completed', version: 2 });
-  expect(await beats.sessionEvents(track.issuedSessionId, 0, 10)).to.have.length(2);
+  expect(await steps.issuedBatches(track.issuedSessionId)).to.have.length(Math.min(callers, MAX_ISSUANCES));
+  expect(await steps.findSession(track.issuedSessionId)).to.include({ status: 'completed', version: 2 });
+  expect(await steps.sessionEvents(track.issuedSessionId, 0, 10)).to.have.length(2);
 }
 
 for (const kind of databases()) {
@@ -79,8 +80,8 @@ for (const kind of databases()) {
     it('give 200 callers 200 counters', async () => {
       const tenantId = await addTenant(store);
       const list = await addList(store, tenantId, { capacity: 200 });
-      const beats = store.beats(tenantId);
-      const counters = await Promise.all(Array.from({ length: 210 }, () => beats.takeStatusRun(list, 1)));
+      const steps = stepsOf(store, tenantId);
+      const counters = await Promise.all(Array.from({ length: 210 }, () => steps.takeStatusRun(list, 1)));
       expect(new Set(counters.filter((counter) => counter !== undefined)).size).to.equal(200);
       expect(counters.filter((counter) => counter === undefined)).to.have.length(10);
     });
@@ -88,20 +89,20 @@ for (const kind of databases()) {
     it('show a reader every status change, whenever it reads', async () => {
       const tenantId = await addTenant(store);
       const { id: listId } = await addList(store, tenantId);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const seen = new Set<number>();
       let version = 0;
       let writing = true;
       const read = async () => {
-        const [head] = await beats.statusListHeads([listId]);
-        for (const { index } of await beats.statusEntries(listId, version)) seen.add(index);
+        const [head] = await steps.statusListVersions([listId]);
+        for (const { index } of await steps.statusEntries(listId, version)) seen.add(index);
         version = head?.version ?? version;
       };
       const reader = (async () => {
         while (writing) await read();
       })();
       await Promise.all(
-        Array.from({ length: 100 }, (_, index) => beats.changeStatuses([{ listId, index, status: 1 }], NOW)),
+        Array.from({ length: 100 }, (_, index) => steps.changeStatuses([{ listId, index, status: 1 }], NOW)),
       );
       writing = false;
       await reader;
@@ -113,52 +114,52 @@ for (const kind of databases()) {
     it('over the same entries of the same lists do not block each other for good', async () => {
       const tenantId = await addTenant(store);
       const lists = [await addList(store, tenantId), await addList(store, tenantId)];
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       await Promise.all(
         Array.from({ length: 60 }, (_, caller) => {
           const changes = lists.flatMap(({ id: listId }) =>
             [1, 2].map((index) => ({ listId, index, status: caller % 2 })),
           );
-          return beats.changeStatuses(caller % 2 === 0 ? changes : changes.toReversed(), NOW);
+          return steps.changeStatuses(caller % 2 === 0 ? changes : changes.toReversed(), NOW);
         }),
       );
-      const heads = await beats.statusListHeads(lists.map(({ id }) => id));
+      const heads = await steps.statusListVersions(lists.map(({ id }) => id));
       expect(heads.map(({ version }) => version)).to.deep.equal([61, 61]);
     });
 
     it('over several values in different order remember each set once or not at all', async () => {
       const tenantId = await addTenant(store);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('c_nonce')];
       const results = await Promise.all(
         Array.from({ length: 50 }, (_, caller) =>
-          beats.remember(caller % 2 === 0 ? values : values.toReversed()),
+          steps.remember(caller % 2 === 0 ? values : values.toReversed()),
         ),
       );
       expect(results.filter(Boolean)).to.have.length(1);
-      for (const value of values) expect(await beats.remember([value])).to.equal(false);
+      for (const value of values) expect(await steps.remember([value])).to.equal(false);
     });
 
     it('with one value among many spend a credential request once', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const [jti, ...nonces] = [aUse('dpop_jti'), ...Array.from({ length: 50 }, () => aUse('c_nonce'))];
       const claims = await Promise.all(
-        nonces.map((nonce) => beats.claimCredentialRequest(session.publicId, [jti, nonce])),
+        nonces.map((nonce) => steps.claimCredentialRequest(session.publicId, [jti, nonce])),
       );
       expect(claims.filter((claim) => claim?.replayed === undefined)).to.have.length(1);
       // The nonces of the refused requests are still good.
-      const again = await Promise.all(nonces.map((nonce) => beats.remember([nonce])));
+      const again = await Promise.all(nonces.map((nonce) => steps.remember([nonce])));
       expect(again.filter(Boolean)).to.have.length(49);
     });
 
     it('of wallets that fetch change the session once, and all see it fetched', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const fetches = await Promise.all(
-        Array.from({ length: 50 }, () => beats.fetchSession(session.publicId, NOW)),
+        Array.from({ length: 50 }, () => steps.fetchSession(session.publicId, NOW)),
       );
       expect(fetches.filter((fetch) => fetch?.changed)).to.have.length(1);
       expect(fetches.every((fetch) => fetch?.session?.status === 'fetched')).to.equal(true);
@@ -167,15 +168,15 @@ for (const kind of databases()) {
     it('of an outcome against an issuance end the session once', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
-      const beats = store.beats(tenantId);
-      const outcomes = Array.from({ length: 25 }, () => beats.recordOutcome(session, 'fail', {}, NOW));
+      const steps = stepsOf(store, tenantId);
+      const outcomes = Array.from({ length: 25 }, () => steps.recordOutcome(session, 'fail', {}, NOW));
       const issuances = Array.from({ length: 25 }, () =>
-        beats.recordIssuance(session.id, aBatch(session), 1, 1, NOW),
+        steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW),
       );
       const failed = (await Promise.all(outcomes)).filter((version) => version !== undefined).length;
       const completed = (await Promise.all(issuances)).filter((result) => result?.changed).length;
       expect(failed + completed).to.equal(1);
-      const events = await beats.sessionEvents(session.id, 0, 10);
+      const events = await steps.sessionEvents(session.id, 0, 10);
       expect(events.map(({ status }) => status)).to.deep.equal([
         'active',
         failed === 1 ? 'failed' : 'completed',

@@ -1,5 +1,4 @@
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { MemoryStore } from '../../adapters/persistence/memory/memory-store.ts';
 import { AUDIT_LOG, OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
@@ -38,12 +37,6 @@ function describeStore(open: () => Store, macs: Macs): void {
 }
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
-
-describe('MemoryStore', () => {
-  const macs = cipher.macs(AUDIT_LOG);
-  const store = new MemoryStore(macs);
-  describeStore(() => store, macs);
-});
 
 for (const kind of databases()) {
   describe(`OrmStore on ${kind.name}`, () => {

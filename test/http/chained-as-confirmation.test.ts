@@ -177,8 +177,8 @@ describe('a login for a wallet that proved nothing', () => {
       return (
         await container
           .get(Store)
-          .beats('acme' as TenantId)
-          .findAuthorization(id)
+          .read('acme' as TenantId)
+          .authorization(id)
       )?.authorization;
     };
     for (const decision of ['approve', 'deny']) {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { Backend } from '../support/backend.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
@@ -67,7 +68,7 @@ for (const kind of databases()) {
     };
     const offer = (id: string, flow = 'pre_authorized_code') =>
       post('/issuer/offer', { response_type: 'uri', flow, credentialConfigurationIds: [id] });
-    const beats = () => service.service.container.get(Store).beats('acme' as TenantId);
+    const steps = () => stepsOf(service.service.container.get(Store), 'acme' as TenantId);
     const wallet = () => new RawWallet(service, 'acme');
 
     const deferral = async () => {
@@ -194,8 +195,8 @@ for (const kind of databases()) {
 
     /** No status entry stands for two credentials, and the session agrees with what is on record. */
     async function expectWhole(sessionId: string, place: string): Promise<void> {
-      const session = await beats().findSession(sessionId as SessionId);
-      const batches = await beats().issuedBatches(sessionId as SessionId);
+      const session = await steps().findSession(sessionId as SessionId);
+      const batches = await steps().issuedBatches(sessionId as SessionId);
       const entries = batches.flatMap((batch) =>
         Array.from(
           { length: batch.count },
@@ -204,7 +205,7 @@ for (const kind of databases()) {
       );
       expect(new Set(entries).size, `${place}: entries`).to.equal(entries.length);
       if (session?.status === 'completed') expect(batches, `${place}: completed for nothing`).not.to.be.empty;
-      const transactions = await beats().listDeferred({ sessionId: sessionId as SessionId, limit: 100 });
+      const transactions = await steps().listDeferred({ sessionId: sessionId as SessionId, limit: 100 });
       for (const { status, batchId } of transactions) {
         const isOnRecord = batches.some(({ id }) => id === batchId);
         expect(isOnRecord, `${place}: ${status}`).to.equal(status === 'ready' || status === 'retrieved');

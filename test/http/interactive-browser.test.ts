@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { Browser } from '../support/chained-wallet.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
@@ -52,9 +53,9 @@ describe('The browser that goes to a page before an issuance', () => {
 
     it('comes back from nowhere before it was sent', async () => {
       const { asked } = await ask();
-      const beats = issuer.service.service.container.get(Store).beats(issuer.id as TenantId);
+      const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
       const id = asked.authSession.split('.')[0] ?? '';
-      const pending = (await beats.findAuthorization(id))?.authorization?.interaction?.pending;
+      const pending = (await steps.authorization(id))?.authorization?.interaction?.pending;
       if (pending?.kind !== 'web') throw new Error('no page is pending');
       const path = `/${issuer.id}/interactive-authorization/return?auth_session=${pending.pageHandle}`;
       for (const Cookie of ['', `vidimus-visit-${id}=`, `vidimus-visit-${id}=${'x'.repeat(43)}`]) {

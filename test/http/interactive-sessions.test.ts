@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import { moveOn } from '../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { type InteractiveWallet, type Required, WIRES } from '../support/interactive-wallet.ts';
 import type { Held } from '../support/present.ts';
@@ -73,12 +74,12 @@ describe('The session of an interactive authorization', () => {
     for (const wire of WIRES) {
       it(`when it came too late, in the words of ${wire.name}`, async () => {
         const { asked, wallet } = await ask('badge', issuer.wallet(wire));
-        const beats = issuer.service.service.container.get(Store).beats(issuer.id as TenantId);
-        const found = (await beats.findAuthorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
+        const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
+        const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
         const { interaction } = found ?? {};
         if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
         const pending = { ...interaction.pending, until: new Date() };
-        await beats.advanceAuthorization(moveOn(found, { interaction: { ...interaction, pending } }), []);
+        await steps.advanceAuthorization(moveOn(found, { interaction: { ...interaction, pending } }), []);
         expectError(await wallet.present(asked, held), wire.sessionError);
       });
     }

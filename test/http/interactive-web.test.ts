@@ -5,6 +5,7 @@ import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { later } from '../support/chained-world.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
@@ -82,18 +83,18 @@ describe('A page before an issuance', () => {
 
   it('is opened within a minute of being asked for, however long the steps before took', async () => {
     const { wallet, asked } = await ask();
-    const beats = issuer.service.service.container.get(Store).beats(issuer.id as TenantId);
-    const found = (await beats.findAuthorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
+    const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
+    const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
     const { interaction } = found ?? {};
     if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
     const longAgo = new Date(Date.now() - 120_000);
     const slow = { ...found, createdAt: longAgo, version: found.version + 1 };
-    await beats.advanceAuthorization(slow, []);
+    await steps.advanceAuthorization(slow, []);
     await wallet.visit(asked);
     const late = { ...interaction, pending: { ...interaction.pending, since: longAgo } };
     // A step for the question, one for the browser that was sent, one for its return.
     const written = { ...slow, interaction: late, version: slow.version + 4 };
-    expect(await beats.advanceAuthorization(written, [])).to.equal('advanced');
+    expect(await steps.advanceAuthorization(written, [])).to.equal('advanced');
     expectErrorPage(await wallet.browse(asked));
   });
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import { type Session, statusAt } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
 import { bind, decode, encrypt, formOf, type Held, Shop } from '../support/present.ts';
@@ -48,7 +49,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    const beats = () => shop.service.service.container.get(Store).beats('shop' as TenantId);
+    const steps = () => stepsOf(shop.service.service.container.get(Store), 'shop' as TenantId);
     const offer = (requestId: string, response_type = 'uri') =>
       shop.call('POST', '/verifier/offer', { response_type, requestId });
     const ofPage = async () => {
@@ -156,7 +157,7 @@ for (const kind of databases()) {
       accepted: number,
       place: string,
     ): Promise<void> {
-      const session = await beats().findSession(id as SessionId);
+      const session = await steps().findSession(id as SessionId);
       const status = session?.status;
       if (!isAnswer) {
         expect([status, session?.outcome], place).to.deep.equal(['fetched', null]);
@@ -181,7 +182,7 @@ for (const kind of databases()) {
     }
 
     async function statusOf(id: string) {
-      return (await beats().findSession(id as SessionId))?.status;
+      return (await steps().findSession(id as SessionId))?.status;
     }
   });
 }

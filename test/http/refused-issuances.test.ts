@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Kms } from '../../application/ports/kms.ts';
-import { MAX_ISSUANCES } from '../../application/ports/store.ts';
+import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import { Backend } from '../support/backend.ts';
 import { decode } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { offerBody, type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
@@ -17,8 +18,8 @@ describe('Sessions that their tenant keeps no longer', () => {
     service = await startTestService();
     world = await populate(service, 'acme');
     // Nobody comes back for a credential of this tenant any more.
-    const beats = service.service.container.get(Store).beats('acme' as TenantId);
-    expect(await beats.failDeferred(world.ids.deferred, 'no such person', new Date(), 'system')).to.equal(
+    const steps = stepsOf(service.service.container.get(Store), 'acme' as TenantId);
+    expect(await steps.failDeferred(world.ids.deferred, 'no such person', new Date(), 'system')).to.equal(
       true,
     );
   });

@@ -4,6 +4,7 @@ import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { type Populated, populate } from '../support/populated.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -71,9 +72,9 @@ for (const kind of databases()) {
       expect((await service.call('POST', `/${DOOMED}/nonce`)).status).to.equal(404);
       expect((await service.call('GET', '/session', { token })).status).to.equal(401);
       expect((await service.call('GET', `/tenant/${DOOMED}`, { token: root })).status).to.equal(404);
-      const beats = service.service.container.get(Store).beats(DOOMED as TenantId);
-      expect(await beats.findStatusList(artefacts.listId)).to.equal(undefined);
-      expect(await beats.statusListHeads([artefacts.listId])).to.deep.equal([]);
+      const steps = stepsOf(service.service.container.get(Store), DOOMED as TenantId);
+      expect(await steps.statusList(artefacts.listId)).to.equal(undefined);
+      expect(await steps.statusListVersions([artefacts.listId])).to.deep.equal([]);
       const tenants = (await service.call('GET', '/tenant', { token: root })).body;
       expect(tenants.map(({ id }: { id: string }) => id)).to.not.include(DOOMED);
     };
@@ -163,7 +164,7 @@ for (const kind of databases()) {
         hash: `hash ${n}`,
         expiresAt: new Date(Date.now() + 3_600_000),
       }));
-      await store.beats(DOOMED as TenantId).remember(used);
+      await stepsOf(store, DOOMED as TenantId).remember(used);
       const broken = chores();
       const removeRemains = broken.removeRemains;
       broken.removeRemains = async () => 0;

@@ -3,6 +3,7 @@ import { Store } from '../../application/ports/store.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, type RawWallet } from './raw-wallet.ts';
 import type { TestService } from './test-service.ts';
 
@@ -53,35 +54,32 @@ async function write(
 ): Promise<{ id: string; cookie: string }> {
   const [id, cookie] = [randomBytes(16).toString('base64url'), secret()];
   const now = new Date();
-  await service.container
-    .get(Store)
-    .beats(tenantId as TenantId)
-    .openAuthorization(
-      {
-        id,
-        server: 'chained',
-        version: 1,
-        createdAt: now,
-        expiresAt: new Date(now.getTime() + 1_800_000),
-        request: {
-          clientId: CLIENT_ID,
-          redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
-          codeChallenge: AUTHORIZATION_REQUEST.code_challenge,
-          credentialConfigurationIds: [credentialConfigurationId],
-          byDetails: false,
-        },
-        holder: { clientId: CLIENT_ID },
-        session: null,
-        upstream: {
-          issuer: 'http://127.0.0.1:9',
-          clientId: tenantId,
-          nonce: secret(),
-          codeVerifier: secret(),
-          browserHash: hashSecret(cookie),
-        },
-        ...standing,
+  await stepsOf(service.container.get(Store), tenantId as TenantId).openAuthorization(
+    {
+      id,
+      server: 'chained',
+      version: 1,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + 1_800_000),
+      request: {
+        clientId: CLIENT_ID,
+        redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
+        codeChallenge: AUTHORIZATION_REQUEST.code_challenge,
+        credentialConfigurationIds: [credentialConfigurationId],
+        byDetails: false,
       },
-      [],
-    );
+      holder: { clientId: CLIENT_ID },
+      session: null,
+      upstream: {
+        issuer: 'http://127.0.0.1:9',
+        clientId: tenantId,
+        nonce: secret(),
+        codeVerifier: secret(),
+        browserHash: hashSecret(cookie),
+      },
+      ...standing,
+    },
+    [],
+  );
   return { id, cookie: `vidimus-login-${id}=${cookie}` };
 }

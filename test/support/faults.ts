@@ -1,6 +1,6 @@
 import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { Kms } from '../../application/ports/kms.ts';
-import { type Beats, Store } from '../../application/ports/store.ts';
+import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import type { RunningService } from '../../bootstrap/service.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -15,14 +15,10 @@ export class Faults {
 
   constructor({ container }: RunningService) {
     const store = container.get(Store);
-    const beats = store.beats.bind(store);
-    const known = new WeakMap<Beats, Beats>();
-    store.beats = (tenantId: TenantId) => {
-      const own = beats(tenantId);
-      const wrapped = known.get(own) ?? this.#wrap(own, ['recallSession']);
-      known.set(own, wrapped);
-      return wrapped;
-    };
+    const [read, lists] = [store.read.bind(store), store.lists.bind(store)];
+    store.commit = this.#failing(store.commit.bind(store));
+    store.read = (tenantId: TenantId) => this.#wrap(read(tenantId));
+    store.lists = (tenantId: TenantId) => this.#wrap(lists(tenantId));
     const kms = container.get(Kms);
     kms.sign = this.#failing(kms.sign.bind(kms));
     const webhooks = container.get(Webhooks);
@@ -46,10 +42,10 @@ export class Faults {
     return armed !== undefined && this.#count >= armed.n;
   }
 
-  #wrap<T extends object>(target: T, except: readonly string[]): T {
+  #wrap<T extends object>(target: T): T {
     const members = Object.entries(target).map(([name, member]) => [
       name,
-      typeof member === 'function' && !except.includes(name) ? this.#failing(member.bind(target)) : member,
+      this.#failing(member.bind(target)),
     ]);
     return Object.fromEntries(members) as T;
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
@@ -193,12 +194,12 @@ export async function defer(
   sessionId: string,
   credentialConfigurationId: string,
 ): Promise<string> {
-  const beats = service.container.get(Store).beats(tenantId as TenantId);
-  const session = await beats.findSession(sessionId as SessionId);
+  const steps = stepsOf(service.container.get(Store), tenantId as TenantId);
+  const session = await steps.findSession(sessionId as SessionId);
   if (session === undefined) throw new Error(`no session ${sessionId}`);
   const now = new Date();
   const id = `${tenantId}-${randomUUID()}`;
-  await beats.openDeferred(
+  await steps.openDeferred(
     {
       id,
       sessionId: session.id,

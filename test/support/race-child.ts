@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 import { race, type Track } from './races.ts';
 
 /** One of two processes over the same database: runs the race at a given time and prints what it achieved. */
@@ -17,7 +18,7 @@ export type Assignment = {
 const assignment: Assignment = JSON.parse(process.argv[2] ?? '');
 const { url, masterSecret, track, count, runner, startsAt } = assignment;
 const store = await OrmStore.open({ url, poolSize: 10 }, new MasterCipher({ masterSecrets: [masterSecret] }));
-await store.beats(track.tenantId).head();
+await stepsOf(store, track.tenantId).state();
 await sleep(Math.max(0, startsAt - Date.now()));
 const result = await race(store, track, count, runner);
 console.log(JSON.stringify({ ...result, late: Math.max(0, Date.now() - startsAt) }));

@@ -2,6 +2,7 @@ import type { Store } from '../../application/ports/store.ts';
 import { isTerminal } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { aBatch, aSession, aUse, NOW, REDEMPTION } from '../contract/store/builders.ts';
+import { stepsOf } from '../contract/store/steps.ts';
 
 /** What all runners of a race know; the rows it names exist already. */
 export type Track = {
@@ -29,21 +30,21 @@ export type Result = {
  * @param runner number from 0; runners change different entries of the status list.
  */
 export async function race(store: Store, track: Track, count: number, runner = 0): Promise<Result> {
-  const beats = store.beats(track.tenantId);
+  const steps = stepsOf(store, track.tenantId);
   const all = <T>(call: (index: number) => Promise<T>) =>
     Promise.all(Array.from({ length: count }, (_, i) => call(i)));
   const value = aUse('c_nonce', { hash: track.hash });
   const session = aSession(track.tenantId, { id: track.issuedSessionId });
 
   const [consumed, remembered, claimed, counters, issued] = await Promise.all([
-    all(() => beats.consumeGrant(track.grantId, REDEMPTION, [aUse()], NOW)),
-    all(() => beats.remember([aUse(), value])),
-    all(() => beats.claimResponse(track.claimedSessionId, NOW)),
-    all(() => beats.takeStatusRun({ id: track.listId, keyChainId: null }, 1)),
-    all((i) => beats.recordIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11, NOW)),
+    all(() => steps.consumeGrant(track.grantId, REDEMPTION, [aUse()], NOW)),
+    all(() => steps.remember([aUse(), value])),
+    all(() => steps.claimResponse(track.claimedSessionId, NOW)),
+    all(() => steps.takeStatusRun({ id: track.listId, keyChainId: null }, 1)),
+    all((i) => steps.recordIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11, NOW)),
     all((i) => {
       const index = runner * count + i;
-      return beats.changeStatuses([{ listId: track.listId, index, status: 1 }], NOW);
+      return steps.changeStatuses([{ listId: track.listId, index, status: 1 }], NOW);
     }),
   ]);
   return {

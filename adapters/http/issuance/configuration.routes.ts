@@ -74,7 +74,7 @@ function offerRoute({ createOffer }: UseCases): Route {
     summary: 'Offer credentials to a wallet',
     tag,
     surface: 'admin',
-    access: { anyOf: ['issuance:offer', 'issuance:manage'], unconfirmed: true },
+    access: { anyOf: ['issuance:offer', 'issuance:manage'], remembered: true },
     body: OfferRequest,
     bodyLimit: 256 * 1024,
     example: {

@@ -67,7 +67,7 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       ...common,
       method: 'get',
       path: '/session/:id',
-      access: { anyOf: SESSION_ROLES, unconfirmed: true },
+      access: { anyOf: SESSION_ROLES, remembered: true },
       summary: 'Read a session',
       params,
       query: z.object({

@@ -88,7 +88,7 @@ export class StatusListRoutes extends Routes {
         summary: 'Revoke, suspend or reinstate the credentials of a session',
         tag: 'Sessions',
         surface: 'admin',
-        access: { anyOf: ['issuance:manage', 'issuance:offer'], unconfirmed: true },
+        access: { anyOf: ['issuance:manage', 'issuance:offer'], remembered: true },
         body: Revocation,
         example: { sessionId: 'pTx5d1mKqkq1sWc0J6h0Sw', status: 1 },
         responses: {

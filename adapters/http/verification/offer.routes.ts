@@ -37,7 +37,7 @@ export class PresentationOfferRoutes extends Routes {
         summary: 'Ask a wallet for a presentation',
         tag: 'Verifier',
         surface: 'admin',
-        access: { anyOf: ['presentation:request'], unconfirmed: true },
+        access: { anyOf: ['presentation:request'], remembered: true },
         body: PresentationRequestBody,
         example: { response_type: 'uri', requestId: 'name-check' },
         responses: { 201: OfferView, 404: 'There is no such configuration' },

@@ -4,33 +4,19 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turns } from '../../../domain/shared/turns.ts';
-import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
+import type { Columns } from './change-columns.ts';
+import type { PostgresSql, Row, Statement } from './sql.ts';
 
-/** SQLSTATE and names by which PostgreSQL says that the chain has moved on. */
-const NOT_NULL_VIOLATION = '23502';
+/** SQLSTATEs and the table by which PostgreSQL says that the chain has moved on. */
 const UNIQUE_VIOLATION = '23505';
 const ENTRIES = 'audit_entries';
+/** By which `commit_change_1` names the part that did not find what it expects. */
+const UNEXPECTED = 'VC001';
 
-/**
- * Adds the entry at `$first` to `$first + 10` to the tenant's chain if the part of the statement that is called `source`
- * yields a row. An entry whose head was not where its writer thought has no hash, which its column does not bear: that
- * takes the whole statement back, so nothing else of it has happened either.
- */
-export const APPEND_ENTRY_IF = (source: string, first: number) => {
-  const $ = (offset: number, type: string) => `$${first + offset}::${type}`;
-  return `ah as (
-     update audit_heads set sequence = ${$(2, 'bigint')}, hash = ${$(3, 'varchar')}, seal = ${$(4, 'varchar')}
-     where tenant_id = $1 and sequence = ${$(0, 'bigint')} and hash = ${$(1, 'varchar')}
-       and exists (select 1 from ${source})
-     returning hash),
-   ae as (
-     insert into audit_entries (tenant_id, sequence, hash, at, actor, action, kind, target, detail)
-     select $1, ${$(2, 'bigint')}, (select hash from ah), ${$(5, 'bigint')}, ${$(6, 'text')}, ${$(7, 'varchar')},
-       ${$(8, 'varchar')}, ${$(9, 'text')}, ${$(10, 'text')}
-     from ${source})`;
-};
+/** `audit_addition`: where its writer takes the chain to end, the entry, and where the chain ends with it. */
+export type AuditAddition = Columns;
 
-function parametersOf(before: AuditHead, after: AuditHead, entry: AuditEntry): Parameter[] {
+function additionOf(before: AuditHead, after: AuditHead, entry: AuditEntry): AuditAddition {
   const { at, actor, action, kind, target, detail } = entry;
   const { sequence, hash, seal } = after;
   return [
@@ -80,14 +66,14 @@ export class PostgresChains {
   }
 
   /**
-   * @param write runs the statement with the parameters of `APPEND_ENTRY_IF`; undefined when it changed nothing.
+   * @param write applies the change with this addition to the chain; it throws when nothing happened.
    * @returns what `write` returned; undefined as well when the tenant is gone.
    */
   record(
     tenantId: TenantId,
     by: TenantActor,
     change: AuditChange,
-    write: (entry: readonly Parameter[]) => Promise<Row | undefined>,
+    write: (entry: AuditAddition) => Promise<Row | undefined>,
   ): Promise<Row | undefined> {
     return this.#turns.take(tenantId, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -97,11 +83,13 @@ export class PostgresChains {
         // Whatever happens to the statement, its outcome is not known before it has answered.
         this.#heads.delete(tenantId);
         try {
-          const row = await write(parametersOf(before, head, entries[0] as AuditEntry));
+          const row = await write(additionOf(before, head, entries[0] as AuditEntry));
           this.#remember(tenantId, row === undefined ? before : head);
           return row;
         } catch (error) {
-          if (!hasMoved(error)) throw error;
+          if (hasMoved(error)) continue;
+          if (isUnexpected(error)) this.#remember(tenantId, before);
+          throw error;
         }
       }
       throw new Failure('unavailable', { message: 'too many others are changing the tenant; try again' });
@@ -140,6 +128,11 @@ function readHead(row: Row): AuditHead | undefined {
 }
 
 function hasMoved(error: unknown): boolean {
-  const { code, table } = error as { code?: unknown; table?: unknown };
-  return table === ENTRIES && (code === NOT_NULL_VIOLATION || code === UNIQUE_VIOLATION);
+  const { code, table, message } = error as { code?: unknown; table?: unknown; message?: unknown };
+  return (table === ENTRIES && code === UNIQUE_VIOLATION) || (isUnexpected(error) && message === 'audit');
+}
+
+/** Nothing has happened then. */
+export function isUnexpected(error: unknown): boolean {
+  return (error as { code?: unknown }).code === UNEXPECTED;
 }

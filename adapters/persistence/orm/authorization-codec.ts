@@ -36,10 +36,6 @@ export function readAuthorization(cipher: Cipher, row: Row): Authorization {
   };
 }
 
-export const DEFERRED_COLUMNS =
-  'tenant_id, id, session_id, public_id, grant_id, credential_configuration_id, holder_keys, status, ' +
-  'interval_seconds, created_at, updated_at, expires_at';
-
 /** Without the tenant, which the caller puts first. */
 export function deferredParameters(transaction: DeferredTransaction): (string | number | null)[] {
   return [

@@ -1,31 +1,34 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
-  type Beats,
   type Chores,
+  type ListKeeping,
   preconditionOf,
   type ServiceReader,
   type ServiceRepositories,
   Store,
   type TenantReader,
+  type TenantReads,
   type TenantRepositories,
   type TenantWriting,
   type Writing,
 } from '../../../application/ports/store.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
+import type { Change, Committed } from '../../../domain/change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { auditedService, auditedTenant } from '../audited-repositories.ts';
 import { Journal } from '../journal.ts';
 import { assertHolds, assertTenantHolds } from '../preconditions.ts';
 import { PostgresChains } from './audit-chain.postgres.ts';
 import { sqliteChain } from './audit-chain.sqlite.ts';
 import { appendEntries, beginLog, settleChain } from './audit-chain.ts';
-import { postgresBeats } from './beats.postgres.ts';
-import { sqliteBeats } from './beats.sqlite.ts';
 import { postgresChores, sqliteChores } from './chores.ts';
+import { PostgresCommit } from './commit.postgres.ts';
+import { SqliteCommit } from './commit.sqlite.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
-import { RecentSessions } from './recent-sessions.ts';
+import { listKeeping, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery, tenantReads } from './reads.ts';
 import {
   checkCipher,
   lockTenant,
@@ -37,7 +40,9 @@ import { postgresSql, sqliteSql } from './sql.ts';
 import { lockSqlite } from './sqlite-lock.ts';
 
 type Hot = {
-  readonly beats: (tenantId: TenantId) => Beats;
+  readonly commit: { apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> };
+  readonly reads: (tenantId: TenantId) => TenantReads;
+  readonly lists: (tenantId: TenantId) => ListKeeping;
   readonly chores: Chores;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   /** Lets one transaction of the tenant on; the others that lock wait for its end. */
@@ -55,8 +60,7 @@ export class OrmStore extends Store {
   readonly #cipher: Cipher;
   readonly #macs: Macs;
   readonly #hot: Hot;
-  readonly #beats = new Map<TenantId, Beats>();
-
+  readonly #reads = new Map<TenantId, TenantReads>();
   readonly #letGo: () => void;
 
   private constructor(orm: MikroORM, cipher: Cipher, hot: Hot, letGo: () => void) {
@@ -107,14 +111,19 @@ export class OrmStore extends Store {
       throw error;
     }
     const macs = cipher.macs(AUDIT_LOG);
-    const recent = new RecentSessions();
     if (dialectOf(settings.url) === 'sqlite') {
       const sql = await sqliteSql(orm);
+      const queryOf =
+        (tenantId: TenantId): TenantQuery =>
+        (statement, ...parameters) =>
+          sql.single((run) => run.all(statement, tenantId, ...parameters));
       return new OrmStore(
         orm,
         cipher,
         {
-          beats: (tenantId) => sqliteBeats(sql, cipher, recent, sqliteChain(macs, tenantId), tenantId),
+          commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
+          reads: (tenantId) => tenantReads(queryOf(tenantId), cipher, SQLITE_LISTING),
+          lists: (tenantId) => listKeeping(queryOf(tenantId)),
           chores: sqliteChores(sql),
           exclusively: sql.exclusively,
           // There is one transaction at a time anyway.
@@ -125,6 +134,10 @@ export class OrmStore extends Store {
       );
     }
     const sql = await postgresSql(orm);
+    const queryOf =
+      (tenantId: TenantId): TenantQuery =>
+      (statement, ...parameters) =>
+        sql.query(statement, [tenantId, ...parameters]);
     const chains = new PostgresChains(sql, macs, (tenantId) =>
       reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId))),
     );
@@ -132,7 +145,9 @@ export class OrmStore extends Store {
       orm,
       cipher,
       {
-        beats: (tenantId) => postgresBeats(sql, cipher, recent, chains, tenantId),
+        commit: new PostgresCommit(sql, cipher, chains),
+        reads: (tenantId) => tenantReads(queryOf(tenantId), cipher, POSTGRES_LISTING),
+        lists: (tenantId) => listKeeping(queryOf(tenantId)),
         chores: postgresChores(sql),
         exclusively: (work) => work(),
         lock: lockTenant,
@@ -146,15 +161,23 @@ export class OrmStore extends Store {
     return this.#hot.chores;
   }
 
-  override beats(tenantId: TenantId): Beats {
-    let beats = this.#beats.get(tenantId);
-    if (beats === undefined) {
+  override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+    return this.#hot.commit.apply(tenantId, change, now);
+  }
+
+  override read(tenantId: TenantId): TenantReads {
+    let reads = this.#reads.get(tenantId);
+    if (reads === undefined) {
       // Tenant ids come from outside; a scan over invented names must not fill the memory.
-      if (this.#beats.size >= 10_000) this.#beats.clear();
-      beats = this.#hot.beats(tenantId);
-      this.#beats.set(tenantId, beats);
+      if (this.#reads.size >= 10_000) this.#reads.clear();
+      reads = this.#hot.reads(tenantId);
+      this.#reads.set(tenantId, reads);
     }
-    return beats;
+    return reads;
+  }
+
+  override lists(tenantId: TenantId): ListKeeping {
+    return this.#hot.lists(tenantId);
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
@@ -172,11 +195,12 @@ export class OrmStore extends Store {
       const condition = preconditionOf(writing);
       if (writing?.alone || condition !== undefined) await this.#hot.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
-      let raised: Promise<void> | undefined;
+      const raised = new Map<ConfiguredKind, Promise<void>>();
       // Before the first write: whoever writes to a tenant locks its row before any other of its own.
-      const touch = () => {
-        raised ??= raiseRevision(em, tenantId);
-        return raised;
+      const touch = (kind: ConfiguredKind) => {
+        const raising = raised.get(kind) ?? raiseRevision(em, tenantId, kind, { isFirst: raised.size === 0 });
+        raised.set(kind, raising);
+        return raising;
       };
       const plain = tenantRepositories(em, this.#cipher, tenantId, touch);
       await assertHolds(writing, plain);

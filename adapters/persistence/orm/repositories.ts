@@ -6,6 +6,11 @@ import type { Role } from '../../../domain/clients/role.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import {
+  type ConfiguredKind,
+  FIRST_REVISIONS,
+  type StoredRevisions,
+} from '../../../domain/tenants/revisions.ts';
 import type {
   SessionStorageConfig,
   StatusListConfig,
@@ -48,12 +53,13 @@ export function tenantRepositories(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
-  touch: () => Promise<void>,
+  touch: (kind: ConfiguredKind) => Promise<void>,
 ): PlainTenantRepositories {
   const documents = <T extends { readonly id: string }>(
     row: EntityName<AnyRow>,
     table: string,
-  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, touch);
+    kind: ConfiguredKind,
+  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, () => touch(kind));
   return {
     tenant: {
       async get() {
@@ -62,7 +68,7 @@ export function tenantRepositories(
         return readTenant(row);
       },
       async save(tenant) {
-        await touch();
+        await touch('tenant');
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
         const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
@@ -80,29 +86,42 @@ export function tenantRepositories(
         return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
       },
       async add(client) {
-        await touch();
+        await touch('clients');
         await addClient(em, { ...client, tenantId });
       },
       async save(client) {
-        await touch();
+        await touch('clients');
         return saveClient(em, client, { tenantId });
       },
       async remove(clientId) {
-        await touch();
+        await touch('clients');
         const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
         if (removed === 0) throw new Failure('not_found', 'there is no such client');
         await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
-    issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations'),
-    credentialConfigurations: documents(anyRow(CredentialConfigurationRow), 'credential_configurations'),
+    issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations', 'issuance'),
+    credentialConfigurations: documents(
+      anyRow(CredentialConfigurationRow),
+      'credential_configurations',
+      'credentials',
+    ),
     presentationConfigurations: documents(
       anyRow(PresentationConfigurationRow),
       'presentation_configurations',
+      'presentations',
     ),
-    keyChains: documents(anyRow(KeyChainRow), 'key_chains'),
-    registrarConfiguration: documents(anyRow(RegistrarConfigurationRow), 'registrar_configurations'),
-    registrationCertificates: documents(anyRow(RegistrationCertificateRow), 'registration_certificates'),
+    keyChains: documents(anyRow(KeyChainRow), 'key_chains', 'keyChains'),
+    registrarConfiguration: documents(
+      anyRow(RegistrarConfigurationRow),
+      'registrar_configurations',
+      'registrar',
+    ),
+    registrationCertificates: documents(
+      anyRow(RegistrationCertificateRow),
+      'registration_certificates',
+      'registrationCertificates',
+    ),
     statusLists: {
       async get(id) {
         const row = await em.findOne(StatusListRow, { id }, FRESH);
@@ -114,7 +133,7 @@ export function tenantRepositories(
         return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
       },
       async add(list) {
-        await touch();
+        await touch('statusLists');
         const { secret, token: _token, createdAt, ...columns } = list;
         const row = {
           ...columns,
@@ -126,7 +145,7 @@ export function tenantRepositories(
         await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
       },
       async rebind(id, { credentialConfigurationId, keyChainId }, { unused }) {
-        await touch();
+        await touch('statusLists');
         const version = raw<number>('version + 1');
         const changed = await em.nativeUpdate(
           StatusListRow,
@@ -136,12 +155,12 @@ export function tenantRepositories(
         return changed === 0 ? undefined : this.get(id);
       },
       async removeUnused(id) {
-        await touch();
+        await touch('statusLists');
         const removed = await em.nativeDelete(StatusListRow, { tenantId, id, usedEntries: 0 });
         return removed > 0;
       },
     },
-    trustLists: trustListRepository(em, cipher, tenantId, touch),
+    trustLists: trustListRepository(em, cipher, tenantId, () => touch('trustLists')),
     seenReleases: {
       async removeAll() {
         await em.nativeDelete(SeenReleaseRow, { tenantId });
@@ -170,7 +189,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       async add(tenant, belongings) {
         await endRemoval(em, tenant.id);
         await insertUnique('a tenant of this id exists already', () =>
-          em.insert(TenantRow, tenantColumns(tenant)),
+          em.insert(TenantRow, { ...tenantColumns(tenant), revisions: FIRST_REVISIONS }),
         );
         const chains = documentsOf<KeyChain>(
           em,
@@ -205,11 +224,11 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         return (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null;
       },
       async add(client) {
-        if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         await addClient(em, client);
       },
       async save(client) {
-        if (client.tenantId !== null) await raiseRevision(em, client.tenantId);
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         return saveClient(em, client, { tenantId: client.tenantId });
       },
     },
@@ -266,15 +285,31 @@ export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise
   await em.findOne(TenantRow, { id: tenantId }, { ...FRESH, lockMode: LockMode.PESSIMISTIC_WRITE });
 }
 
-/** Whoever caches something of the tenant reads it anew after this. */
-export async function raiseRevision(em: EntityManager, tenantId: TenantId): Promise<void> {
+/**
+ * What was read of this kind is read anew after this.
+ * @param options `isFirst`: of its transaction, which raises the revision of the tenant once.
+ * @throws Failure `not_found`: whoever writes for a tenant that went meanwhile would leave something behind.
+ */
+export async function raiseRevision(
+  em: EntityManager,
+  tenantId: TenantId,
+  kind: ConfiguredKind,
+  { isFirst }: { readonly isFirst: boolean },
+): Promise<void> {
+  const revision = isFirst ? { revision: raw<number>('revision + 1') } : {};
   const raised = await em.nativeUpdate(
     TenantRow,
     { id: tenantId },
-    { revision: raw<number>('revision + 1') },
+    { ...revision, revisions: raw<StoredRevisions>(raisedIn(em, kind)) },
   );
-  // Whoever writes for a tenant that went meanwhile would leave something behind.
   if (raised === 0) throw new Failure('not_found', 'there is no such tenant');
+}
+
+function raisedIn(em: EntityManager, kind: ConfiguredKind): string {
+  const isSqlite = em.getPlatform().constructor.name.startsWith('Sqlite');
+  return isSqlite
+    ? `json_set(revisions, '$.${kind}', json_extract(revisions, '$.${kind}') + 1)`
+    : `jsonb_set(revisions, '{${kind}}', to_jsonb((revisions->>'${kind}')::int + 1))`;
 }
 
 function documentsOf<T extends { readonly id: string }>(

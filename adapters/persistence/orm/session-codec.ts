@@ -1,6 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { NewGrant, SessionUse, TenantHead } from '../../../application/ports/store.ts';
-import type { Grant, GrantedAuthorization, Redeemer } from '../../../domain/oauth/grant.ts';
+import type { TenantState } from '../../../application/ports/store.ts';
+import type { Grant, GrantedAuthorization, NewGrant, Redeemer } from '../../../domain/oauth/grant.ts';
 import type {
   Session,
   SessionKind,
@@ -10,6 +10,7 @@ import type {
 } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
+import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
 import type { Row } from './sql.ts';
@@ -19,11 +20,6 @@ const number = (value: unknown) => Number(value);
 const date = (value: unknown) => new Date(Number(value));
 const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
   value === null || value === undefined ? null : read(value);
-
-/** Columns of a session in the order of `sessionParameters`; nothing has been issued in a new one. */
-export const SESSION_COLUMNS =
-  'tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids, ' +
-  'use_dc_api, request, outcome, issued_mask, claimed_at, issued_count, revoked_mask';
 
 export function sealRequest(cipher: Cipher, session: Session): string | null {
   if (session.request === null) return null;
@@ -69,19 +65,20 @@ export function readSession(cipher: Cipher, row: Row): Session {
   };
 }
 
-/** Reads `head_id, head_status, head_revision`, which every combined read carries. */
-export function readHead(row: Row): TenantHead {
+/** Reads `TENANT_STATE`, which every combined read carries. */
+export function readTenantState(row: Row): TenantState {
   return {
-    id: text(row['head_id']) as TenantId,
-    status: text(row['head_status']) as TenantStatus,
-    revision: number(row['head_revision']),
+    id: text(row['state_id']) as TenantId,
+    status: text(row['state_status']) as TenantStatus,
+    revision: number(row['state_revision']),
+    revisions: readRevisions(row['state_revisions']),
   };
 }
 
-/** Columns of a new grant, in the order of `grantParameters`; the rest has one value in every new grant. */
-export const GRANT_COLUMNS =
-  'tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids, expires_at, server, ' +
-  'document, attempts, generation';
+/** Text in SQLite, read already by the driver for PostgreSQL. */
+export function readRevisions(value: unknown): StoredRevisions {
+  return (typeof value === 'string' ? JSON.parse(value) : value) as StoredRevisions;
+}
 
 /** Without the tenant, which the caller puts first. */
 export function grantParameters(
@@ -154,7 +151,7 @@ export function readIssued(rows: readonly Row[]) {
   if (first === undefined) return undefined;
   const ids = optional(first['configuration_ids'], (json) => JSON.parse(text(json)) as string[]);
   return {
-    head: readHead(first),
+    tenant: readTenantState(first),
     configurationIds: ids ?? undefined,
     batches: rows.filter((row) => row['id'] !== null).map(readBatch),
   };
@@ -169,7 +166,7 @@ export function readPublication(row: Row): { readonly jwt: string; readonly next
   return { jwt: text(row['jwt']), nextUpdate: new Date(number(row['next_update'])) };
 }
 
-export function readStatusListHead(row: Row): { id: string; version: number; keyChainId: string | null } {
+export function readStatusListVersion(row: Row): { id: string; version: number; keyChainId: string | null } {
   return {
     id: text(row['id']),
     version: number(row['version']),
@@ -202,15 +199,6 @@ export function readStatusList(cipher: Cipher, row: Row): StatusList {
             issuedAt: date(row['token_issued_at']),
             expiresAt: date(row['token_expires_at']),
           },
-  };
-}
-
-/** What a row of a session says besides the session itself; it has to have `DEFERRED_COUNT`. */
-export function readUse(row: Row): SessionUse {
-  return {
-    issued: Number(row['issued_count']),
-    deferred: Number(row['deferred_count']),
-    barred: Number(row['revoked_mask']),
   };
 }
 

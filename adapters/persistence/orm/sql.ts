@@ -1,5 +1,5 @@
 import type { MikroORM } from '@mikro-orm/core';
-import { Turnstile } from '../turnstile.ts';
+import { OneAtATime } from '../one-at-a-time.ts';
 import { reachingAtOnce, unavailableFor } from './database-faults.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
@@ -7,6 +7,8 @@ type Pool = {
   query(query: { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[] }>;
 };
 type Prepared = {
+  /** Whether it yields rows. */
+  readonly reader: boolean;
   all(...parameters: unknown[]): unknown[];
   run(...parameters: unknown[]): { changes: number };
 };
@@ -44,50 +46,59 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
 
 /**
  * SQLite answers synchronously on one connection. While a unit of work holds a transaction open on it, nobody
- * else may slip a statement in, so beats wait at the turnstile and then run without giving up the thread.
+ * else may slip a statement in, so these wait for its end and then run without giving up the thread.
  */
 export type SqliteSql = {
   /** Runs `work` synchronously in one immediate transaction. */
+  transaction<T>(work: (run: SqliteRun) => T): Promise<T>;
   beat<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
   single<T>(work: (run: SqliteRun) => T): Promise<T>;
-  /** Runs `work` while no beat runs. */
+  /** Runs `work`, which may give up the thread, while nothing else runs. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
 };
 
+/** Truth values are 1 and 0 here, and an array is JSON, which `json_each` reads. */
 export type SqliteRun = {
-  all(statement: Statement, ...parameters: readonly (string | number | null)[]): readonly Row[];
+  all(statement: Statement, ...parameters: readonly Parameter[]): readonly Row[];
   /** @returns how many rows changed. */
-  change(statement: Statement, ...parameters: readonly (string | number | null)[]): number;
+  change(statement: Statement, ...parameters: readonly Parameter[]): number;
 };
 
 export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
   const database = (await orm.em.getConnection().getNativeClient()) as Database;
-  const turnstile = new Turnstile();
+  const gate = new OneAtATime();
   const known = new Map<string, { prepared: Prepared; order: readonly number[] }>();
-  const bind = ({ name, text }: Statement, parameters: readonly (string | number | null)[]) => {
+  const bind = ({ name, text }: Statement, parameters: readonly Parameter[]) => {
     let statement = known.get(name);
     if (statement === undefined) {
       statement = { prepared: database.prepare(text.replaceAll(PLACE, '?')), order: placesOf(text) };
       known.set(name, statement);
     }
-    return { prepared: statement.prepared, values: statement.order.map((place) => parameters[place - 1]) };
+    return {
+      prepared: statement.prepared,
+      values: statement.order.map((place) => sqliteValue(parameters[place - 1])),
+    };
   };
   const run: SqliteRun = {
     all(statement, ...parameters) {
       const { prepared, values } = bind(statement, parameters);
-      return prepared.all(...values) as Row[];
+      if (prepared.reader) return prepared.all(...values) as Row[];
+      prepared.run(...values);
+      return [];
     },
     change(statement, ...parameters) {
       const { prepared, values } = bind(statement, parameters);
       return prepared.run(...values).changes;
     },
   };
+  const transaction: SqliteSql['transaction'] = (work) =>
+    gate.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
   return {
-    beat: (work) =>
-      turnstile.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate())),
-    single: (work) => turnstile.pass(() => reachingAtOnce(() => work(run))),
-    exclusively: (work) => turnstile.exclusively(work),
+    transaction,
+    beat: transaction,
+    single: (work) => gate.pass(() => reachingAtOnce(() => work(run))),
+    exclusively: (work) => gate.exclusively(work),
   };
 }
 
@@ -96,4 +107,9 @@ const PLACE = /\$(\d+)/g;
 /** The driver takes numbered parameters for named ones, so they are bound by position, repeated as they occur. */
 function placesOf(text: string): number[] {
   return Array.from(text.matchAll(PLACE), ([, place]) => Number(place));
+}
+
+function sqliteValue(value: Parameter | undefined): string | number | null | undefined {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }

@@ -1,27 +1,9 @@
-import { MAX_ISSUANCES, type SessionQuery } from '../../../application/ports/store.ts';
+import type { SessionQuery } from '../../../application/ports/store.ts';
 import type { Statement } from './sql.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
-export const HEAD = 't.id as head_id, t.status as head_status, t.revision as head_revision';
-
-export const BATCH_COLUMNS =
-  'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at';
-
-/** Whether the session `s` may still hand out what it issued of what `bit` stands for. */
-export const RETRIEVABLE = (bit: string) =>
-  `s.status in ('active', 'fetched', 'completed') and (s.revoked_mask & ${bit}) = 0`;
-
-/** Whether the session `s` may issue what `bit` stands for. */
-export const ISSUABLE = (bit: string) => `${RETRIEVABLE(bit)} and s.issued_count < ${MAX_ISSUANCES}`;
-
-const COUNT_DEFERRED = `(select count(*) from deferred_transactions d
-     where d.tenant_id = s.tenant_id and d.session_id = s.id)`;
-
-/** Whether the session `s` may still put something off: a wallet must not fill the table. */
-export const DEFERRABLE = (bit: string) => `${ISSUABLE(bit)} and ${COUNT_DEFERRED} < ${MAX_ISSUANCES}`;
-
-/** Columns that `readUse` reads, besides those of the session `s`. */
-export const DEFERRED_COUNT = `${COUNT_DEFERRED} as deferred_count`;
+const TENANT_STATE =
+  't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions';
 
 function statement(name: string, text: string): Statement {
   return { name, text };
@@ -40,69 +22,31 @@ export const FIND_RELEASE = statement(
   'find_release',
   'select sequence_number, content_hash from seen_releases where tenant_id = $1 and id = $2',
 );
-export const HEAD_OF_TENANT = statement('head', `select ${HEAD} from tenants t where t.id = $1`);
-
-export const FIND_SESSION = statement(
-  'find_session',
-  `select * from sessions where tenant_id = $1 and id = $2`,
-);
+export const STATE = statement('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
 
 export const FIND_BY_PUBLIC_ID = statement(
   'find_by_public_id',
-  `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
-);
-
-export const FIND_WITH_USE = statement(
-  'find_with_use',
-  `select ${HEAD}, s.*, ${DEFERRED_COUNT}
-   from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
+  `select ${TENANT_STATE}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
 );
 
 export const READ_SESSION = statement(
   'read_session',
-  `select ${HEAD}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.id = $2 where t.id = $1`,
-);
-
-/** What belongs to a session goes before the session itself. */
-export const REMOVE_SESSION_GRANTS = statement(
-  'remove_session_grants',
-  'delete from grants where tenant_id = $1 and session_id = $2',
-);
-export const REMOVE_SESSION_EVENTS = statement(
-  'remove_session_events',
-  'delete from session_events where tenant_id = $1 and session_id = $2',
-);
-export const REMOVE_SESSION_DEFERRED = statement(
-  'remove_session_deferred',
-  'delete from deferred_transactions where tenant_id = $1 and session_id = $2',
-);
-export const REMOVE_SESSION_SUBJECTS = statement(
-  'remove_session_subjects',
-  'delete from session_subjects where tenant_id = $1 and session_id = $2',
-);
-export const REMOVE_SESSION = statement(
-  'remove_session',
-  'delete from sessions where tenant_id = $1 and id = $2',
+  `select ${TENANT_STATE}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.id = $2 where t.id = $1`,
 );
 
 export const FIND_GRANT = statement(
   'find_grant',
-  `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
+  `select ${TENANT_STATE}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
 );
 
 export const FIND_GRANT_BY_ID = statement(
   'find_grant_by_id',
-  `select ${HEAD}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.id = $2 where t.id = $1`,
-);
-
-export const REVOKE_GRANT = statement(
-  'revoke_grant',
-  'update grants set revoked_at = $3 where tenant_id = $1 and id = $2 and revoked_at is null',
+  `select ${TENANT_STATE}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.id = $2 where t.id = $1`,
 );
 
 export const FIND_AUTHORIZATION = statement(
   'find_authorization',
-  `select ${HEAD}, a.* from tenants t
+  `select ${TENANT_STATE}, a.* from tenants t
    left join authorizations a on a.tenant_id = t.id and a.id = $2 where t.id = $1`,
 );
 
@@ -111,13 +55,6 @@ export const FIND_BY_SUBJECT = statement(
   'find_by_subject',
   `select s.* from session_subjects u join sessions s on s.tenant_id = u.tenant_id and s.id = u.session_id
    where u.tenant_id = $1 and u.subject_hash = $2 order by s.created_at desc, s.id limit 20`,
-);
-
-export const LINK_SUBJECT = statement(
-  'link_subject',
-  `insert into session_subjects (tenant_id, subject_hash, session_id)
-   select tenant_id, cast($2 as varchar), id from sessions where tenant_id = $1 and id = $3
-   on conflict do nothing`,
 );
 
 export const FIND_DEFERRED = statement(
@@ -131,19 +68,6 @@ export const LIST_DEFERRED = statement(
    order by created_at desc, id limit $3`,
 );
 
-export const FAIL_DEFERRED = statement(
-  'fail_deferred',
-  `update deferred_transactions set status = 'failed', error_message = $3, updated_at = $4
-   where tenant_id = $1 and id = $2 and status = 'pending' and expires_at > $4 returning id`,
-);
-
-export const TAKE_ATTEMPT = statement(
-  'take_attempt',
-  `update grants set attempts = attempts + 1
-   where tenant_id = $1 and id = $2 and consumed_at is null and attempts < $3
-   returning id`,
-);
-
 export const TAKE_STATUS_RUN = statement(
   'take_status_run',
   `update status_lists set used_entries = used_entries + $4
@@ -151,24 +75,12 @@ export const TAKE_STATUS_RUN = statement(
    returning used_entries - $4 as first`,
 );
 
-export const ISSUED_BATCHES = statement(
-  'issued_batches',
-  'select * from issued_batches where tenant_id = $1 and session_id = $2 order by issued_at, id',
-);
-
 export const READ_ISSUED = statement(
   'read_issued',
-  `select ${HEAD}, s.configuration_ids, b.* from tenants t
+  `select ${TENANT_STATE}, s.configuration_ids, b.* from tenants t
    left join issued_batches b on b.tenant_id = t.id and b.session_id = $2
    left join sessions s on s.tenant_id = t.id and s.id = $2
    where t.id = $1 order by b.issued_at, b.id`,
-);
-
-export const CLAIM_RESPONSE = statement(
-  'claim_response',
-  `update sessions set claimed_at = $3
-   where tenant_id = $1 and id = $2 and claimed_at is null and status in ('active', 'fetched') and expires_at > $3
-   returning id`,
 );
 
 export const FIND_STATUS_LIST = statement(
@@ -198,20 +110,6 @@ export const SESSION_EVENTS = statement(
   `select version, status, at from session_events
    where tenant_id = $1 and session_id = $2 and version > $3 order by version limit $4`,
 );
-
-export const INSERT_STATUS_LIST = statement(
-  'insert_status_list',
-  `insert into status_lists (tenant_id, id, credential_configuration_id, key_chain_id, bits, capacity, ttl_seconds,
-     immediate_update, enable_aggregation, secret, used_entries, version, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-);
-
-/** Values of `SESSION_COLUMNS`, typed, so that they can be selected from the tenant that must be there. */
-export const SESSION_VALUES = [
-  ...['$1', '$2', '$3', '$4', '$5'].map((parameter) => `cast(${parameter} as varchar)`),
-  'cast($6 as int), cast($7 as bigint), cast($8 as bigint), cast($9 as bigint), cast($10 as text)',
-  'cast($11 as boolean), cast($12 as text), cast($13 as text), cast($14 as int), cast($15 as bigint), 0, 0',
-].join(', ');
 
 /** Keyset paging: the cost of a page does not grow with its number. */
 export function listSessionsQuery(query: SessionQuery): {

@@ -14,13 +14,14 @@ import {
   NOW,
   seconds,
 } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 export function describeAdministration(open: () => Store): void {
   describe('administration', () => {
     let store: Store;
     let tenantId: TenantId;
     let other: TenantId;
-    const revision = async () => (await store.beats(tenantId).head())?.revision ?? Number.NaN;
+    const revision = async () => (await stepsOf(store, tenantId).state())?.revision ?? Number.NaN;
     beforeEach(async () => {
       store = open();
       tenantId = await addTenant(store);
@@ -227,11 +228,11 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('of another tenant stays', async () => {
-        const before = (await store.beats(other).head())?.revision;
+        const before = (await stepsOf(store, other).state())?.revision;
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
           by: 'system',
         });
-        expect((await store.beats(other).head())?.revision).to.equal(before);
+        expect((await stepsOf(store, other).state())?.revision).to.equal(before);
       });
 
       it('grows when the service changes a client of the tenant', async () => {

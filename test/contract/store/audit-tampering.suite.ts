@@ -11,6 +11,7 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { rawSql } from '../../support/databases.ts';
 import { addList, addTenant, aKeyChain, aTenant, failureOf, NOW, openOffer } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 type Tampering = {
   readonly name: string;
@@ -185,9 +186,10 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
         const revocation = { sessionId: session.id, mask: 1, barred: true, issuedCount: 0 };
-        await store
-          .beats(tenantId)
-          .changeStatuses([{ listId, index: 1, status: 1 }], NOW, { ...revocation, by: 'system' });
+        await stepsOf(store, tenantId).changeStatuses([{ listId, index: 1, status: 1 }], NOW, {
+          ...revocation,
+          by: 'system',
+        });
         await write();
         expect((await verify()).fault).to.not.equal(undefined);
       });
@@ -239,7 +241,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
         const offers = await Promise.all(Array.from({ length: 40 }, () => openOffer(store, tenantId)));
         const removed = await Promise.all(
           offers.map(({ session }, index) =>
-            (index % 2 === 0 ? store : second).beats(tenantId).removeSession(session.id, 'system'),
+            stepsOf(index % 2 === 0 ? store : second, tenantId).removeSession(session.id, 'system'),
           ),
         );
         expect(removed).to.not.include(false);
@@ -266,9 +268,9 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
         });
         expect(String(await failureOf(put))).to.include('no entry');
         const { session } = await openOffer(store, tenantId);
-        const removal = broken.beats(tenantId).removeSession(session.id, 'system');
+        const removal = stepsOf(broken, tenantId).removeSession(session.id, 'system');
         expect(String(await failureOf(removal))).to.include('no entry');
-        expect(await store.beats(tenantId).findSession(session.id)).to.not.equal(undefined);
+        expect(await stepsOf(store, tenantId).findSession(session.id)).to.not.equal(undefined);
       } finally {
         await broken.close();
       }

@@ -19,6 +19,7 @@ import {
   openOffer,
   seconds,
 } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 const ALL = { limit: 1000 } as const;
 const brief = ({ actor, action, kind, target }: AuditEntry) => `${actor} ${action} ${kind} ${target}`;
@@ -142,9 +143,9 @@ export function describeAudit(open: () => Store, macs: Macs): void {
     it('has revocations, decisions on deferred credentials and removed sessions', async () => {
       const { id: listId } = await addList(store, tenantId);
       const { session } = await openOffer(store, tenantId);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const revoke = (status: number, credentialConfigurationId?: string, issuedCount = 0) =>
-        beats.changeStatuses(
+        steps.changeStatuses(
           [3, 4].map((index) => ({ listId, index, status })),
           NOW,
           {
@@ -161,15 +162,15 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.equal(false);
       expect(await revoke(0)).to.equal(true);
       const [first, second, third] = [aDeferred(session), aDeferred(session), aDeferred(session)];
-      for (const transaction of [first, second, third]) await beats.openDeferred(transaction, 1);
+      for (const transaction of [first, second, third]) await steps.openDeferred(transaction, 1);
       const desk = { clientId: 'desk', tenantId };
-      const complete = () => beats.completeDeferred(first.id, ['one'], aBatch(session), 1, seconds(1), desk);
+      const complete = () => steps.completeDeferred(first.id, ['one'], aBatch(session), 1, seconds(1), desk);
       expect(await complete()).to.equal(true);
       expect(await complete(), 'again').to.equal(false);
-      expect(await beats.failDeferred(second.id, 'no such person', seconds(1), desk)).to.equal(true);
-      expect(await beats.failDeferred(third.id, 'its session failed', seconds(1), null)).to.equal(true);
-      expect(await beats.removeSession(session.id, desk)).to.equal(true);
-      expect(await beats.removeSession(session.id, desk)).to.equal(false);
+      expect(await steps.failDeferred(second.id, 'no such person', seconds(1), desk)).to.equal(true);
+      expect(await steps.failDeferred(third.id, 'its session failed', seconds(1), null)).to.equal(true);
+      expect(await steps.removeSession(session.id, desk)).to.equal(true);
+      expect(await steps.removeSession(session.id, desk)).to.equal(false);
       const entries = (await log()).slice(1);
       expect(entries.map(brief)).to.deep.equal([
         `desk revoked session ${session.id}`,
@@ -298,7 +299,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       const root = { clientId: 'root', tenantId: null };
       await Promise.all(
         offers.flatMap(({ session }, index) => [
-          store.beats(tenantId).changeStatuses([{ listId, index, status: 1 }], NOW, {
+          stepsOf(store, tenantId).changeStatuses([{ listId, index, status: 1 }], NOW, {
             by: { clientId: `desk-${index}`, tenantId },
             sessionId: session.id,
             mask: 1,
@@ -306,7 +307,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
             issuedCount: 0,
           }),
           index % 4 === 0
-            ? store.beats(tenantId).removeSession(session.id, { clientId: 'desk', tenantId })
+            ? stepsOf(store, tenantId).removeSession(session.id, { clientId: 'desk', tenantId })
             : store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
                 by: index % 4 === 1 ? root : admin,
                 alone: index % 2 === 1,

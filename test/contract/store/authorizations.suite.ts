@@ -14,6 +14,7 @@ import {
   seconds,
   UNUSED,
 } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -33,74 +34,76 @@ export function describeAuthorizations(open: () => Store): void {
 
     it('is found with the tenant, and by this tenant only', async () => {
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      expect(await beats.openAuthorization(authorization, [])).to.equal('opened');
-      expect(await beats.findAuthorization(authorization.id)).to.deep.equal({
-        head: await beats.head(),
+      const steps = stepsOf(store, tenantId);
+      expect(await steps.openAuthorization(authorization, [])).to.equal('opened');
+      expect(await steps.authorization(authorization.id)).to.deep.equal({
+        tenant: await steps.state(),
         authorization,
       });
-      expect(await beats.findAuthorization('none')).to.deep.equal({
-        head: await beats.head(),
+      expect(await steps.authorization('none')).to.deep.equal({
+        tenant: await steps.state(),
         authorization: undefined,
       });
       const other = await addTenant(store);
-      expect((await store.beats(other).findAuthorization(authorization.id))?.authorization).to.equal(
+      expect((await stepsOf(store, other).authorization(authorization.id))?.authorization).to.equal(
         undefined,
       );
-      expect(await store.beats(nobody).findAuthorization(authorization.id)).to.equal(undefined);
+      expect(await stepsOf(store, nobody).authorization(authorization.id)).to.equal(undefined);
     });
 
     it('is opened with what it spends, or not at all', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const [known, fresh] = [aUse(), aUse('client_jti')];
-      await beats.remember([known]);
+      await steps.remember([known]);
       const refused = anAuthorization();
-      expect(await beats.openAuthorization(refused, [fresh, known])).to.equal('dpop_jti');
-      expect((await beats.findAuthorization(refused.id))?.authorization).to.equal(undefined);
-      expect(await beats.openAuthorization(anAuthorization(), [fresh])).to.equal('opened');
-      expect(await beats.openAuthorization(anAuthorization(), [fresh])).to.equal('client_jti');
+      expect(await steps.openAuthorization(refused, [fresh, known])).to.equal('dpop_jti');
+      expect((await steps.authorization(refused.id))?.authorization).to.equal(undefined);
+      expect(await steps.openAuthorization(anAuthorization(), [fresh])).to.equal('opened');
+      expect(await steps.openAuthorization(anAuthorization(), [fresh])).to.equal('client_jti');
     });
 
     it('is opened by an active tenant only', async () => {
       const suspended = await addTenant(store, { status: 'suspended' });
-      expect(await store.beats(suspended).openAuthorization(anAuthorization(), [aUse()])).to.equal(undefined);
-      expect(await store.beats(nobody).openAuthorization(anAuthorization(), [])).to.equal(undefined);
+      expect(await stepsOf(store, suspended).openAuthorization(anAuthorization(), [aUse()])).to.equal(
+        undefined,
+      );
+      expect(await stepsOf(store, nobody).openAuthorization(anAuthorization(), [])).to.equal(undefined);
     });
 
     it('moves on once from each version', async () => {
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       const next = moveOn(authorization, { stage: 'upstream', handles: { upstream: 'hash' } });
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => beats.advanceAuthorization(next, [])),
+        Array.from({ length: 20 }, () => steps.advanceAuthorization(next, [])),
       );
       expect(answers.filter((answer) => answer === 'advanced')).to.have.length(1);
       expect(answers.filter((answer) => answer === 'stale')).to.have.length(19);
-      expect((await beats.findAuthorization(authorization.id))?.authorization).to.deep.equal(next);
+      expect((await steps.authorization(authorization.id))?.authorization).to.deep.equal(next);
     });
 
     it('stays where it is when a value of the step was used before', async () => {
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       const known = aUse();
-      await beats.remember([known]);
+      await steps.remember([known]);
       const next = moveOn(authorization, { stage: 'upstream' });
-      expect(await beats.advanceAuthorization(next, [known])).to.equal('dpop_jti');
-      expect((await beats.findAuthorization(authorization.id))?.authorization?.version).to.equal(1);
+      expect(await steps.advanceAuthorization(next, [known])).to.equal('dpop_jti');
+      expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
     });
 
     it('ends with one code, however many ask', async () => {
       const { session } = await openOffer(store, tenantId);
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       const done = moveOn(authorization, { stage: 'done' });
       const codes = Array.from({ length: 20 }, () => codeFor(session));
-      const granted = await Promise.all(codes.map((code) => beats.grantAuthorization(done, code)));
+      const granted = await Promise.all(codes.map((code) => steps.grantAuthorization(done, code)));
       expect(granted.filter(Boolean)).to.have.length(1);
-      const found = await Promise.all(codes.map((code) => beats.findGrant(code.codeHash)));
+      const found = await Promise.all(codes.map((code) => steps.grantByCode(code.codeHash)));
       const [only] = found.flatMap((entry) => entry?.grant ?? []);
       expect(found.filter((entry) => entry?.grant !== undefined)).to.have.length(1);
       expect(only).to.deep.equal({ ...codes[granted.indexOf(true)], ...UNUSED });
@@ -108,56 +111,56 @@ export function describeAuthorizations(open: () => Store): void {
 
     it('brings a session of its own into being with the code', async () => {
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       const session = aSession(tenantId, { status: 'fetched' });
       const code = codeFor(session);
       const done = moveOn(authorization, { stage: 'done' });
-      expect(await beats.grantAuthorization(done, code, session)).to.equal(true);
-      expect(await beats.findSession(session.id)).to.deep.equal(session);
-      expect(await beats.sessionEvents(session.id, 0, 10)).to.have.length(1);
+      expect(await steps.grantAuthorization(done, code, session)).to.equal(true);
+      expect(await steps.findSession(session.id)).to.deep.equal(session);
+      expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
       const other = aSession(tenantId);
-      expect(await beats.grantAuthorization(done, codeFor(other), other), 'once').to.equal(false);
-      expect(await beats.findSession(other.id)).to.equal(undefined);
+      expect(await steps.grantAuthorization(done, codeFor(other), other), 'once').to.equal(false);
+      expect(await steps.findSession(other.id)).to.equal(undefined);
     });
 
     it('gives no code for a session that failed, expired or never was', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       for (const status of ['failed', 'expired'] as const) {
         const { session } = await openOffer(store, tenantId, { session: { status } });
         const authorization = anAuthorization();
-        await beats.openAuthorization(authorization, []);
-        expect(await beats.grantAuthorization(moveOn(authorization, {}), codeFor(session))).to.equal(false);
-        expect((await beats.findAuthorization(authorization.id))?.authorization?.version).to.equal(1);
+        await steps.openAuthorization(authorization, []);
+        expect(await steps.grantAuthorization(moveOn(authorization, {}), codeFor(session))).to.equal(false);
+        expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
       }
       const authorization = anAuthorization();
-      await beats.openAuthorization(authorization, []);
+      await steps.openAuthorization(authorization, []);
       const code = codeFor(aSession(tenantId));
-      expect(await beats.grantAuthorization(moveOn(authorization, {}), code)).to.equal(false);
+      expect(await steps.grantAuthorization(moveOn(authorization, {}), code)).to.equal(false);
     });
 
     it('gives a code that is redeemed although its session completed', async () => {
       const { session } = await openOffer(store, tenantId, { session: { status: 'completed' } });
       const authorization = anAuthorization();
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       const code = codeFor(session);
-      await beats.grantAuthorization(moveOn(authorization, {}), code);
-      expect(await beats.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(
+      await steps.grantAuthorization(moveOn(authorization, {}), code);
+      expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(
         undefined,
       );
-      expect(await beats.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('consumed');
-      expect(await beats.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('spent');
+      expect(await steps.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('consumed');
+      expect(await steps.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('spent');
     });
 
     it('is forgotten when its time is over', async () => {
       const authorization = anAuthorization({ expiresAt: seconds(10) });
-      const beats = store.beats(tenantId);
-      await beats.openAuthorization(authorization, []);
+      const steps = stepsOf(store, tenantId);
+      await steps.openAuthorization(authorization, []);
       await store.chores.forgetExpired(seconds(9), 1000);
-      expect((await beats.findAuthorization(authorization.id))?.authorization).to.not.equal(undefined);
+      expect((await steps.authorization(authorization.id))?.authorization).to.not.equal(undefined);
       expect(await store.chores.forgetExpired(seconds(10), 1000)).to.be.greaterThan(0);
-      expect((await beats.findAuthorization(authorization.id))?.authorization).to.equal(undefined);
+      expect((await steps.authorization(authorization.id))?.authorization).to.equal(undefined);
     });
   });
 
@@ -170,13 +173,13 @@ export function describeAuthorizations(open: () => Store): void {
     });
     const redeemed = async () => {
       const { session, grant } = await openOffer(store, tenantId);
-      await store.beats(tenantId).consumeGrant(grant.id, REDEMPTION, [], NOW);
+      await stepsOf(store, tenantId).consumeGrant(grant.id, REDEMPTION, [], NOW);
       return { session, grant };
     };
 
     it('knows its holder and lives as long as its tokens', async () => {
       const { grant } = await redeemed();
-      const found = await store.beats(tenantId).findGrantById(grant.id);
+      const found = await stepsOf(store, tenantId).grant(grant.id);
       expect(found?.grant).to.deep.equal({
         ...grant,
         ...UNUSED,
@@ -184,45 +187,45 @@ export function describeAuthorizations(open: () => Store): void {
         holder: REDEMPTION.holder,
         expiresAt: REDEMPTION.until,
       });
-      expect((await store.beats(tenantId).findGrantById('none'))?.grant).to.equal(undefined);
-      expect(await store.beats(nobody).findGrantById(grant.id)).to.equal(undefined);
+      expect((await stepsOf(store, tenantId).grant('none'))?.grant).to.equal(undefined);
+      expect(await stepsOf(store, nobody).grant(grant.id)).to.equal(undefined);
     });
 
     it('is refreshed once per generation', async () => {
       const { grant } = await redeemed();
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => beats.refreshGrant(grant.id, 0, [aUse()], NOW)),
+        Array.from({ length: 20 }, () => steps.refreshGrant(grant.id, 0, [aUse()], NOW)),
       );
       expect(answers.filter((answer) => answer === 'refreshed')).to.have.length(1);
-      expect((await beats.findGrantById(grant.id))?.grant?.generation).to.equal(1);
-      expect(await beats.refreshGrant(grant.id, 1, [], NOW)).to.equal('refreshed');
+      expect((await steps.grant(grant.id))?.grant?.generation).to.equal(1);
+      expect(await steps.refreshGrant(grant.id, 1, [], NOW)).to.equal('refreshed');
     });
 
     it('is not refreshed by a replayed proof, after its end, before its redemption or once revoked', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const { grant } = await redeemed();
       const known = aUse();
-      await beats.remember([known]);
-      expect(await beats.refreshGrant(grant.id, 0, [known], NOW)).to.equal('dpop_jti');
-      expect(await beats.refreshGrant(grant.id, 0, [], REDEMPTION.until)).to.equal('stale');
+      await steps.remember([known]);
+      expect(await steps.refreshGrant(grant.id, 0, [known], NOW)).to.equal('dpop_jti');
+      expect(await steps.refreshGrant(grant.id, 0, [], REDEMPTION.until)).to.equal('stale');
       const unused = await openOffer(store, tenantId);
-      expect(await beats.refreshGrant(unused.grant.id, 0, [], NOW)).to.equal('stale');
-      await beats.revokeGrant(grant.id, seconds(1));
-      expect(await beats.refreshGrant(grant.id, 0, [], NOW)).to.equal('stale');
+      expect(await steps.refreshGrant(unused.grant.id, 0, [], NOW)).to.equal('stale');
+      await steps.revokeGrant(grant.id, seconds(1));
+      expect(await steps.refreshGrant(grant.id, 0, [], NOW)).to.equal('stale');
     });
 
     it('counts no more once it is revoked', async () => {
       const { session, grant } = await redeemed();
-      const beats = store.beats(tenantId);
-      const before = await beats.claimCredentialRequest(session.publicId, [], grant.id);
+      const steps = stepsOf(store, tenantId);
+      const before = await steps.claimCredentialRequest(session.publicId, [], grant.id);
       expect(before?.revoked).to.equal(false);
-      await beats.revokeGrant(grant.id, seconds(1));
-      await beats.revokeGrant(grant.id, seconds(2));
-      expect((await beats.findGrantById(grant.id))?.grant?.revokedAt).to.deep.equal(seconds(1));
-      expect((await beats.claimCredentialRequest(session.publicId, [], grant.id))?.revoked).to.equal(true);
-      expect((await beats.claimCredentialRequest(session.publicId, []))?.revoked).to.equal(false);
-      const head = await beats.head();
+      await steps.revokeGrant(grant.id, seconds(1));
+      await steps.revokeGrant(grant.id, seconds(2));
+      expect((await steps.grant(grant.id))?.grant?.revokedAt).to.deep.equal(seconds(1));
+      expect((await steps.claimCredentialRequest(session.publicId, [], grant.id))?.revoked).to.equal(true);
+      expect((await steps.claimCredentialRequest(session.publicId, []))?.revoked).to.equal(false);
+      const head = await steps.state();
       const batch = {
         id: 'batch',
         sessionId: session.id,
@@ -241,11 +244,11 @@ export function describeAuthorizations(open: () => Store): void {
         completeMask: 3,
       };
       const use = aUse();
-      expect(await beats.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(
+      expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(
         undefined,
       );
-      expect(await beats.remember([use]), 'nothing was spent').to.equal(true);
-      expect(await beats.issueAtOnce({ ...issuance, used: [] }, NOW)).to.not.equal(undefined);
+      expect(await steps.remember([use]), 'nothing was spent').to.equal(true);
+      expect(await steps.issueAtOnce({ ...issuance, used: [] }, NOW)).to.not.equal(undefined);
     });
   });
 
@@ -253,18 +256,18 @@ export function describeAuthorizations(open: () => Store): void {
     it('is led to the own sessions, the newest first, and loses them with them', async () => {
       const store = open();
       const tenantId = await addTenant(store);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const older = (await openOffer(store, tenantId, { session: { createdAt: NOW } })).session;
       const newer = (await openOffer(store, tenantId, { session: { createdAt: seconds(5) } })).session;
-      await beats.linkSubject('hash', older.id);
-      await beats.linkSubject('hash', newer.id);
-      await beats.linkSubject('hash', newer.id);
-      await beats.linkSubject('hash', 'gone' as never);
-      expect((await beats.findBySubject('hash')).map(({ id }) => id)).to.deep.equal([newer.id, older.id]);
-      expect(await beats.findBySubject('other')).to.deep.equal([]);
-      expect(await store.beats(await addTenant(store)).findBySubject('hash')).to.deep.equal([]);
-      await beats.removeSession(newer.id, 'system');
-      expect((await beats.findBySubject('hash')).map(({ id }) => id)).to.deep.equal([older.id]);
+      await steps.linkSubject('hash', older.id);
+      await steps.linkSubject('hash', newer.id);
+      await steps.linkSubject('hash', newer.id);
+      await steps.linkSubject('hash', 'gone' as never);
+      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([newer.id, older.id]);
+      expect(await steps.sessionsOfSubject('other')).to.deep.equal([]);
+      expect(await stepsOf(store, await addTenant(store)).sessionsOfSubject('hash')).to.deep.equal([]);
+      await steps.removeSession(newer.id, 'system');
+      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([older.id]);
     });
   });
 }

@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Redemption } from '../../../application/ports/authorization-beats.ts';
-import type { NewGrant, Store, UsedValue } from '../../../application/ports/store.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
+import type { NewGrant, Redemption } from '../../../domain/oauth/grant.ts';
+import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { RegistrarConfiguration } from '../../../domain/registrar/registrar-configuration.ts';
 import type { StoredRegistrationCertificate } from '../../../domain/registrar/registration-certificate.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -224,7 +225,7 @@ export async function openOffer(
 ): Promise<{ session: Session; grant: NewGrant }> {
   const session = aSession(tenantId, changes.session);
   const grant = aGrant(session, changes.grant);
-  await store.beats(tenantId).openSession(session, grant);
+  await store.commit(tenantId, { serving: true, opens: { session, grant } }, session.createdAt);
   return { session, grant };
 }
 

@@ -4,6 +4,7 @@ import type { Store } from '../../../application/ports/store.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 /** Long before everything else in this store, so that chores over all tenants meet only what belongs here. */
 const PAST = new Date('2020-01-01T00:00:00Z');
@@ -35,36 +36,38 @@ export function describeChores(open: () => Store): void {
       expect(await store.chores.expireSessions(past(3), 2)).to.deep.equal([]);
 
       for (const { session } of [late, middle, early]) {
-        const beats = store.beats(session.tenantId);
-        expect(await beats.findSession(session.id)).to.deep.include({
+        const steps = stepsOf(store, session.tenantId);
+        expect(await steps.findSession(session.id)).to.deep.include({
           status: 'expired',
           version: 2,
           updatedAt: past(3),
         });
-        expect(await beats.sessionEvents(session.id, 1, 10)).to.deep.equal([
+        expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([
           { sequence: 2, version: 2, status: 'expired', at: past(3) },
         ]);
       }
       for (const { session } of [done, open]) {
-        expect(await store.beats(one).findSession(session.id)).to.deep.equal(session);
+        expect(await stepsOf(store, one).findSession(session.id)).to.deep.equal(session);
       }
     });
 
     it('forget what could not be used any more, in portions', async () => {
       const values = [1, 2, 3].map((second) => aUse('dpop_jti', { expiresAt: past(second) }));
       const fresh = aUse();
-      await store.beats(one).remember([...values.slice(0, 2), fresh]);
-      await store.beats(two).remember(values.slice(2));
+      await stepsOf(store, one).remember([...values.slice(0, 2), fresh]);
+      await stepsOf(store, two).remember(values.slice(2));
       const old = await openOffer(store, one, { grant: { expiresAt: past(1) } });
       const young = await openOffer(store, one);
       expect(await store.chores.forgetExpired(past(3), 2)).to.equal(3);
       expect(await store.chores.forgetExpired(past(3), 2)).to.equal(1);
       expect(await store.chores.forgetExpired(past(3), 2)).to.equal(0);
 
-      expect(await store.beats(one).remember([fresh])).to.equal(false);
-      expect(await store.beats(one).remember(values.slice(0, 2))).to.equal(true);
-      expect((await store.beats(one).findGrant(old.grant.codeHash))?.grant).to.equal(undefined);
-      expect((await store.beats(one).findGrant(young.grant.codeHash))?.grant?.id).to.equal(young.grant.id);
+      expect(await stepsOf(store, one).remember([fresh])).to.equal(false);
+      expect(await stepsOf(store, one).remember(values.slice(0, 2))).to.equal(true);
+      expect((await stepsOf(store, one).grantByCode(old.grant.codeHash))?.grant).to.equal(undefined);
+      expect((await stepsOf(store, one).grantByCode(young.grant.codeHash))?.grant?.id).to.equal(
+        young.grant.id,
+      );
       await store.chores.forgetExpired(past(3), 100);
     });
 
@@ -81,39 +84,39 @@ export function describeChores(open: () => Store): void {
       const kept = await offer(one);
       const open = await offer(short, { status: 'fetched' });
       const gone = await offer(short);
-      await store.beats(short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
+      await stepsOf(store, short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
       expect(await clean(59)).to.deep.equal({ removed: 0, anonymized: 0 });
       expect(await clean(60)).to.deep.equal({ removed: 1, anonymized: 0 });
-      expect(await store.beats(short).findSession(gone.id)).to.equal(undefined);
-      expect(await store.beats(short).sessionEvents(gone.id, 0, 10)).to.deep.equal([]);
-      expect((await store.beats(one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
-      expect((await store.beats(short).findSession(open.id))?.id, 'open').to.equal(open.id);
+      expect(await stepsOf(store, short).findSession(gone.id)).to.equal(undefined);
+      expect(await stepsOf(store, short).sessionEvents(gone.id, 0, 10)).to.deep.equal([]);
+      expect((await stepsOf(store, one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
+      expect((await stepsOf(store, short).findSession(open.id))?.id, 'open').to.equal(open.id);
 
       expect(await clean(1000), 'by the clock').to.deep.equal({ removed: 2, anonymized: 0 });
-      expect(await store.beats(short).findSession(open.id)).to.equal(undefined);
-      expect(await store.beats(short).issuedBatches(open.id), 'revocable').to.have.length(1);
+      expect(await stepsOf(store, short).findSession(open.id)).to.equal(undefined);
+      expect(await stepsOf(store, short).issuedBatches(open.id), 'revocable').to.have.length(1);
     });
 
     it('anonymize them where the tenant wants it, once', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
-      const beats = store.beats(quiet);
+      const steps = stepsOf(store, quiet);
       const { session, grant } = await openOffer(store, quiet, {
         session: { createdAt: past(0), status: 'fetched' },
       });
-      await beats.recordOutcome(session, 'complete', { redirectUri: 'https://ada.example' }, past(5));
+      await steps.recordOutcome(session, 'complete', { redirectUri: 'https://ada.example' }, past(5));
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 0 });
       const expected = { request: null, outcome: null, status: 'completed', version: 3 };
-      expect(await beats.findSession(session.id)).to.deep.include({
+      expect(await steps.findSession(session.id)).to.deep.include({
         id: session.id,
         ...expected,
         updatedAt: past(5),
         expiresAt: past(1000),
       });
-      expect(await beats.sessionEvents(session.id, 0, 10)).to.have.length(2);
-      expect((await beats.findGrant(grant.codeHash))?.grant).to.equal(undefined);
+      expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(2);
+      expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
       const late = { ...session, version: 2 };
-      expect(await beats.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
+      expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
         undefined,
       );
     });
@@ -122,12 +125,12 @@ export function describeChores(open: () => Store): void {
       const removing = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: 'anonymize' } });
       for (const tenantId of [removing, quiet]) {
-        const beats = store.beats(tenantId);
+        const steps = stepsOf(store, tenantId);
         const awaited = async () => {
           const session = await offer(tenantId);
           const times = { createdAt: past(0), updatedAt: past(0), expiresAt: past(500) };
           const transaction = aDeferred(session, times);
-          await beats.openDeferred(transaction, 1);
+          await steps.openDeferred(transaction, 1);
           return { session, transaction, batch: aBatch(session) };
         };
         const [pending, ready, fetched, failed] = [
@@ -137,17 +140,17 @@ export function describeChores(open: () => Store): void {
           await awaited(),
         ];
         for (const { transaction, batch } of [ready, fetched])
-          await beats.completeDeferred(transaction.id, ['one'], batch, 1, past(1), 'system');
+          await steps.completeDeferred(transaction.id, ['one'], batch, 1, past(1), 'system');
         const { id, publicId } = fetched.transaction;
-        await beats.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
-        await beats.failDeferred(failed.transaction.id, 'no such person', past(2), 'system');
+        await steps.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
+        await steps.failDeferred(failed.transaction.id, 'no such person', past(2), 'system');
 
         const count = (number: number) =>
           tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number };
         expect(await clean(499), 'fetched and failed').to.deep.equal(count(2));
         for (const { session, transaction } of [pending, ready]) {
-          expect((await beats.findSession(session.id))?.request).to.deep.equal(session.request);
-          expect(await beats.findDeferred(transaction.id)).to.not.equal(undefined);
+          expect((await steps.findSession(session.id))?.request).to.deep.equal(session.request);
+          expect(await steps.deferred(transaction.id)).to.not.equal(undefined);
         }
         expect(await clean(500), 'by the clock').to.deep.equal(count(2));
       }
@@ -159,8 +162,8 @@ export function describeChores(open: () => Store): void {
       const young = await offer(quiet, { createdAt: past(2) });
       const old = await offer(quiet, { createdAt: past(1) });
       expect(await clean(2000, 1)).to.deep.equal({ removed: 0, anonymized: 1 });
-      expect((await store.beats(quiet).findSession(old.id))?.request).to.equal(null);
-      expect((await store.beats(quiet).findSession(young.id))?.request).to.not.equal(null);
+      expect((await stepsOf(store, quiet).findSession(old.id))?.request).to.equal(null);
+      expect((await stepsOf(store, quiet).findSession(young.id))?.request).to.not.equal(null);
       for (const second of [1, 2, 3]) await offer(one, { createdAt: past(second) });
       const counts = { removed: 0, anonymized: 0 };
       for (let portion = 0; portion < 2; portion++) {

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { aConfiguration, addList, addTenant, aSession, failureOf } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 export function describeConcurrency(open: () => Store): void {
   describe('at the same time', () => {
@@ -32,10 +33,10 @@ export function describeConcurrency(open: () => Store): void {
       );
       const failure = failureOf(broken);
       await entered;
-      step = store.beats(tenantId).openSession(session);
+      step = stepsOf(store, tenantId).openSession(session);
       expect(String(await failure)).to.contain('broken');
       await step;
-      expect(await store.beats(tenantId).findSession(session.id)).to.deep.equal(session);
+      expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
       const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
       expect(documents).to.deep.equal([]);
     });
@@ -56,10 +57,10 @@ export function describeConcurrency(open: () => Store): void {
           );
           return failing ? failureOf(transaction) : transaction;
         }
-        return store.beats(tenantId).takeStatusRun(list, 1);
+        return stepsOf(store, tenantId).takeStatusRun(list, 1);
       });
       await Promise.all(work);
-      expect((await store.beats(tenantId).findStatusList(list.id))?.usedEntries).to.equal(100);
+      expect((await stepsOf(store, tenantId).statusList(list.id))?.usedEntries).to.equal(100);
       const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
       expect(documents).to.have.length(25);
     });

@@ -15,6 +15,7 @@ import {
   failureOf,
   NOW,
 } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 const SECRET = 'Xenophilius-Lovegood';
 const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_lists'];
@@ -40,7 +41,7 @@ export function describeDatabase(
 
     it('claims, outcomes, configurations and keys cannot be read', async () => {
       const secret = Buffer.from(SECRET.padEnd(32, '!'));
-      await store.beats(tenantId).openSession(
+      await stepsOf(store, tenantId).openSession(
         aSession(tenantId, {
           request: {
             kind: 'issuance',
@@ -52,8 +53,8 @@ export function describeDatabase(
         }),
       );
       const answered = aSession(tenantId, { request: null });
-      await store.beats(tenantId).openSession(answered);
-      await store.beats(tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
+      await stepsOf(store, tenantId).openSession(answered);
+      await stepsOf(store, tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
       await addList(store, tenantId, { secret });
       await store.forTenant(
         tenantId,
@@ -75,19 +76,19 @@ export function describeDatabase(
     });
 
     it('a session moved to another place does not open', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const [one, two] = [aSession(tenantId), aSession(tenantId)];
-      await beats.openSession(one);
-      await beats.openSession(two);
-      await beats.recordOutcome(two, 'complete', { redirectUri: SECRET }, NOW);
+      await steps.openSession(one);
+      await steps.openSession(two);
+      await steps.recordOutcome(two, 'complete', { redirectUri: SECRET }, NOW);
       await rawSql(url, async (run) => {
         const own = `tenant_id = '${tenantId}'`;
         const other = `(select request from sessions where ${own} and id = '${two.id}')`;
         await run(`update sessions set request = ${other} where ${own} and id = '${one.id}'`);
         await run(`update sessions set outcome = request where ${own} and id = '${two.id}'`);
       });
-      expect(await failed(beats.findSession(one.id))).to.equal(true);
-      expect(await failed(beats.findSession(two.id))).to.equal(true);
+      expect(await failed(steps.findSession(one.id))).to.equal(true);
+      expect(await failed(steps.findSession(two.id))).to.equal(true);
     });
 
     it('a document moved to another id, table or tenant does not open', async () => {
@@ -124,8 +125,8 @@ export function describeDatabase(
         const long = new Date('2019-01-01T00:00:00Z');
         const own = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: mode } });
         const session = aSession(own, { createdAt: long, expiresAt: long });
-        await store.beats(own).openSession(session, aGrant(session));
-        await store.beats(own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
+        await stepsOf(store, own).openSession(session, aGrant(session));
+        await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
         const later = new Date('2019-01-02T00:00:00Z');
         await store.chores.cleanUpSessions(later, 100, { ttlSeconds: 86_400 });
         await rawSql(url, async (run) => {
@@ -140,7 +141,7 @@ export function describeDatabase(
     }
 
     it('a tenant leaves no row in any table', async () => {
-      await store.beats(tenantId).openSession(aSession(tenantId));
+      await stepsOf(store, tenantId).openSession(aSession(tenantId));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
       while ((await store.chores.removeRemains(NOW, 500)) > 0);
@@ -158,7 +159,7 @@ export function describeDatabase(
       const { store, url, cipher } = open();
       const tenantId = await addTenant(store);
       const second = await OrmStore.open({ url, poolSize: 2 }, cipher);
-      expect((await second.beats(tenantId).head())?.id).to.equal(tenantId);
+      expect((await stepsOf(second, tenantId).state())?.id).to.equal(tenantId);
       await second.close();
     });
 

@@ -18,6 +18,7 @@ import {
   REDEMPTION,
   seconds,
 } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 /** One row in every table, with the same ids for every tenant. */
 async function fill(store: Store, tenantId: TenantId, mark: string) {
@@ -65,17 +66,17 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
     },
     { by: 'system' },
   );
-  const beats = store.beats(tenantId);
-  await beats.openSession(session, grant);
-  await beats.recordIssuance(session.id, batch, 1, 3, NOW);
-  await beats.changeStatuses([{ listId: 'same', index: 1, status: 1 }], NOW);
-  await beats.remember([value]);
+  const steps = stepsOf(store, tenantId);
+  await steps.openSession(session, grant);
+  await steps.recordIssuance(session.id, batch, 1, 3, NOW);
+  await steps.changeStatuses([{ listId: 'same', index: 1, status: 1 }], NOW);
+  await steps.remember([value]);
   return { session, value, client };
 }
 
 /** What a tenant sees of its own rows. */
 async function picture(store: Store, tenantId: TenantId) {
-  const beats = store.beats(tenantId);
+  const steps = stepsOf(store, tenantId);
   return store
     .forTenant(tenantId, async (own) => ({
       configurations: await own.credentialConfigurations.list(),
@@ -89,17 +90,17 @@ async function picture(store: Store, tenantId: TenantId) {
     }))
     .then(async (administration) => ({
       ...administration,
-      head: await beats.head(),
-      session: await beats.findSession('same' as never),
-      wallet: await beats.findByPublicId('same' as never),
-      sessions: await beats.listSessions({ kinds: [], ascending: true, limit: 10 }),
-      versions: await beats.sessionVersions(['same' as never]),
-      events: await beats.sessionEvents('same' as never, 0, 10),
-      grant: await beats.findGrant('same'),
-      batches: await beats.issuedBatches('same' as never),
-      list: await beats.findStatusList('same'),
-      heads: await beats.statusListHeads(['same']),
-      entries: await beats.statusEntries('same', 0),
+      head: await steps.state(),
+      session: await steps.findSession('same' as never),
+      wallet: await steps.sessionByPublicId('same' as never),
+      sessions: await steps.listSessions({ kinds: [], ascending: true, limit: 10 }),
+      versions: await steps.sessionVersions(['same' as never]),
+      events: await steps.sessionEvents('same' as never, 0, 10),
+      grant: await steps.grantByCode('same'),
+      batches: await steps.issuedBatches('same' as never),
+      list: await steps.statusList('same'),
+      heads: await steps.statusListVersions(['same']),
+      entries: await steps.statusEntries('same', 0),
     }));
 }
 
@@ -150,16 +151,16 @@ export function describeIsolation(open: () => Store): void {
       const { session } = await fill(store, one, 'mark-one');
       await fill(store, two, 'mark-two');
       const before = await picture(store, two);
-      const beats = store.beats(one);
-      await beats.fetchSession(session.publicId, NOW);
-      await beats.takeAttempt('same', 1);
-      await beats.consumeGrant('same', REDEMPTION, [aUse()], NOW);
-      await beats.claimResponse(session.id, NOW);
-      await beats.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
-      await beats.takeStatusRun({ id: 'same', keyChainId: null }, 5);
-      await beats.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
-      await beats.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
-      await beats.removeSession(session.id, 'system');
+      const steps = stepsOf(store, one);
+      await steps.fetchSession(session.publicId, NOW);
+      await steps.takeAttempt('same', 1);
+      await steps.consumeGrant('same', REDEMPTION, [aUse()], NOW);
+      await steps.claimResponse(session.id, NOW);
+      await steps.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
+      await steps.takeStatusRun({ id: 'same', keyChainId: null }, 5);
+      await steps.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
+      await steps.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
+      await steps.removeSession(session.id, 'system');
       await store.forTenant(
         one,
         async (own) => {
@@ -178,15 +179,15 @@ export function describeIsolation(open: () => Store): void {
       const before = await picture(store, two);
       await store.forService(({ tenants }) => tenants.remove(one), { by: 'system' });
       expect(await picture(store, two)).to.deep.equal(before);
-      expect(await store.beats(two).remember([gone.value])).to.equal(false);
-      expect(await store.beats(one).head()).to.equal(undefined);
+      expect(await stepsOf(store, two).remember([gone.value])).to.equal(false);
+      expect(await stepsOf(store, one).state()).to.equal(undefined);
       expect(await store.forService(({ clients }) => clients.find(gone.client.clientId))).to.equal(undefined);
 
       await addTenant(store, { id: one });
       const anew = await picture(store, one);
       expect(anew).to.deep.include(EMPTY);
       expect(anew.grant?.grant).to.equal(undefined);
-      expect(await store.beats(one).remember([gone.value])).to.equal(true);
+      expect(await stepsOf(store, one).remember([gone.value])).to.equal(true);
     });
   });
 }

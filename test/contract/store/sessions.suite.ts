@@ -3,6 +3,7 @@ import type { SessionQuery, Store } from '../../../application/ports/store.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { aBatch, addTenant, aSession, NOW, openOffer, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -16,11 +17,11 @@ export function describeSessions(open: () => Store): void {
     });
     const start = async (changes: Partial<Session> = {}) => {
       const session = aSession(tenantId, changes);
-      expect(await store.beats(tenantId).openSession(session)).to.equal(true);
+      expect(await stepsOf(store, tenantId).openSession(session)).to.equal(true);
       return session;
     };
     const events = async (id: SessionId) =>
-      (await store.beats(tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+      (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
 
     it('come back as they were opened', async () => {
       const bare = await start({ request: null });
@@ -32,92 +33,91 @@ export function describeSessions(open: () => Store): void {
         issuedMask: 0b101,
         claimedAt: seconds(1),
       });
-      const beats = store.beats(tenantId);
-      expect(await beats.findSession(bare.id)).to.deep.equal(bare);
-      expect(await beats.findSession(full.id)).to.deep.equal(full);
-      const head = await beats.head();
-      expect(await beats.findByPublicId(full.publicId)).to.deep.equal({ head, session: full });
+      const steps = stepsOf(store, tenantId);
+      expect(await steps.findSession(bare.id)).to.deep.equal(bare);
+      expect(await steps.findSession(full.id)).to.deep.equal(full);
+      const head = await steps.state();
+      expect(await steps.sessionByPublicId(full.publicId)).to.deep.equal({ tenant: head, session: full });
     });
 
     it('that do not exist are not there, and a tenant that does not exist has none', async () => {
       const session = await start();
-      const beats = store.beats(tenantId);
-      const head = await beats.head();
-      expect(await beats.findSession('none' as SessionId)).to.equal(undefined);
-      expect(await beats.findByPublicId('none' as PublicId)).to.deep.equal({ head, session: undefined });
-      expect(await beats.fetchSession('none' as PublicId, NOW)).to.deep.equal({
-        head,
+      const steps = stepsOf(store, tenantId);
+      const head = await steps.state();
+      expect(await steps.findSession('none' as SessionId)).to.equal(undefined);
+      expect(await steps.sessionByPublicId('none' as PublicId)).to.deep.equal({
+        tenant: head,
+        session: undefined,
+      });
+      expect(await steps.fetchSession('none' as PublicId, NOW)).to.deep.equal({
+        tenant: head,
         session: undefined,
         changed: false,
       });
-      expect(await store.beats(nobody).findByPublicId(session.publicId)).to.equal(undefined);
-      expect(await store.beats(nobody).fetchSession(session.publicId, NOW)).to.equal(undefined);
+      expect(await stepsOf(store, nobody).sessionByPublicId(session.publicId)).to.equal(undefined);
+      expect(await stepsOf(store, nobody).fetchSession(session.publicId, NOW)).to.equal(undefined);
     });
 
     it('cannot be opened twice', async () => {
       const session = await start();
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       for (const twin of [
         aSession(tenantId, { id: session.id }),
         aSession(tenantId, { publicId: session.publicId }),
       ]) {
-        const failed = await beats.openSession(twin).then(
+        const failed = await steps.openSession(twin).then(
           () => false,
           () => true,
         );
         expect(failed).to.equal(true);
       }
-      expect(await beats.findSession(session.id)).to.deep.equal(session);
+      expect(await steps.findSession(session.id)).to.deep.equal(session);
     });
 
     it('log their beginning', async () => {
       const session = await start();
-      expect(await store.beats(tenantId).sessionEvents(session.id, 0, 10)).to.deep.equal([
+      expect(await stepsOf(store, tenantId).sessionEvents(session.id, 0, 10)).to.deep.equal([
         { sequence: 1, version: 1, status: 'active', at: NOW },
       ]);
     });
 
     it('do not change when the caller changes what it gave or got', async () => {
       const session = await start();
-      const got = await store.beats(tenantId).findSession(session.id);
+      const got = await stepsOf(store, tenantId).findSession(session.id);
       (got?.configurationIds as string[] | undefined)?.push('more');
       got?.expiresAt.setTime(0);
-      expect(await store.beats(tenantId).findSession(session.id)).to.deep.equal(session);
+      expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
     });
 
     it('is opened only for a tenant that is there, active and as the caller saw it', async () => {
-      const beats = store.beats(tenantId);
-      const revision = (await beats.head())?.revision ?? -1;
+      const steps = stepsOf(store, tenantId);
+      const revision = (await steps.state())?.revision ?? -1;
       const session = aSession(tenantId);
-      expect(await beats.openSession(session, undefined, revision + 1)).to.equal(false);
-      expect(await store.beats('nobody' as TenantId).openSession(session)).to.equal(false);
-      expect(await beats.findSession(session.id)).to.equal(undefined);
-      expect(await beats.recallSession(session.publicId)).to.equal(undefined);
-      expect(await beats.openSession(session, undefined, revision)).to.equal(true);
-      expect(await beats.readSession(session.id)).to.deep.equal({ head: await beats.head(), session });
-      expect(await beats.readSession('none' as SessionId)).to.deep.include({ session: undefined });
-      const recalled = beats.recallSession(session.publicId);
-      if (recalled !== undefined) expect(recalled).to.deep.equal(session);
-      expect(store.beats('nobody' as TenantId).recallSession(session.publicId)).to.equal(undefined);
+      expect(await steps.openSession(session, undefined, revision + 1)).to.equal(false);
+      expect(await stepsOf(store, 'nobody' as TenantId).openSession(session)).to.equal(false);
+      expect(await steps.findSession(session.id)).to.equal(undefined);
+      expect(await steps.openSession(session, undefined, revision)).to.equal(true);
+      expect(await steps.session(session.id)).to.deep.equal({ tenant: await steps.state(), session });
+      expect(await steps.session('none' as SessionId)).to.deep.include({ session: undefined });
     });
 
     describe('when a wallet fetches', () => {
       it('become fetched once, and later fetches change nothing', async () => {
         const session = await start();
-        const beats = store.beats(tenantId);
-        const first = await beats.fetchSession(session.publicId, seconds(5));
+        const steps = stepsOf(store, tenantId);
+        const first = await steps.fetchSession(session.publicId, seconds(5));
         const fetched = { ...session, status: 'fetched', version: 2, updatedAt: seconds(5) };
-        const head = await beats.head();
-        expect(first).to.deep.equal({ head, session: fetched, changed: true });
-        const second = await beats.fetchSession(session.publicId, seconds(6));
-        expect(second).to.deep.equal({ head, session: fetched, changed: false });
-        expect(await beats.findSession(session.id)).to.deep.equal(fetched);
+        const head = await steps.state();
+        expect(first).to.deep.equal({ tenant: head, session: fetched, changed: true });
+        const second = await steps.fetchSession(session.publicId, seconds(6));
+        expect(second).to.deep.equal({ tenant: head, session: fetched, changed: false });
+        expect(await steps.findSession(session.id)).to.deep.equal(fetched);
         expect(await events(session.id)).to.deep.equal(['active', 'fetched']);
       });
 
       it('stay as they are once their time is over', async () => {
         const session = await start({ expiresAt: seconds(10) });
-        const late = await store.beats(tenantId).fetchSession(session.publicId, seconds(10));
+        const late = await stepsOf(store, tenantId).fetchSession(session.publicId, seconds(10));
         expect(late).to.deep.include({ session, changed: false });
         expect(await events(session.id)).to.deep.equal(['active']);
       });
@@ -129,9 +129,9 @@ export function describeSessions(open: () => Store): void {
           async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }),
           { by: 'system' },
         );
-        const fetched = await store.beats(tenantId).fetchSession(session.publicId, NOW);
+        const fetched = await stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
         expect(fetched).to.deep.include({ session, changed: false });
-        expect(fetched?.head.status).to.equal('suspended');
+        expect(fetched?.tenant.status).to.equal('suspended');
         expect(await events(session.id)).to.deep.equal(['active']);
       });
     });
@@ -139,7 +139,7 @@ export function describeSessions(open: () => Store): void {
     describe('a list', () => {
       const query: SessionQuery = { kinds: [], ascending: true, limit: 100 };
       const ids = async (changes: Partial<SessionQuery>) =>
-        (await store.beats(tenantId).listSessions({ ...query, ...changes })).map(({ id }) => id as string);
+        (await stepsOf(store, tenantId).listSessions({ ...query, ...changes })).map(({ id }) => id as string);
       beforeEach(async () => {
         const rows: [string, number, Session['kind'], Session['status']][] = [
           ['c', 10, 'issuance', 'active'],
@@ -165,8 +165,8 @@ export function describeSessions(open: () => Store): void {
           let after: SessionQuery['after'];
           for (;;) {
             const page = await store
-              .beats(tenantId)
-              .listSessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
+              .read(tenantId)
+              .sessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
             paged.push(...page.map(({ id }) => id));
             after = page.at(-1);
             if (page.length < 2) break;
@@ -187,39 +187,39 @@ export function describeSessions(open: () => Store): void {
       });
 
       it('tells versions of those that exist', async () => {
-        const beats = store.beats(tenantId);
-        const versions = await beats.sessionVersions(['a', 'none', 'z'] as SessionId[]);
+        const steps = stepsOf(store, tenantId);
+        const versions = await steps.sessionVersions(['a', 'none', 'z'] as SessionId[]);
         expect(versions).to.have.deep.members([
           { id: 'a', version: 1 },
           { id: 'z', version: 1 },
         ]);
-        expect(await beats.sessionVersions([])).to.deep.equal([]);
+        expect(await steps.sessionVersions([])).to.deep.equal([]);
       });
     });
 
     it('take their grants and events with them, but not the record of what was issued', async () => {
       const { session, grant } = await openOffer(store, tenantId);
       const stays = await openOffer(store, tenantId);
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const batch = aBatch(session);
-      await beats.recordIssuance(session.id, batch, 1, 3, NOW);
-      expect(await beats.removeSession(session.id, 'system')).to.equal(true);
-      expect(await beats.removeSession(session.id, 'system')).to.equal(false);
-      expect(await beats.findSession(session.id)).to.equal(undefined);
-      expect((await beats.findGrant(grant.codeHash))?.grant).to.equal(undefined);
+      await steps.recordIssuance(session.id, batch, 1, 3, NOW);
+      expect(await steps.removeSession(session.id, 'system')).to.equal(true);
+      expect(await steps.removeSession(session.id, 'system')).to.equal(false);
+      expect(await steps.findSession(session.id)).to.equal(undefined);
+      expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
       expect(await events(session.id)).to.deep.equal([]);
-      expect(await beats.issuedBatches(session.id)).to.deep.equal([batch]);
-      expect((await beats.findGrant(stays.grant.codeHash))?.grant?.id).to.equal(stays.grant.id);
+      expect(await steps.issuedBatches(session.id)).to.deep.equal([batch]);
+      expect((await steps.grantByCode(stays.grant.codeHash))?.grant?.id).to.equal(stays.grant.id);
       expect(await events(stays.session.id)).to.deep.equal(['active']);
     });
 
     it('have a log that is read on from where one stopped', async () => {
       const session = await start();
-      const beats = store.beats(tenantId);
-      await beats.fetchSession(session.publicId, NOW);
-      await beats.recordOutcome({ ...session, version: 2 }, 'fail', {}, NOW);
+      const steps = stepsOf(store, tenantId);
+      await steps.fetchSession(session.publicId, NOW);
+      await steps.recordOutcome({ ...session, version: 2 }, 'fail', {}, NOW);
       const statuses = async (after: number, limit: number) =>
-        (await beats.sessionEvents(session.id, after, limit)).map(({ status }) => status);
+        (await steps.sessionEvents(session.id, after, limit)).map(({ status }) => status);
       expect(await statuses(0, 10)).to.deep.equal(['active', 'fetched', 'failed']);
       expect(await statuses(0, 2)).to.deep.equal(['active', 'fetched']);
       expect(await statuses(2, 2)).to.deep.equal(['failed']);

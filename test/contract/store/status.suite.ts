@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addList, addTenant, aList, failureOf, NOW, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 export function describeStatusLists(open: () => Store): void {
   describe('status lists', () => {
@@ -12,7 +13,7 @@ export function describeStatusLists(open: () => Store): void {
       tenantId = await addTenant(store);
     });
     const sorted = async (listId: string, after: number) =>
-      (await store.beats(tenantId).statusEntries(listId, after)).sort((a, b) => a.index - b.index);
+      (await stepsOf(store, tenantId).statusEntries(listId, after)).sort((a, b) => a.index - b.index);
 
     it('come back as they were added', async () => {
       const list = await addList(store, tenantId, {
@@ -21,12 +22,12 @@ export function describeStatusLists(open: () => Store): void {
         immediateUpdate: true,
         enableAggregation: false,
       });
-      expect(await store.beats(tenantId).findStatusList(list.id)).to.deep.equal(list);
+      expect(await stepsOf(store, tenantId).statusList(list.id)).to.deep.equal(list);
       await store.forTenant(tenantId, async ({ statusLists }) => {
         expect(await statusLists.get(list.id)).to.deep.equal(list);
         expect(await statusLists.list()).to.deep.equal([list]);
       });
-      expect(await store.beats(tenantId).findStatusList('none')).to.equal(undefined);
+      expect(await stepsOf(store, tenantId).statusList('none')).to.equal(undefined);
       const missing = store.forTenant(tenantId, ({ statusLists }) => statusLists.get('none'));
       expect(await failureOf(missing)).to.equal('not_found');
     });
@@ -45,14 +46,14 @@ export function describeStatusLists(open: () => Store): void {
 
     it('hand out runs one after the other and never beyond their capacity', async () => {
       const list = await addList(store, tenantId, { capacity: 10 });
-      const beats = store.beats(tenantId);
-      expect(await beats.takeStatusRun(list, 4)).to.equal(0);
-      expect(await beats.takeStatusRun(list, 5)).to.equal(4);
-      expect(await beats.takeStatusRun(list, 2)).to.equal(undefined);
-      expect(await beats.takeStatusRun(list, 1)).to.equal(9);
-      expect(await beats.takeStatusRun(list, 1)).to.equal(undefined);
-      expect((await beats.findStatusList(list.id))?.usedEntries).to.equal(10);
-      expect(await beats.takeStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
+      const steps = stepsOf(store, tenantId);
+      expect(await steps.takeStatusRun(list, 4)).to.equal(0);
+      expect(await steps.takeStatusRun(list, 5)).to.equal(4);
+      expect(await steps.takeStatusRun(list, 2)).to.equal(undefined);
+      expect(await steps.takeStatusRun(list, 1)).to.equal(9);
+      expect(await steps.takeStatusRun(list, 1)).to.equal(undefined);
+      expect((await steps.statusList(list.id))?.usedEntries).to.equal(10);
+      expect(await steps.takeStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
     });
 
     it('change hands, with a version of their own each time', async () => {
@@ -63,7 +64,7 @@ export function describeStatusLists(open: () => Store): void {
           by: 'system',
         });
       expect(await rebind(list.id)).to.deep.equal({ ...list, ...binding, version: 2 });
-      expect(await store.beats(tenantId).statusListHeads([list.id])).to.deep.equal([
+      expect(await stepsOf(store, tenantId).statusListVersions([list.id])).to.deep.equal([
         { id: list.id, version: 2, keyChainId: 'chain' },
       ]);
       expect(await failureOf(rebind('none'))).to.equal('not_found');
@@ -86,10 +87,10 @@ export function describeStatusLists(open: () => Store): void {
         });
       const list = await addList(store, tenantId);
       expect((await rebind(list.id))?.keyChainId).to.equal('chain');
-      await store.beats(tenantId).takeStatusRun({ ...list, ...binding }, 1);
-      const used = await store.beats(tenantId).findStatusList(list.id);
+      await stepsOf(store, tenantId).takeStatusRun({ ...list, ...binding }, 1);
+      const used = await stepsOf(store, tenantId).statusList(list.id);
       expect(await rebind(list.id)).to.equal(undefined);
-      expect(await store.beats(tenantId).findStatusList(list.id)).to.deep.equal(used);
+      expect(await stepsOf(store, tenantId).statusList(list.id)).to.deep.equal(used);
     });
 
     it('give no entry to who knows them by an older signer', async () => {
@@ -100,37 +101,37 @@ export function describeStatusLists(open: () => Store): void {
         ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }),
         { by: 'system' },
       );
-      const beats = store.beats(tenantId);
-      expect(await beats.takeStatusRun(older, 1)).to.equal(undefined);
-      expect(await beats.takeStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
-      expect(await beats.takeStatusRun(newer ?? older, 1)).to.equal(0);
+      const steps = stepsOf(store, tenantId);
+      expect(await steps.takeStatusRun(older, 1)).to.equal(undefined);
+      expect(await steps.takeStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
+      expect(await steps.takeStatusRun(newer ?? older, 1)).to.equal(0);
     });
 
     it('go only while nothing uses them', async () => {
       const [unused, used] = [await addList(store, tenantId), await addList(store, tenantId)];
-      const beats = store.beats(tenantId);
-      await beats.takeStatusRun(used, 1);
+      const steps = stepsOf(store, tenantId);
+      await steps.takeStatusRun(used, 1);
       const remove = (id: string, by = tenantId) =>
         store.forTenant(by, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
       expect(await remove(used.id)).to.equal(false);
       expect(await remove(unused.id, await addTenant(store))).to.equal(false);
-      expect(await beats.findStatusList(unused.id)).to.not.equal(undefined);
+      expect(await steps.statusList(unused.id)).to.not.equal(undefined);
       expect(await remove(unused.id)).to.equal(true);
       expect(await remove(unused.id)).to.equal(false);
-      expect(await beats.findStatusList(unused.id)).to.equal(undefined);
-      expect(await beats.takeStatusRun(unused, 1)).to.equal(undefined);
-      expect((await beats.findStatusList(used.id))?.usedEntries).to.equal(1);
+      expect(await steps.statusList(unused.id)).to.equal(undefined);
+      expect(await steps.takeStatusRun(unused, 1)).to.equal(undefined);
+      expect((await steps.statusList(used.id))?.usedEntries).to.equal(1);
     });
 
     it('either go or are used, whoever comes first', async () => {
       for (let round = 0; round < 6; round++) {
         const list = await addList(store, tenantId);
         const { id } = list;
-        const beats = store.beats(tenantId);
+        const steps = stepsOf(store, tenantId);
         const taken: number[] = [];
         let removed = 0;
         const take = async () => {
-          const first = await beats.takeStatusRun(list, 1);
+          const first = await steps.takeStatusRun(list, 1);
           if (first !== undefined) taken.push(first);
         };
         const remove = async () => {
@@ -139,11 +140,11 @@ export function describeStatusLists(open: () => Store): void {
           });
           if (await removal) removed++;
         };
-        const steps = round % 2 === 0 ? [take, remove] : [remove, take];
-        await Promise.all(Array.from({ length: 40 }, (_, i) => steps[i % 2]?.()));
+        const order = round % 2 === 0 ? [take, remove] : [remove, take];
+        await Promise.all(Array.from({ length: 40 }, (_, i) => order[i % 2]?.()));
         expect(removed).to.equal(taken.length === 0 ? 1 : 0);
         expect(new Set(taken).size).to.equal(taken.length);
-        const left = await beats.findStatusList(id);
+        const left = await steps.statusList(id);
         expect(left?.usedEntries).to.equal(taken.length === 0 ? undefined : 20);
       }
     });
@@ -151,8 +152,8 @@ export function describeStatusLists(open: () => Store): void {
     it('raise their version once per change and tell what changed since', async () => {
       const one = await addList(store, tenantId);
       const two = await addList(store, tenantId, { version: 5 });
-      const beats = store.beats(tenantId);
-      await beats.changeStatuses(
+      const steps = stepsOf(store, tenantId);
+      await steps.changeStatuses(
         [
           { listId: one.id, index: 3, status: 1 },
           { listId: one.id, index: 7, status: 2 },
@@ -160,8 +161,8 @@ export function describeStatusLists(open: () => Store): void {
         ],
         NOW,
       );
-      await beats.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
-      const heads = await beats.statusListHeads([one.id, two.id, 'none']);
+      await steps.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
+      const heads = await steps.statusListVersions([one.id, two.id, 'none']);
       expect(heads).to.have.deep.members([
         { id: one.id, version: 3, keyChainId: null },
         { id: two.id, version: 6, keyChainId: null },
@@ -177,8 +178,8 @@ export function describeStatusLists(open: () => Store): void {
 
     it('take the last of several changes of one entry, and none of an unknown list', async () => {
       const { id } = await addList(store, tenantId);
-      const beats = store.beats(tenantId);
-      await beats.changeStatuses(
+      const steps = stepsOf(store, tenantId);
+      await steps.changeStatuses(
         [
           { listId: id, index: 1, status: 1 },
           { listId: 'none', index: 1, status: 1 },
@@ -186,18 +187,18 @@ export function describeStatusLists(open: () => Store): void {
         ],
         NOW,
       );
-      await beats.changeStatuses([], NOW);
+      await steps.changeStatuses([], NOW);
       expect(await sorted(id, 0)).to.deep.equal([{ index: 1, status: 2 }]);
       expect(await sorted('none', 0)).to.deep.equal([]);
-      expect(await beats.statusListHeads([id])).to.deep.equal([{ id, version: 2, keyChainId: null }]);
+      expect(await steps.statusListVersions([id])).to.deep.equal([{ id, version: 2, keyChainId: null }]);
     });
 
     it('keep the newest token', async () => {
       const { id } = await addList(store, tenantId);
-      const beats = store.beats(tenantId);
-      const token = async () => (await beats.findStatusList(id))?.token;
+      const steps = stepsOf(store, tenantId);
+      const token = async () => (await steps.statusList(id))?.token;
       const save = (jwt: string, version: number, at: number) =>
-        beats.saveStatusToken(id, jwt, version, seconds(at), seconds(at + 60));
+        steps.saveStatusToken(id, jwt, version, seconds(at), seconds(at + 60));
       await save('first', 2, 10);
       expect(await token()).to.deep.equal({
         jwt: 'first',
@@ -216,9 +217,9 @@ export function describeStatusLists(open: () => Store): void {
     });
 
     it('of others replace an older release, and no other', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const note = (sequenceNumber: number, contentHash: string, id = 'list') =>
-        beats.noteRelease(id, { sequenceNumber, contentHash }, NOW);
+        steps.noteRelease(id, { sequenceNumber, contentHash }, NOW);
       expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
@@ -228,7 +229,7 @@ export function describeStatusLists(open: () => Store): void {
         sequenceNumber: 3_000_000_000,
         contentHash: 'c',
       });
-      const strangers = store.beats(await addTenant(store));
+      const strangers = stepsOf(store, await addTenant(store));
       expect(await strangers.noteRelease('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal(
         {
           sequenceNumber: 1,
@@ -240,22 +241,23 @@ export function describeStatusLists(open: () => Store): void {
     it('of others are forgotten for their tenant', async () => {
       const release = { sequenceNumber: 2, contentHash: 'b' };
       const stranger = await addTenant(store);
-      for (const tenant of [tenantId, stranger]) await store.beats(tenant).noteRelease('list', release, NOW);
+      for (const tenant of [tenantId, stranger])
+        await stepsOf(store, tenant).noteRelease('list', release, NOW);
       await store.forTenant(tenantId, ({ seenReleases }) => seenReleases.removeAll(), { by: 'system' });
       const older = { sequenceNumber: 1, contentHash: 'a' };
-      expect(await store.beats(tenantId).noteRelease('list', older, NOW)).to.deep.equal(older);
-      expect(await store.beats(stranger).noteRelease('list', older, NOW)).to.deep.equal(release);
+      expect(await stepsOf(store, tenantId).noteRelease('list', older, NOW)).to.deep.equal(older);
+      expect(await stepsOf(store, stranger).noteRelease('list', older, NOW)).to.deep.equal(release);
     });
 
     it('of others let the newest of many parallel releases win', async () => {
-      const beats = store.beats(tenantId);
+      const steps = stepsOf(store, tenantId);
       const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
       await Promise.all(
         numbers.map((sequenceNumber) =>
-          beats.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW),
+          steps.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW),
         ),
       );
-      const newest = await beats.noteRelease('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
+      const newest = await steps.noteRelease('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
       expect(newest).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });
     });
   });

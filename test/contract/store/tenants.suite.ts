@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { FIRST_REVISIONS } from '../../../domain/tenants/revisions.ts';
 import { aClient, addTenant, aKeyChain, aTenant, failureOf, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 export function describeTenants(open: () => Store): void {
   describe('tenants and clients', () => {
@@ -27,10 +29,11 @@ export function describeTenants(open: () => Store): void {
         expect(await store.forService(({ tenants }) => tenants.get(full.id))).to.deep.equal(full);
         const bare = await store.forTenant(tenantId, (own) => own.tenant.get());
         expect(bare).to.deep.equal(aTenant({ id: tenantId }));
-        expect(await store.beats(full.id).head()).to.deep.equal({
+        expect(await stepsOf(store, full.id).state()).to.deep.equal({
           id: full.id,
           status: 'suspended',
           revision: 1,
+          revisions: FIRST_REVISIONS,
         });
       });
 
@@ -82,7 +85,7 @@ export function describeTenants(open: () => Store): void {
           store.forService(({ tenants }) => tenants.add(second, clash), { by: 'system' }),
         );
         expect(await failure).to.equal('conflict');
-        expect(await store.beats(second.id).head()).to.equal(undefined);
+        expect(await stepsOf(store, second.id).state()).to.equal(undefined);
         const chains = await store.forTenant(second.id, (own) => own.keyChains.list());
         expect(chains).to.deep.equal([]);
       });
@@ -108,7 +111,7 @@ export function describeTenants(open: () => Store): void {
         ).to.equal('not_found');
         expect(await failureOf(store.forTenant(none, (own) => own.tenant.get()))).to.equal('not_found');
         expect(await store.forService(({ tenants }) => tenants.find(none))).to.equal(undefined);
-        expect(await store.beats(none).head()).to.equal(undefined);
+        expect(await stepsOf(store, none).state()).to.equal(undefined);
       });
 
       it('is listed with the others in the order of their ids', async () => {

@@ -8,6 +8,7 @@ import {
   type PublishedList,
 } from '../../../domain/trust-lists/published-list.ts';
 import { addTenant, failureOf, NOW, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
 
 const aTrustList = (changes: Partial<PublishedList> = {}): PublishedList => ({
   id: 'list',
@@ -62,9 +63,9 @@ export function describeTrustLists(open: () => Store): void {
     it('are published with their end', async () => {
       await add(aTrustList());
       const published = { jwt: 'one.two.three', nextUpdate: seconds(1000) };
-      expect(await store.beats(tenantId).findTrustList('list')).to.deep.equal(published);
-      expect(await store.beats(tenantId).findTrustList('none')).to.equal(undefined);
-      expect(await store.beats(other).findTrustList('list')).to.equal(undefined);
+      expect(await stepsOf(store, tenantId).trustList('list')).to.deep.equal(published);
+      expect(await stepsOf(store, tenantId).trustList('none')).to.equal(undefined);
+      expect(await stepsOf(store, other).trustList('list')).to.equal(undefined);
     });
 
     it('keep every release that another one replaced, newest first', async () => {
@@ -85,7 +86,7 @@ export function describeTrustLists(open: () => Store): void {
         expect(await lists.versions('none')).to.deep.equal([]);
       });
       expect(await failureOf(alone((lists) => lists.version('list', 'none')))).to.equal('not_found');
-      expect((await store.beats(tenantId).findTrustList('list'))?.jwt).to.equal('c');
+      expect((await stepsOf(store, tenantId).trustList('list'))?.jwt).to.equal('c');
     });
 
     it('are replaced only by who knows the release that is there', async () => {
@@ -117,7 +118,7 @@ export function describeTrustLists(open: () => Store): void {
       );
       expect(replaced.filter(Boolean)).to.have.length(1);
       const jwt = `r${replaced.indexOf(true)}`;
-      expect((await store.beats(tenantId).findTrustList('list'))?.jwt).to.equal(jwt);
+      expect((await stepsOf(store, tenantId).trustList('list'))?.jwt).to.equal(jwt);
       expect(await alone((lists) => lists.versions('list'))).to.have.length(1);
     });
 
@@ -134,7 +135,7 @@ export function describeTrustLists(open: () => Store): void {
         expect(await lists.lastNumber('list')).to.equal(2);
         expect(await lists.versions('list')).to.deep.equal([]);
       });
-      expect(await store.beats(tenantId).findTrustList('list')).to.equal(undefined);
+      expect(await stepsOf(store, tenantId).trustList('list')).to.equal(undefined);
       const third = aTrustList({ sequenceNumber: 3 });
       await add(third);
       expect(await alone((lists) => lists.lastNumber('list'))).to.equal(3);
@@ -207,7 +208,7 @@ export function describeTrustLists(open: () => Store): void {
     });
 
     it('raise the revision of their tenant with every write, and leave nothing behind when it fails', async () => {
-      const revision = async () => (await store.beats(tenantId).head())?.revision ?? Number.NaN;
+      const revision = async () => (await stepsOf(store, tenantId).state())?.revision ?? Number.NaN;
       const before = await revision();
       await add(aTrustList());
       await alone((lists) => lists.replace(next(aTrustList()), versionOf(aTrustList())));

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { Container } from 'inversify';
 import sinon from 'sinon';
-import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { EventBus } from '../../../application/ports/event-bus.ts';
@@ -11,6 +10,8 @@ import { Store } from '../../../application/ports/store.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { startJobs } from '../../../bootstrap/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
+import { stepsOf } from '../../contract/store/steps.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
 
@@ -48,7 +49,7 @@ describe('jobs', () => {
     const stop = startJobs(containerOf(store, info));
     await timers.tickAsync(61_000);
     await stop();
-    expect(await store.beats(tenantId).findSession(session.id)).to.equal(undefined);
+    expect(await stepsOf(store, tenantId).findSession(session.id)).to.equal(undefined);
     const kept = await store.forTenant(tenantId, ({ clients }) => clients.get(client.clientId));
     expect(kept.pickUp).to.equal(null);
     expect(info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
@@ -56,15 +57,15 @@ describe('jobs', () => {
 
   it('forget in one run all that strangers left behind since the last one', async () => {
     const store = new MemoryStore();
-    const beats = store.beats(await addTenant(store));
+    const steps = stepsOf(store, await addTenant(store));
     const left = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: START }));
-    await beats.remember(left);
+    await steps.remember(left);
     const stop = startJobs(containerOf(store));
     const forgotten = sinon.spy(store.chores, 'forgetExpired');
     await timers.tickAsync(60_000);
     while ((await forgotten.lastCall.returnValue) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await stop();
-    expect(await beats.remember(left), 'none is remembered').to.equal(true);
+    expect(await steps.remember(left), 'none is remembered').to.equal(true);
   });
 
   it('end with the portion that is under way when the service stops', async () => {

@@ -4,13 +4,16 @@ import sinon from 'sinon';
 import { maskOfferRequest, maskWebhook } from '../../../adapters/http/sessions/masked-webhook.ts';
 import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
-import { StaleView, type TenantCaller, unconfirmed } from '../../../application/caller.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import type { SessionQuery } from '../../../application/ports/store.ts';
 import { DeleteSession } from '../../../application/sessions/delete-session.ts';
 import { GetSession } from '../../../application/sessions/get-session.ts';
 import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
+import { stepsOf } from '../../contract/store/steps.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
 describe('Sessions for administrators', () => {
@@ -18,21 +21,21 @@ describe('Sessions for administrators', () => {
   const both = () => world.caller(['issuance:offer', 'presentation:request']);
   const id = (number: number) => `session-${number}` as SessionId;
   const asking = async (caller: TenantCaller) => {
-    const head = await world.store.beats(ACME).head();
-    return unconfirmed({
+    const head = await stepsOf(world.store, ACME).state();
+    return rememberedCaller({
       ...caller,
-      configured: new TenantConfiguration(world.store, head ?? caller.configured.head),
+      configured: new TenantConfiguration(world.store, head ?? caller.configured.state),
     });
   };
 
   beforeEach(async () => {
     world = aWorld();
     await world.createTenant();
-    const beats = world.store.beats(ACME);
+    const steps = stepsOf(world.store, ACME);
     for (let number = 0; number < 12; number++) {
       const kind = number % 2 === 0 ? 'verification' : 'issuance';
       const configurationIds = number % 3 === 0 ? ['age'] : ['age', 'pid'];
-      await beats.openSession(aSession(world.clock, number, { kind, configurationIds }));
+      await steps.openSession(aSession(world.clock, number, { kind, configurationIds }));
     }
   });
 
@@ -56,8 +59,8 @@ describe('Sessions for administrators', () => {
   });
 
   it('are never many at once when they are long: a page ends early, and the link goes on', async () => {
-    const beats = world.store.beats(ACME);
-    for (let number = 12; number < 100; number++) await beats.openSession(aSession(world.clock, number));
+    const steps = stepsOf(world.store, ACME);
+    for (let number = 12; number < 100; number++) await steps.openSession(aSession(world.clock, number));
     const found: string[][] = [];
     let cursor: string | undefined;
     do {
@@ -72,10 +75,11 @@ describe('Sessions for administrators', () => {
   });
 
   it('are read in portions, whatever the size of the page', async () => {
-    const beats = world.store.beats(ACME);
-    for (let number = 12; number < 100; number++) await beats.openSession(aSession(world.clock, number));
-    const list = sinon.spy(beats, 'listSessions');
-    sinon.stub(world.store, 'beats').returns(beats);
+    const steps = stepsOf(world.store, ACME);
+    for (let number = 12; number < 100; number++) await steps.openSession(aSession(world.clock, number));
+    const reads = world.store.read(ACME);
+    const list = sinon.spy((query: SessionQuery) => reads.sessions(query));
+    sinon.stub(world.store, 'read').returns({ ...reads, sessions: list });
     for (const limit of [1, 25, 99, 100, 500]) {
       expect((await pages(both(), { limit })).flat().length).to.equal(limit === 1 ? 20 : 100);
     }
@@ -113,17 +117,18 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(pages(both(), { cursor: 'bm90aGluZw' }))).to.equal('invalid_input');
   });
 
-  it('are not answered with rights that rest on an older state of the tenant', async () => {
-    const outdated = unconfirmed(both());
-    const failure = await new GetSession(world).execute(outdated, id(0)).catch((error: unknown) => error);
-    expect(failure).to.be.instanceOf(StaleView);
+  it('are answered with the rights of now, whatever was remembered of the client', async () => {
+    const outdated = rememberedCaller(both());
+    expect(await codeOf(new GetSession(world).execute(outdated, id(0)))).to.equal(undefined);
+    const again = async () => world.caller(['issuance:offer']);
+    expect(await codeOf(new GetSession(world).execute({ ...outdated, again }, id(0)))).to.equal('not_found');
   });
 
   it('refuse a response code that is not theirs', async () => {
     const hash = createHash('sha256').update('right').digest('base64url');
     const responseCodeAt = world.clock.now().toISOString();
     const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash, responseCodeAt } });
-    await world.store.beats(ACME).openSession(session);
+    await stepsOf(world.store, ACME).openSession(session);
     const get = new GetSession(world);
     expect(await codeOf(get.execute(await asking(both()), session.id, 'wrong'))).to.equal('forbidden');
     expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal(undefined);

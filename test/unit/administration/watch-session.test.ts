@@ -6,6 +6,7 @@ import { type StatusMessage, WatchSession } from '../../../application/sessions/
 import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { stepsOf } from '../../contract/store/steps.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
 describe('A stream of session statuses', () => {
@@ -17,7 +18,7 @@ describe('A stream of session statuses', () => {
   /** Of the access token, in milliseconds. */
   let lifetime: number;
   const id = 'session-0' as SessionId;
-  const beats = () => world.store.beats(ACME);
+  const steps = () => stepsOf(world.store, ACME);
 
   beforeEach(async () => {
     world = aWorld();
@@ -28,7 +29,7 @@ describe('A stream of session statuses', () => {
     lifetime = 3_600_000;
     since = world.clock.now().getTime();
     await addClient(new Date(since));
-    await beats().openSession(aSession(world.clock, 0));
+    await steps().openSession(aSession(world.clock, 0));
   });
 
   afterEach(() => timers.restore());
@@ -45,7 +46,7 @@ describe('A stream of session statuses', () => {
   }
 
   async function listener(): Promise<Listener> {
-    const head = await beats().head();
+    const head = await steps().state();
     if (head === undefined) throw new Error('no tenant');
     const configured = new TenantConfiguration(world.store, head);
     return {
@@ -110,12 +111,12 @@ describe('A stream of session statuses', () => {
 
   const told = ({ sequence, status }: StatusMessage) => `${sequence} ${status}`;
   const wakeUp = () => world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: id });
-  const fetched = () => beats().fetchSession('public-0' as PublicId, world.clock.now());
+  const fetched = () => steps().fetchSession('public-0' as PublicId, world.clock.now());
 
   async function completed(): Promise<void> {
-    const session = await beats().findSession(id);
+    const session = await steps().findSession(id);
     if (session === undefined) throw new Error('no session');
-    await beats().recordOutcome(session, 'complete', {}, world.clock.now());
+    await steps().recordOutcome(session, 'complete', {}, world.clock.now());
   }
 
   it('tells the present at once, each change when it is woken, and ends with the session', async () => {
@@ -177,7 +178,7 @@ describe('A stream of session statuses', () => {
     other.leave();
     await other.ended;
     expect(watcher.count).to.equal(1);
-    await beats().removeSession(id, 'system');
+    await steps().removeSession(id, 'system');
     await pass(2_000);
     await one.ended;
     expect(watcher.count).to.equal(0);

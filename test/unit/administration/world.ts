@@ -3,20 +3,21 @@ import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
-import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import type { ServiceCaller, TenantCaller } from '../../../application/caller.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
 import { CreateTenant } from '../../../application/tenants/create-tenant.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { FIRST_REVISIONS } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 
 export class TestClock extends Clock {
   time = new Date('2026-06-01T12:00:00Z');
@@ -58,7 +59,8 @@ export function aWorld() {
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
   const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-  const store = new MemoryStore();
+  const store = new MemoryStore(cipher);
+  const eventBus = new InProcessEventBus();
   const settings = {
     publicUrl: 'https://id.example/base',
     rootClient: { clientId: 'root', secret: 'the secret of the root client' },
@@ -74,7 +76,8 @@ export function aWorld() {
     clock: new TestClock(),
     secrets: new QuickSecrets(),
     certificateAuthority: new X509Authority({ kms, random }),
-    eventBus: new InProcessEventBus(),
+    eventBus,
+    tenantConfigurations: new TenantConfigurations({ store, eventBus }),
     log: new SilentLog(),
   };
   const caller = (roles: readonly Role[], restrictions: Partial<TenantCaller> = {}): TenantCaller => ({
@@ -83,7 +86,12 @@ export function aWorld() {
     roles,
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
-    configured: new TenantConfiguration(store, { id: ACME, status: 'active', revision: 0 }),
+    configured: new TenantConfiguration(store, {
+      id: ACME,
+      status: 'active',
+      revision: 0,
+      revisions: FIRST_REVISIONS,
+    }),
     ...restrictions,
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>

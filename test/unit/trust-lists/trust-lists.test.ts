@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
-import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { TenantConfigurations } from '../../../application/tenant-configuration.ts';
@@ -11,6 +10,8 @@ import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.
 import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { addTenant } from '../../contract/store/builders.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem, UNREADABLE_TIMES } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
@@ -85,6 +86,7 @@ describe('A trust list', () => {
     remote = new FakeRemote();
     log = new RecordingLog();
     store = new MemoryStore();
+    await addTenant(store, { id: ACME });
     lists = startProcess();
     provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
     publish();

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { toConfigurationView } from '../../../adapters/http/verification/configuration.view.ts';
-import { unconfirmed } from '../../../application/caller.ts';
 import {
   GetPresentationConfiguration,
   ListPresentationConfigurations,
@@ -15,6 +14,7 @@ import {
   PresentationConfigurationBody,
   PresentationConfigurationUpdate,
 } from '../../../domain/verification/configuration.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, pemOf, query, World } from './kit.ts';
 
 const AUTH = { type: 'apiKey', config: { headerName: 'x-key', value: 'secret-1' } };
@@ -109,11 +109,11 @@ describe('A presentation configuration', () => {
     const body = { response_type: 'uri', requestId: 'card' } as const;
     world.clock.time += 366 * 24 * 3600 * 1000;
     const expired = await failureOf(
-      world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
+      world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body),
     );
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'), { by: 'system' });
     const gone = await failureOf(
-      world.createPresentationRequest.execute(unconfirmed(await world.caller()), body),
+      world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body),
     );
     expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
   });

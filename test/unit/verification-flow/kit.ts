@@ -8,9 +8,8 @@ import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
-import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
-import { type TenantCaller, unconfirmed } from '../../../application/caller.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
 import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
@@ -47,6 +46,9 @@ import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { stepsOf } from '../../contract/store/steps.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 
 export const PUBLIC_URL = 'https://vidimus.example';
 export const ACME = 'acme' as TenantId;
@@ -227,7 +229,7 @@ export class World {
   }
 
   async caller(tenantId = ACME, allowed: readonly string[] | null = null): Promise<TenantCaller> {
-    const head = await this.store.beats(tenantId).head();
+    const head = await stepsOf(this.store, tenantId).state();
     if (head === undefined) throw new Error('no such tenant');
     return {
       tenantId,
@@ -253,11 +255,14 @@ export class World {
   /** Opens a session and fetches its request as a wallet does. */
   async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
     const { tenantId = ACME, body = {} } = options;
-    const offer = await this.createPresentationRequest.execute(unconfirmed(await this.caller(tenantId)), {
-      response_type: 'uri',
-      requestId: 'card',
-      ...body,
-    });
+    const offer = await this.createPresentationRequest.execute(
+      rememberedCaller(await this.caller(tenantId)),
+      {
+        response_type: 'uri',
+        requestId: 'card',
+        ...body,
+      },
+    );
     const session = await this.session(offer.session, tenantId);
     const text = await this.serveRequestObject.execute(tenantId, session.publicId);
     const claims = parseCompactJws(text)?.payload ?? {};
@@ -266,7 +271,7 @@ export class World {
   }
 
   async session(id: string, tenantId = ACME): Promise<Session> {
-    const session = await this.store.beats(tenantId).findSession(id as Session['id']);
+    const session = await stepsOf(this.store, tenantId).findSession(id as Session['id']);
     if (session === undefined) throw new Error('no such session');
     return session;
   }

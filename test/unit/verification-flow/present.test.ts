@@ -1,10 +1,11 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { unconfirmed } from '../../../application/caller.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import type { PostedVerification } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { stepsOf } from '../../contract/store/steps.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
 
 async function failureOf(work: Promise<unknown>): Promise<Failure> {
@@ -49,7 +50,7 @@ describe('A presentation', () => {
         session: session.id,
         credentials: [{ id: 'card', values: { name: 'Erika' } }],
       });
-      expect(woken).to.deep.equal(['session', 'session', 'session']);
+      expect(woken, 'for each change of the status').to.deep.equal(['session', 'session']);
     });
   }
 
@@ -200,7 +201,7 @@ describe('A presentation', () => {
 
   it('completes although the wallet fetches once more meanwhile', async () => {
     await world.configure();
-    const offer = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), {
+    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
       response_type: 'uri',
       requestId: 'card',
     });
@@ -208,7 +209,7 @@ describe('A presentation', () => {
     const request = session.request as PostedVerification;
     const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };
     world.webhooks.beforeAnswer = async () => {
-      await world.store.beats(ACME).fetchSession(session.publicId, world.clock.now());
+      await stepsOf(world.store, ACME).fetchSession(session.publicId, world.clock.now());
     };
     const form = await formOf(asked, { card: [present(world, asked)] });
     await world.receiveResponse.execute(ACME, asked.publicId, form);
@@ -236,9 +237,7 @@ describe('A presentation', () => {
     const bug = new Error('a bug');
     const lost = new Error('the database is gone');
     world.webhooks.beforeAnswer = async () => {
-      const beats = world.store.beats.bind(world.store);
-      const recordOutcome = () => Promise.reject(lost);
-      world.store.beats = (tenantId) => ({ ...beats(tenantId), recordOutcome });
+      world.store.commit = () => Promise.reject(lost);
     };
     world.webhooks.answer = bug as WebhookError;
     const thrown = await world.receiveResponse
@@ -252,13 +251,13 @@ describe('A presentation', () => {
   it('without a redirect may also be asked for across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), body);
+    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
     expect(offer.crossDeviceUri).to.equal(offer.uri);
     expect(offer.uri).to.match(
       /^openid4vp:\/\/\?client_id=x509_hash%3A[^&]+&request_uri=https%3A%2F%2F[^&]+$/,
     );
     expect(offer.uri).to.not.include(offer.session);
-    const redirected = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), {
+    const redirected = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
       ...body,
       redirectUri: 'https://shop.example/',
     });
@@ -270,7 +269,7 @@ describe('A presentation', () => {
     const caller = await world.caller(ACME, ['another']);
     const body = { response_type: 'uri', requestId: 'card' } as const;
     expect(
-      (await failureOf(world.createPresentationRequest.execute(unconfirmed(caller), body))).code,
+      (await failureOf(world.createPresentationRequest.execute(rememberedCaller(caller), body))).code,
     ).to.equal('forbidden');
   });
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { unconfirmed } from '../../../application/caller.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import {
   ACME,
   type Asked,
@@ -107,7 +107,7 @@ describe('A response is refused', () => {
   it('N44 never for a request that was not fetched', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(unconfirmed(await world.caller()), body);
+    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
     const session = await world.session(offer.session);
     const request = session.request as Asked['request'];
     const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };

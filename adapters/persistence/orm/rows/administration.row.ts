@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import type { StoredRevisions } from '../../../../domain/tenants/revisions.ts';
 import { tenantFilter } from './tenant-filter.ts';
 
 /** Times are milliseconds since the epoch in every table, alike in both dialects. */
@@ -14,7 +15,10 @@ export const TenantRow = defineEntity({
     status: p.string(),
     sessionConfig: p.json<unknown>().nullable(),
     statusListConfig: p.json<unknown>().nullable(),
+    /** Raised by every change of what is configured. */
     revision: p.integer(),
+    /** The same for each kind of it, `StoredRevisions`. */
+    revisions: p.json<StoredRevisions>(),
     version: p.integer(),
     createdAt: time(),
     updatedAt: time(),

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
  * Lets one transaction in at a time where only one connection exists. A step passes at once while nobody is
  * inside; otherwise steps and transactions go in the order of their arrival, so none starves.
  */
-export class Turnstile {
+export class OneAtATime {
   #last: Promise<unknown> = Promise.resolve();
   #present = 0;
   readonly #inside = new AsyncLocalStorage<{ ended: boolean }>();

@@ -1,0 +1,108 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Change, Committed, Part } from '../../../domain/change.ts';
+import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { SERVING } from '../../../domain/tenants/tenant.ts';
+import { type AuditAddition, isUnexpected, type PostgresChains } from './audit-chain.postgres.ts';
+import {
+  authorizationColumns,
+  type Columns,
+  deferredChangeColumns,
+  grantChangeColumns,
+  issuedColumns,
+  newDeferredColumns,
+  newGrantColumns,
+  newSessionColumns,
+  sessionChangeColumns,
+  statusColumns,
+  usedValueColumns,
+} from './change-columns.ts';
+import { arrayLiteral, rowLiteral } from './row-literal.ts';
+import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
+
+const COMMIT: Statement = {
+  name: 'commit_change_1',
+  text: `select * from commit_change_1(${Array.from({ length: 19 }, (_, index) => `$${index + 1}`).join(', ')})`,
+};
+
+/** Applies changes, each by one call of one function of the database. */
+export class PostgresCommit {
+  readonly #sql: PostgresSql;
+  readonly #cipher: Cipher;
+  readonly #chains: PostgresChains;
+
+  constructor(sql: PostgresSql, cipher: Cipher, chains: PostgresChains) {
+    this.#sql = sql;
+    this.#cipher = cipher;
+    this.#chains = chains;
+  }
+
+  async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+    const parts = this.#parts(tenantId, change, now);
+    try {
+      if (change.audit === undefined) return readCommitted((await this.#call(parts, null))[0], change);
+      const { by, change: told } = change.audit;
+      const row = await this.#chains.record(
+        tenantId,
+        by,
+        told,
+        async (entry) => (await this.#call(parts, entry))[0],
+      );
+      return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
+    } catch (error) {
+      return readUnexpected(error);
+    }
+  }
+
+  #call(parts: readonly Parameter[], entry: AuditAddition | null): Promise<readonly Row[]> {
+    return this.#sql.query(COMMIT, [...parts, entry === null ? null : rowLiteral(entry)]);
+  }
+
+  /** Parameters of the function, but for the entry of the audit log, in their order. */
+  #parts(tenantId: TenantId, change: Change, now: Date): readonly Parameter[] {
+    const cipher = this.#cipher;
+    const { grant, session, authorization, deferred, issued, statuses, subject, opens, revisions } = change;
+    const row = <T>(value: T | undefined, columns: (value: T) => Columns) =>
+      value === undefined ? null : rowLiteral(columns(value));
+    const rows = (all: readonly Columns[] | undefined) =>
+      all === undefined || all.length === 0 ? null : arrayLiteral(all.map(rowLiteral));
+    return [
+      tenantId,
+      now.getTime(),
+      change.serving === true ? SERVING : null,
+      revisions === undefined ? null : JSON.stringify(revisions),
+      rows(change.uses?.map(usedValueColumns)),
+      change.unrevoked ?? null,
+      row(grant, grantChangeColumns),
+      row(session, (value) => sessionChangeColumns(cipher, tenantId, value)),
+      row(authorization, (value) => authorizationColumns(cipher, tenantId, value)),
+      row(deferred, (value) => deferredChangeColumns(cipher, tenantId, value)),
+      row(opens?.session, (value) => newSessionColumns(cipher, value)),
+      row(opens?.grant, (value) => newGrantColumns(cipher, tenantId, value)),
+      row(opens?.authorization, (value) => authorizationColumns(cipher, tenantId, value)),
+      row(opens?.deferred, newDeferredColumns),
+      row(issued, issuedColumns),
+      rows(statuses && statusColumns(statuses)),
+      row(subject, ({ hash, sessionId }) => [hash, sessionId]),
+      change.removes ?? null,
+    ];
+  }
+}
+
+function readCommitted(row: Row | undefined, { session }: Change): Committed {
+  if (session === undefined || row?.['version'] === null) return { done: true };
+  const [status, version, moved] = [row?.['status'], row?.['version'], row?.['moved']];
+  return {
+    done: true,
+    session: { status: status as Session['status'], version: Number(version), moved: moved === true },
+  };
+}
+
+/** @throws whatever is no word of the function about a part. */
+function readUnexpected(error: unknown): Committed {
+  if (!isUnexpected(error)) throw error;
+  const { message, detail } = error as { message?: unknown; detail?: unknown };
+  if (message === 'uses') return { done: false, part: 'uses', kind: String(detail) as UsedValue['kind'] };
+  return { done: false, part: String(message) as Exclude<Part, 'uses'> };
+}

@@ -1,0 +1,27 @@
+/** A value of a column, an array of texts, or null. */
+export type Field = string | number | boolean | null | readonly string[];
+
+/**
+ * A composite value in the text form that PostgreSQL reads (manual, section 8.16.6); the driver has no encoder for one.
+ * An absent field is null.
+ */
+export function rowLiteral(fields: readonly Field[]): string {
+  return `(${fields.map(rowField).join(',')})`;
+}
+
+/** An array in the text form that PostgreSQL reads (manual, section 8.15.6). */
+export function arrayLiteral(elements: readonly string[]): string {
+  return `{${elements.map(quoted).join(',')}}`;
+}
+
+function rowField(field: Field): string {
+  if (field === null) return '';
+  if (typeof field === 'string') return quoted(field);
+  if (typeof field === 'number') return String(field);
+  if (typeof field === 'boolean') return field ? 't' : 'f';
+  return quoted(arrayLiteral(field));
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}

@@ -1,0 +1,111 @@
+import type { UsedValue } from '../oauth/used-value.ts';
+import { ISSUING_STATUSES, MAX_ISSUANCES, MOVES, type Session, statusAt } from '../sessions/session.ts';
+import type { SessionChange } from '../sessions/session-change.ts';
+import { Failure } from '../shared/failure.ts';
+import type { IssuedBatch } from '../status-lists/status-list.ts';
+import type { DeferredTransaction } from './deferred.ts';
+
+/**
+ * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
+ * @returns the session, which may have completed.
+ * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when it is over or does not offer the
+ *   configuration.
+ */
+export function issuable(session: Session | undefined, configurationId: string, now: Date): Session {
+  if (session === undefined || !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerOver();
+  const { request, configurationIds } = session;
+  if (request?.kind !== 'issuance' || !configurationIds.includes(configurationId)) {
+    throw new Failure('credential_request_denied', 'the offer does not cover this credential');
+  }
+  return session;
+}
+
+/** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
+function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configurationId: string) {
+  return {
+    bit: 2 ** configurationIds.indexOf(configurationId),
+    all: 2 ** configurationIds.length - 1,
+  };
+}
+
+/** What a session must be to issue one more credential of the configuration. */
+function mayIssue(session: Pick<Session, 'id' | 'configurationIds'>, configurationId: string): SessionChange {
+  return {
+    id: session.id,
+    running: ISSUING_STATUSES,
+    unbarred: bitsOf(session, configurationId).bit,
+    issuedBelow: MAX_ISSUANCES,
+  };
+}
+
+type Spent = { readonly uses: readonly UsedValue[]; readonly unrevoked?: string };
+
+/** What a wallet's request spends, and whose tokens it rests on; the grant is absent for a foreign token. */
+export function spent(uses: readonly UsedValue[], grantId: string | undefined): Spent {
+  return { uses, ...(grantId !== undefined && { unrevoked: grantId }) };
+}
+
+/**
+ * Spends what the request brought, before its backend is asked for the claims. The backend may put things off, so it is
+ * not asked while the session has no room for another transaction.
+ */
+export function claim(session: Session, configurationId: string, spending: Spent) {
+  const change: SessionChange = { ...mayIssue(session, configurationId), deferredBelow: MAX_ISSUANCES };
+  return { ...spending, session: change };
+}
+
+/**
+ * The credentials are on record and go out; the session completes when they were the last ones.
+ * @param spending absent when the request was claimed before: then it may end after the session's time.
+ */
+export function issue(session: Session, batch: IssuedBatch, spending?: Spent) {
+  const { bit, all } = bitsOf(session, batch.credentialConfigurationId);
+  const { running = [], ...rest } = mayIssue(session, batch.credentialConfigurationId);
+  const change: SessionChange = {
+    ...rest,
+    ...(spending === undefined ? { anytime: running } : { running }),
+    counts: true,
+    sets: { bit, all, last: MOVES.complete },
+  };
+  return { ...spending, session: change, issued: batch };
+}
+
+/** The backend cannot say yet: the session lives at least as long as the transaction. */
+export function defer(session: Session, transaction: DeferredTransaction) {
+  const { running = [], ...rest } = mayIssue(session, transaction.credentialConfigurationId);
+  const change: SessionChange = {
+    ...rest,
+    anytime: running,
+    deferredBelow: MAX_ISSUANCES,
+    lastsUntil: transaction.expiresAt,
+  };
+  return { session: change, opens: { deferred: transaction } };
+}
+
+/** The backend decided: the credentials wait for the wallet, and are on record. */
+export function complete(session: Session, id: string, credentials: readonly string[], batch: IssuedBatch) {
+  const { running = [], ...rest } = mayIssue(session, batch.credentialConfigurationId);
+  const change: SessionChange = { ...rest, anytime: running, counts: true };
+  return {
+    deferred: { id, act: 'complete', credentials, batchId: batch.id },
+    session: change,
+    issued: batch,
+  } as const;
+}
+
+/** The wallet gets what waited for it; the session completes when it was the last one. */
+export function retrieve(session: Session, transaction: DeferredTransaction, spending: Spent) {
+  const { bit, all } = bitsOf(session, transaction.credentialConfigurationId);
+  const change: SessionChange = {
+    id: session.id,
+    anytime: ISSUING_STATUSES,
+    unbarred: bit,
+    sets: { bit, all, last: MOVES.complete },
+  };
+  return { ...spending, deferred: { id: transaction.id, act: 'retrieve' }, session: change } as const;
+}
+
+/** For a session that issues nothing more. */
+export function offerOver(): Failure {
+  return new Failure('credential_request_denied', 'the offer is over');
+}

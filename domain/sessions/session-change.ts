@@ -1,0 +1,110 @@
+import { Failure } from '../shared/failure.ts';
+import type { SessionId } from '../shared/ids.ts';
+import {
+  MOVES,
+  OPEN_STATUSES,
+  SESSION_STATUSES,
+  type Session,
+  type SessionEvent,
+  type SessionOutcome,
+  type SessionStatus,
+  type SessionTransition,
+} from './session.ts';
+
+/** What one step expects of a session, and what is to become of it. All of it happens, or nothing. */
+export type SessionChange = {
+  readonly id: SessionId;
+  /** Statuses in which it may happen as long as the session's time is not over. */
+  readonly running?: readonly SessionStatus[];
+  /** Statuses in which it may happen also after that. */
+  readonly anytime?: readonly SessionStatus[];
+  /** The session is at this version. */
+  readonly version?: number;
+  /** Nobody has taken a response in. */
+  readonly unanswered?: true;
+  /** Bits of configurations that must not be barred by a revocation. */
+  readonly unbarred?: number;
+  /** It recorded fewer issuances than this. */
+  readonly issuedBelow?: number;
+  /** It has fewer deferred transactions than this. */
+  readonly deferredBelow?: number;
+  /** It recorded exactly so many issuances, or is gone: what it issued is kept longer than the session. */
+  readonly issuedExactly?: number;
+
+  readonly to?: SessionStatus;
+  /** A response is taken in: nobody else can answer. */
+  readonly answers?: true;
+  /** Replaces what was recorded before. */
+  readonly outcome?: SessionOutcome;
+  /** One more issuance is on record. */
+  readonly counts?: true;
+  /** A configuration's credential has been handed out; `last` happens with the last one. */
+  readonly sets?: { readonly bit: number; readonly all: number; readonly last: SessionTransition };
+  /** Bits of configurations that may be issued no more, or again. */
+  readonly bars?: { readonly mask: number; readonly barred: boolean };
+  /** It lives at least as long. */
+  readonly lastsUntil?: Date;
+};
+
+/**
+ * @param outcome replaces what was recorded before.
+ * @throws Failure `conflict` when `event` cannot happen in the present status.
+ */
+export function advance(
+  session: Pick<Session, 'id' | 'status'>,
+  event: SessionEvent,
+  outcome?: SessionOutcome,
+): SessionChange {
+  const { from, to }: SessionTransition = MOVES[event];
+  if (!from.includes(session.status)) {
+    throw new Failure('conflict', `the session is ${session.status} and cannot change any more`);
+  }
+  return { id: session.id, anytime: from, to, ...(outcome !== undefined && { outcome }) };
+}
+
+/** Later fetches change nothing. */
+export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
+  return (MOVES.fetch.from as readonly string[]).includes(status);
+}
+
+/** A wallet fetched the offer or the request, for the first time. */
+export function fetched({ id }: Pick<Session, 'id'>): SessionChange {
+  return { id, running: MOVES.fetch.from, to: MOVES.fetch.to };
+}
+
+/** A response is taken in, and what came of it is said later: of several at once exactly one goes on. */
+export function claimed({ id }: Pick<Session, 'id'>): SessionChange {
+  return { id, running: OPEN_STATUSES, unanswered: true, answers: true };
+}
+
+/** A response is taken in and judged in one step. */
+export function answered(
+  { id }: Pick<Session, 'id'>,
+  event: 'complete' | 'fail',
+  outcome: SessionOutcome,
+): SessionChange {
+  return {
+    id,
+    running: MOVES[event].from,
+    unanswered: true,
+    answers: true,
+    to: MOVES[event].to,
+    outcome,
+  };
+}
+
+/** Something is noted of a session as it is known; `event` happens with it where it still can. */
+export function noted(
+  { id, version, status }: Pick<Session, 'id' | 'version' | 'status'>,
+  outcome: SessionOutcome,
+  event?: 'complete' | 'fail',
+): SessionChange {
+  const move: SessionTransition | undefined = event && MOVES[event];
+  const happens = move?.from.includes(status) === true;
+  return {
+    id,
+    version,
+    outcome,
+    ...(happens ? { anytime: move.from, to: move.to } : { anytime: SESSION_STATUSES }),
+  };
+}

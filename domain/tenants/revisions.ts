@@ -1,0 +1,25 @@
+/** Kinds of what is configured of a tenant; each has a revision of its own, which every write of the kind raises. */
+export const CONFIGURED_KINDS = [
+  'tenant',
+  'clients',
+  'issuance',
+  'credentials',
+  'presentations',
+  'keyChains',
+  'registrar',
+  'registrationCertificates',
+  'statusLists',
+  'trustLists',
+] as const;
+export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
+
+/** Of all kinds; `all` is raised by processes of an older release, which know one revision only. */
+export type StoredRevisions = { readonly [kind in ConfiguredKind | 'all']: number };
+
+/** Revisions of the kinds that something rests on. */
+export type Revisions = { readonly [kind in ConfiguredKind | 'all']?: number };
+
+/** Of a tenant that was just made. */
+export const FIRST_REVISIONS = Object.fromEntries(
+  ['all', ...CONFIGURED_KINDS].map((kind) => [kind, 0]),
+) as StoredRevisions;
