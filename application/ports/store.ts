@@ -77,7 +77,8 @@ export type TenantWriting = Writing & {
 
 /**
  * The database cannot be reached or written at present; `cause` says why, for the operator alone. No `Failure`: nobody
- * who asked for something is to be told that they did it wrong.
+ * who asked for something is to be told that they did it wrong, nor that nothing happened: when a connection is lost, what
+ * was under way on it may have been done.
  */
 export class StoreUnavailable extends Error {}
 

@@ -4,6 +4,7 @@ import { reachingAtOnce, unavailableFor } from './database-faults.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
 type Pool = {
+  readonly options: { readonly connectionTimeoutMillis: number };
   query(query: { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[] }>;
 };
 type Prepared = {
@@ -25,12 +26,15 @@ export type Parameter = string | number | boolean | null | readonly string[] | r
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = {
+  /** How long a caller may wait for others before it asks, as it may wait for a connection. */
+  readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
 };
 
 export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
   return {
+    patienceMs: pool.options.connectionTimeoutMillis,
     async query({ name, text }, values) {
       try {
         const { rows } = await pool.query({ name, text, values: values as Parameter[] });
