@@ -180,6 +180,20 @@ describe('A database that is silent', function () {
     });
   });
 
+  it('ends a unit of work that goes on too late, whose locks are free before', async () => {
+    const work = store.forTenant(
+      tenantId,
+      async ({ clients }) => {
+        await clients.add(aClient(tenantId));
+        await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 0.7) * 1000));
+        await clients.list();
+      },
+      { by: 'system', alone: true },
+    );
+    await Promise.all([unavailable(work), addClient()]);
+    await serves();
+  });
+
   it('is no reason to wait for a connection for longer than for an answer', async () => {
     const ends: (() => void)[] = [];
     const held = Array.from({ length: POOL }, () =>
