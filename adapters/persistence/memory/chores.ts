@@ -9,6 +9,7 @@ import { EVERYWHERE, type Table } from './table.ts';
 
 export function memoryChores(state: State, pass: Pass): Chores {
   return {
+    time: async () => new Date(),
     expireSessions: (now, limit) =>
       pass(() => {
         const over = (session: Session) => OPEN_STATUSES.includes(session.status) && session.expiresAt <= now;

@@ -6,6 +6,9 @@ import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
 const UNIQUE_VIOLATION = '23505';
 const USED_BEFORE = 'used_values_pkey';
 
+/** The time of the database in milliseconds. */
+export const PRESENT_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
 /**
  * Remembers the values at `$first`, `$first + 1`, `$first + 2`. A value that is known violates the primary key and
  * takes the whole statement back, so nothing else of it has happened either.

@@ -1,6 +1,7 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { Turnstile } from '../turnstile.ts';
 import { reachingAtOnce, unavailableFor } from './database-faults.ts';
+import { SteadyTime } from './steady-time.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
 type Pool = {
@@ -12,6 +13,8 @@ type Prepared = {
   run(...parameters: unknown[]): { changes: number };
 };
 type Database = {
+  /** Whether it is in memory. */
+  readonly memory: boolean;
   prepare(text: string): Prepared;
   transaction<T>(work: () => T): { immediate(): T };
 };
@@ -63,6 +66,21 @@ export type SqliteRun = {
   all(statement: Statement, ...parameters: readonly (string | number | null)[]): readonly Row[];
   /** @returns how many rows changed. */
   change(statement: Statement, ...parameters: readonly (string | number | null)[]): number;
+  /** The time by which it is judged what is over, see `SteadyTime`. */
+  time(): number;
+};
+
+/** Beside the leases, since it is one of the things that jobs write for themselves. */
+const STORED_TIME = 'clock';
+const READ_TIME: Statement = {
+  name: 'read_time',
+  text: `select expires_at as now from leases where name = '${STORED_TIME}'`,
+};
+/** What is forgotten by this time must stay refused by the next process, too. */
+export const STORE_TIME: Statement = {
+  name: 'store_time',
+  text: `insert into leases (name, holder, expires_at) values ('${STORED_TIME}', '', $1)
+   on conflict (name) do update set expires_at = excluded.expires_at`,
 };
 
 export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
@@ -86,13 +104,23 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
       const { prepared, values } = bind(statement, parameters);
       return prepared.run(...values).changes;
     },
+    time: () => time(),
   };
+  const time = timeOf(database, run);
   return {
     beat: (work) =>
       turnstile.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate())),
     single: (work) => turnstile.pass(() => reachingAtOnce(() => work(run))),
     exclusively: (work) => turnstile.exclusively(work),
   };
+}
+
+function timeOf({ memory }: Database, run: SqliteRun): () => number {
+  // Tests and rehearsals, whose clock is what they say.
+  if (memory) return () => Date.now();
+  const [stored] = run.all(READ_TIME);
+  const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
+  return () => steady.now();
 }
 
 const PLACE = /\$(\d+)/g;

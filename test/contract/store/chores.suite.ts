@@ -207,6 +207,16 @@ export function describeChores(open: () => Store): void {
       expect(await chores.tryLease(job, 'a', past(20), 10)).to.equal(false);
     });
 
+    it('tell a time that goes on', async () => {
+      const first = await store.chores.time();
+      expect(first.getTime()).to.be.closeTo(Date.now(), 5_000);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect((await store.chores.time()).getTime()).to.be.within(
+        first.getTime() + 10,
+        first.getTime() + 5_000,
+      );
+    });
+
     it('answer a ping', async () => {
       await store.ping();
     });
