@@ -14,7 +14,7 @@ import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists
 import { startJobs } from '../../bootstrap/jobs.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { addTenant, aUse, openOffer } from './store/builders.ts';
+import { addTenant, aUse, openOffer, REDEMPTION } from './store/builders.ts';
 
 const HOURS_MS = 3_600_000;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
@@ -131,6 +131,19 @@ for (const kind of databases()) {
       expect(await chores.tryLease(job, 'dead', later, 30)).to.equal(true);
       expect(await chores.tryLease(job, 'lost it', now, 0), 'given back').to.equal(false);
       expect(await chores.tryLease(job, 'other', now, 30)).to.equal(true);
+    });
+
+    it('behind lets nothing be used that may have been forgotten', async () => {
+      const beats = store.beats(tenantId);
+      const fresh = { ...aUse('dpop_jti'), expiresAt: inSeconds(300) };
+      const value = { ...aUse('c_nonce'), expiresAt: inSeconds(-3 * 3_600 + 300) };
+      expect(await wrongBy(-3, () => beats.remember([fresh, value]))).to.equal(false);
+      expect(await beats.remember([fresh]), 'not remembered either').to.equal(true);
+      const { session, grant } = await openOffer(store, tenantId);
+      expect(await beats.consumeGrant(grant.id, REDEMPTION, [value], new Date())).to.equal('c_nonce');
+      const claimed = await beats.claimCredentialRequest(session.publicId, [value]);
+      expect(claimed?.replayed).to.equal('c_nonce');
+      expect(await beats.consumeGrant(grant.id, REDEMPTION, [], new Date())).to.equal('consumed');
     });
 
     it('in one of two processes lets neither accept what the other has', async () => {

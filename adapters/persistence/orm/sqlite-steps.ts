@@ -27,7 +27,7 @@ class Replayed extends Error {
 /** What the steps of SQLite have in common; each statement gets the tenant first. */
 export type SqliteSteps = {
   first(run: SqliteRun, statement: Statement, ...parameters: Parameter[]): Row | undefined;
-  /** A value that is known rolls the whole beat back. */
+  /** A value that is known, or over by the time of the database, rolls the whole beat back. */
   use(run: SqliteRun, used: readonly UsedValue[]): void;
   log(run: SqliteRun, id: string, version: number, status: string, at: Date): void;
 };
@@ -37,6 +37,7 @@ export function sqliteSteps(tenantId: TenantId): SqliteSteps {
     first: (run, statement, ...parameters) => run.all(statement, tenantId, ...parameters)[0],
     use(run, used) {
       for (const { kind, hash, expiresAt } of used) {
+        if (expiresAt.getTime() <= run.time()) throw new Replayed(kind);
         if (run.change(USE_VALUE, tenantId, kind, hash, expiresAt.getTime()) === 0) throw new Replayed(kind);
       }
     },
