@@ -566,7 +566,7 @@ export type EndingTrustList = {
 
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
- * portions of one run have the same, and tests their own.
+ * parts of one run have the same, and tests their own.
  */
 export type Chores = {
   /**

@@ -59,7 +59,7 @@ describe('A database that is silent', function () {
     expect(outcome).to.be.instanceOf(StoreUnavailable);
     expect(performance.now() - start).to.be.below(BOUND_MS);
   };
-  /** Whoever comes once the database can be reached again is served, on connections that are new. */
+  /** Once the database can be reached again, callers are served on new connections. */
   const serves = async () => {
     proxy.forward();
     const start = performance.now();

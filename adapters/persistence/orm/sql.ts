@@ -116,7 +116,7 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
 }
 
 function timeOf({ memory }: Database, run: SqliteRun): () => number {
-  // Tests and rehearsals, whose clock is what they say.
+  // Tests and dry runs, whose clock is what they say.
   if (memory) return () => Date.now();
   const [stored] = run.all(READ_TIME);
   const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
