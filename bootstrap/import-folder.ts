@@ -32,7 +32,7 @@ export function describeFault({ file, path, message }: FolderFault): string {
 /** Attempts when somebody else changes the same things meanwhile. */
 const ATTEMPTS = 3;
 const LEASE = 'import-folder';
-/** Longer than the clocks of processes differ, and than one of them is busy with something else. */
+/** Longer than a process is busy with something else. */
 const LEASE_SECONDS = 10;
 const WAIT_MS = 10 * 60 * 1000;
 const POLL_MS = 250;
@@ -128,9 +128,10 @@ async function apply(
 }
 
 /** Runs `work` while no other process does. A process that dies gives way when its lease ends. */
-async function inTurn({ store, clock, log }: Ports, work: () => Promise<void>): Promise<void> {
+async function inTurn({ store: { chores }, log }: Ports, work: () => Promise<void>): Promise<void> {
   const holder = randomUUID();
-  const hold = (seconds = LEASE_SECONDS) => store.chores.tryLease(LEASE, holder, clock.now(), seconds);
+  const hold = async (seconds = LEASE_SECONDS) =>
+    chores.tryLease(LEASE, holder, await chores.time(), seconds);
   const deadline = performance.now() + WAIT_MS;
   for (let isFirst = true; !(await hold()); isFirst = false) {
     if (isFirst) log.info('configuration folder: another process imports; waiting for it');

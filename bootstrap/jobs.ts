@@ -13,6 +13,7 @@ import { inPortions } from './portions.ts';
 type Job = {
   readonly name: string;
   readonly everySeconds: number;
+  /** @param now the time of the database. */
   readonly run: (now: Date) => Promise<void>;
 };
 
@@ -108,7 +109,8 @@ export function startJobs(container: Container): () => Promise<void> {
     {
       name: 'renew-trust-lists',
       everySeconds: 300,
-      async run(now) {
+      async run() {
+        const now = clock.now();
         let after: EndingTrustList | undefined;
         await untilDone(async () => {
           const { renewed, last } = await renewTrustLists.execute(now, TRUST_LIST_PORTION, after);
@@ -121,10 +123,10 @@ export function startJobs(container: Container): () => Promise<void> {
     {
       name: 'renew-key-chains',
       everySeconds: 1800,
-      run: (now) =>
+      run: () =>
         untilDone(async () => {
           const { last, rotated, renewed, forgotten } = await renewKeyChains.execute(
-            now,
+            clock.now(),
             TENANT_PORTION,
             seenTenant,
           );
@@ -148,7 +150,7 @@ export function startJobs(container: Container): () => Promise<void> {
 
   async function runLeased(job: Job): Promise<void> {
     try {
-      const now = clock.now();
+      const now = await store.chores.time();
       if (await store.chores.tryLease(job.name, holder, now, job.everySeconds)) await job.run(now);
     } catch (error) {
       log.error('a job failed and will run again', { job: job.name }, error);

@@ -139,6 +139,11 @@ export const SettingsSchema = z.object({
       '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. Default: SQLite in DATA_FOLDER',
     ),
   DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections per process'),
+  DATABASE_TIMEOUT: wholeNumber(1, 300)
+    .default(15)
+    .describe(
+      'Seconds that PostgreSQL has for one statement, and that a request waits for one of the connections; then the answer is 503, and a connection that is silent is replaced. More for a slow database, less for a fast failover. Migrations take the time they need',
+    ),
   MASTER_SECRET: masterSecret
     .optional()
     .describe(

@@ -73,7 +73,8 @@ export type TenantWriting = Writing & {
 
 /**
  * The database cannot be reached or written at present; `cause` says why, for the operator alone. No `Failure`: nobody
- * who asked for something is to be told that they did it wrong.
+ * who asked for something is to be told that they did it wrong, nor that nothing happened: when a connection is lost, what
+ * was under way on it may have been done.
  */
 export class StoreUnavailable extends Error {}
 
@@ -381,7 +382,16 @@ export type EndingTrustList = {
   readonly nextUpdate: Date;
 };
 
+/**
+ * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
+ * parts of one run have the same, and tests their own.
+ */
 export type Chores = {
+  /**
+   * The time of the database, which all processes share: none of them, when its clock is wrong, forgets or removes what
+   * others still need, or keeps a lease for hours.
+   */
+  time(): Promise<Date>;
   /** Marks sessions whose time is over. @returns those it changed, at most `limit`. */
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
   /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */

@@ -1,13 +1,11 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Caller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { EventBus } from '../ports/event-bus.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
 type Ports = {
   readonly store: Store;
-  readonly clock: Clock;
   readonly eventBus: EventBus;
   readonly log: Log;
 };
@@ -35,10 +33,12 @@ export class DeleteTenant {
 
   /** The tenant is gone already, so the caller is not told when this fails. */
   async #removeSome(tenant: TenantId): Promise<void> {
-    const { store, clock, log } = this.#ports;
+    const { store, log } = this.#ports;
+    const { chores } = store;
     try {
+      const now = await chores.time();
       for (let portion = 0; portion < PORTIONS; portion++) {
-        if ((await store.chores.removeRemains(clock.now(), PORTION)) < PORTION) return;
+        if ((await chores.removeRemains(now, PORTION)) < PORTION) return;
       }
     } catch (error) {
       log.error('the remains of a tenant are left to the chore', { tenant }, error);

@@ -26,7 +26,8 @@ export async function openStored(
   // Opening it would make it.
   if (file !== undefined && !existsSync(file)) throw new Error(`there is no database ${file}`);
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
-  return { store: await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher), cipher };
+  const database = { url, poolSize: 2, timeoutSeconds: settings.DATABASE_TIMEOUT, migrates: false };
+  return { store: await OrmStore.open(database, cipher), cipher };
 }
 
 /** What is no setting stays: it may be meant as one. */

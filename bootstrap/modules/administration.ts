@@ -61,7 +61,7 @@ export const administration = new ContainerModule((options) => {
   wire(options, UpdateTenant, { ...client, eventBus: EventBus });
   wire(options, ListTenants, store);
   wire(options, GetTenant, store);
-  wire(options, DeleteTenant, { ...change, eventBus: EventBus, log: Log });
+  wire(options, DeleteTenant, { store: Store, eventBus: EventBus, log: Log });
   wire(options, TenantRoutes, {
     listTenants: ListTenants,
     getTenant: GetTenant,

@@ -81,6 +81,7 @@ export async function openAdapters(
   const database = {
     url: settings.DATABASE_URL,
     poolSize: settings.DATABASE_POOL,
+    timeoutSeconds: settings.DATABASE_TIMEOUT,
     migrates,
     alone: migrates,
   };

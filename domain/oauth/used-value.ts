@@ -1,6 +1,18 @@
 /**
  * A value that may be used once, remembered until it would have expired anyway: the `jti` of a DPoP proof or of a
  * client's proof of itself, a `c_nonce`.
+ *
+ * The process that judges a proof computes `expiresAt`, by its own clock or from what the proof says. Whether that is over is
+ * decided by the time of the database alone (`Chores.time`): what is over is forgotten, and refused as used, since it may have
+ * been. A value is thus remembered or refused at any time, so it counts once, whatever the clocks of the processes
+ * say and however many hours they differ:
+ * - A process that is ahead forgets nothing too soon. The values that it makes (`c_nonce`) are remembered for longer.
+ * - A process that is behind would take a proof for fresh that was forgotten. It is refused, and when the process is
+ *   minutes behind, every proof is: it serves no wallet before its clock is right.
+ * - Two processes whose clocks differ do not forget for each other, and what one has accepted the other refuses.
+ *
+ * This rests on the clock of the database (on SQLite `SteadyTime`) not going back. One that was ahead, longer than a quarter
+ * of an hour on SQLite, and is set right then lets values count once more that ended and were forgotten meanwhile.
  */
 export type UsedValue = {
   readonly kind: 'dpop_jti' | 'client_jti' | 'c_nonce';

@@ -113,6 +113,7 @@ const READS = namesOf<TenantReads>({
 });
 const LISTS = namesOf<ListKeeping>({ takeStatusRun: true, saveStatusToken: true, noteRelease: true });
 const CHORES = namesOf<Chores>({
+  time: true,
   expireSessions: true,
   forgetExpired: true,
   cleanUpSessions: true,

@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../../../application/ports/store.ts';
 import type { AuditChange, AuditEntry, TenantActor } from '../../../domain/audit/audit-entry.ts';
 import { type AuditHead, append, headFault } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
@@ -68,6 +69,7 @@ export class PostgresChains {
   /**
    * @param write applies the change with this addition to the chain; it throws when nothing happened.
    * @returns what `write` returned; undefined as well when the tenant is gone.
+   * @throws StoreUnavailable when its turn does not come in time.
    */
   record(
     tenantId: TenantId,
@@ -75,7 +77,12 @@ export class PostgresChains {
     change: AuditChange,
     write: (entry: AuditAddition) => Promise<Row | undefined>,
   ): Promise<Row | undefined> {
+    const asked = performance.now();
     return this.#turns.take(tenantId, async () => {
+      // Each of those before may have waited for a database that is silent; together they are not waited for any longer.
+      if (performance.now() - asked > this.#sql.patienceMs) {
+        throw new StoreUnavailable('too many wait to change the tenant');
+      }
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const before = this.#heads.get(tenantId) ?? (await this.#read(tenantId));
         if (before === undefined) return undefined;

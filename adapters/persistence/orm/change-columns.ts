@@ -28,8 +28,10 @@ export type Columns = readonly Field[];
 
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
-export function usedValueColumns({ kind, hash, expiresAt }: UsedValue): Columns {
-  return [kind, hash, expiresAt.getTime()];
+/** In one order for all, so that two callers with the same values do not block each other. */
+export function usedValueColumns(uses: readonly UsedValue[]): readonly Columns[] {
+  const sorted = [...uses].sort((one, other) => (one.hash < other.hash ? -1 : 1));
+  return sorted.map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()]);
 }
 
 export function newSessionColumns(cipher: Cipher, session: Session): Columns {

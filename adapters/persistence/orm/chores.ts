@@ -1,7 +1,7 @@
 import type { Chores, EndingTrustList } from '../../../application/ports/store.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { postgresRetention, sqliteRetention } from './retention.ts';
-import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
+import { type PostgresSql, type SqliteSql, STORE_TIME, type Statement } from './sql.ts';
 import { postgresRemains, sqliteRemains } from './tenant-remains.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
@@ -54,11 +54,20 @@ const ENDING_TRUST_LISTS = named(
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
 
+/** In milliseconds. */
+const PRESENT_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+const PRESENT = named('present', `select ${PRESENT_MS} as now`);
+
+/**
+ * A lease that ends a minute later than one that is taken now was taken by a clock that was wrong. Who gives a lease back
+ * (it then ends now) does not mean those of others.
+ */
 const LEASE = named(
   'lease',
   `insert into leases (name, holder, expires_at) values ($1, $2, $3)
    on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
      where leases.expires_at <= $4 or leases.holder = excluded.holder
+       or $3 > $4 and leases.expires_at > $3 + 60000
    returning holder`,
 );
 
@@ -101,6 +110,10 @@ export function postgresChores(sql: PostgresSql): Chores {
   return {
     ...postgresRetention(sql),
     ...postgresRemains(sql),
+    async time() {
+      const [row] = await sql.query(PRESENT, []);
+      return new Date(Number(row?.['now']));
+    },
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
@@ -134,6 +147,12 @@ export function sqliteChores(sql: SqliteSql): Chores {
   return {
     ...sqliteRetention(sql),
     ...sqliteRemains(sql),
+    time: () =>
+      sql.beat((run) => {
+        const now = run.time();
+        run.change(STORE_TIME, now);
+        return new Date(now);
+      }),
     expireSessions: (now, limit) =>
       sql.beat((run) => {
         const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);

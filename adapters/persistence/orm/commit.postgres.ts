@@ -72,7 +72,7 @@ export class PostgresCommit {
       now.getTime(),
       change.serving === true ? SERVING : null,
       revisions === undefined ? null : JSON.stringify(revisions),
-      rows(change.uses?.map(usedValueColumns)),
+      rows(change.uses && usedValueColumns(change.uses)),
       change.unrevoked ?? null,
       row(grant, grantChangeColumns),
       row(session, (value) => sessionChangeColumns(cipher, tenantId, value)),

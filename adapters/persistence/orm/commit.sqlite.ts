@@ -169,8 +169,10 @@ export class SqliteCommit {
       for (const removal of REMOVALS) write(removal, change.removes);
       if (write(REMOVE_SESSION, change.removes) === 0) throw new Unexpected('removes');
     }
-    for (const used of change.uses ?? []) {
-      if (write(USE, ...usedValueColumns(used)) === 0) throw new Unexpected({ kind: used.kind });
+    for (const columns of usedValueColumns(change.uses ?? [])) {
+      const [kind, , expiresAt] = columns as [UsedValue['kind'], string, number];
+      // What is over may have been used and forgotten, so it counts as used.
+      if (expiresAt <= run.time() || write(USE, ...columns) === 0) throw new Unexpected({ kind });
     }
     if (opens?.session !== undefined) {
       const { id, version, status, createdAt } = opens.session;

@@ -13,10 +13,13 @@ export const UNREACHABLE = [
 
 /**
  * Result codes of SQLite, with their extended ones, and classes of SQLSTATE (PostgreSQL appendix A): connection
- * exceptions, shut down or starting, no such room or memory or place for a connection; a standby.
+ * exceptions, shut down or starting, no such room or memory or place for a connection; a standby; a transaction that nobody
+ * went on with.
  */
 const UNWRITABLE = /^(SQLITE_(FULL|BUSY|READONLY)|53100|25006)/;
-const UNAVAILABLE = /^(SQLITE_(IOERR|CANTOPEN)|08...$|57P0[1-5]$|53...$|EPIPE$)/;
+const UNAVAILABLE = /^(SQLITE_(IOERR|CANTOPEN)|08...$|57P0[1-5]$|25P03$|53...$|EPIPE$)/;
+/** PostgreSQL gave up a statement that took longer than it may. */
+const TOO_SLOW = '57014';
 /** The driver for PostgreSQL says these without a code. */
 const LOST =
   /Connection terminated|connection error and is not queryable|Client was closed|timeout exceeded when trying to connect/;
@@ -48,6 +51,7 @@ export function unavailableFor(error: unknown): unknown {
   const { code } = error as { readonly code?: unknown };
   const known = typeof code === 'string' ? code : '';
   if (UNWRITABLE.test(known)) return new StoreUnavailable('the database cannot be written', { cause: error });
+  if (known === TOO_SLOW) return new StoreUnavailable('the database takes too long', { cause: error });
   if (UNAVAILABLE.test(known) || UNREACHABLE.includes(known) || LOST.test(error.message)) {
     return new StoreUnavailable('the database cannot be reached', { cause: error });
   }

@@ -6,6 +6,7 @@ import { UNREACHABLE } from './database-faults.ts';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
 import { postgresTls } from './postgres-tls.ts';
 import { allRows } from './rows/all.ts';
+import { endSilentConnections } from './silent-connections.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
 
@@ -14,11 +15,20 @@ export type DatabaseSettings = {
   readonly url: string;
   /** Connections per process, at least 2; PostgreSQL only. */
   readonly poolSize: number;
+  /**
+   * Seconds that the database has for one statement, and that work waits for a connection; 15 unless stated. PostgreSQL
+   * only.
+   */
+  readonly timeoutSeconds?: number;
   /** Whether a database that is behind is brought up to date; true unless stated. */
   readonly migrates?: boolean;
   /** Called as soon as the database is open, before anything is looked at or changed. */
   readonly onConnected?: (orm: MikroORM) => Promise<void>;
 };
+
+export const DEFAULT_TIMEOUT_SECONDS = 15;
+/** So much later than PostgreSQL should have given up a statement, nobody expects it to say so any more. */
+const GRACE_MS = 1_000;
 
 export function dialectOf(url: string): Dialect {
   return url.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -134,7 +144,8 @@ function folderOf(dialect: Dialect): string {
 }
 
 /**
- * Connects without touching the schema. `migrate` brings the migrator along and lets statements take their time.
+ * Connects without touching the schema. `migrate` brings the migrator along and lets statements take their time: one that
+ * rewrites a large table is silent for as long as it takes, so only TCP notices that the database has gone meanwhile.
  */
 export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'migrate'): Promise<MikroORM> {
   const dialect = dialectOf(settings.url);
@@ -173,6 +184,7 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
     return orm as unknown as MikroORM;
   }
   const { MikroORM: PostgresOrm } = await import('@mikro-orm/postgresql');
+  const timeoutMs = (settings.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
   const orm = await PostgresOrm.init({
     ...common,
     clientUrl: settings.url,
@@ -183,10 +195,32 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
       maxUses: 20_000,
       maxLifetimeSeconds: 300,
       // Our statements find single rows: compiling or planning them anew would cost more than running them.
-      options: `-c jit=off -c plan_cache_mode=force_generic_plan${purpose === 'serve' ? ' -c statement_timeout=30000' : ''}`,
-      connectionTimeoutMillis: 10_000,
+      options: [...SERVER_SETTINGS, ...(purpose === 'serve' ? limits(timeoutMs) : [])]
+        .map((setting) => `-c ${setting}`)
+        .join(' '),
+      connectionTimeoutMillis: timeoutMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
     },
   });
-  surviveOnPostgres(await orm.em.getConnection().getNativeClient());
+  const pool = await orm.em.getConnection().getNativeClient();
+  if (purpose === 'serve') endSilentConnections(pool, timeoutMs + GRACE_MS);
+  surviveOnPostgres(pool);
   return orm as unknown as MikroORM;
 }
+
+const SERVER_SETTINGS = [
+  // Our statements find single rows: compiling or planning them anew would cost more than running them.
+  'jit=off',
+  'plan_cache_mode=force_generic_plan',
+  // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
+  'tcp_keepalives_idle=30',
+  'tcp_keepalives_interval=10',
+  'tcp_keepalives_count=3',
+];
+
+/** A connection that got lost between two statements holds its locks until PostgreSQL ends the transaction, too. */
+const limits = (timeoutMs: number) => [
+  `statement_timeout=${timeoutMs}`,
+  `idle_in_transaction_session_timeout=${timeoutMs}`,
+];

@@ -1,9 +1,11 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { OneAtATime } from '../one-at-a-time.ts';
 import { reachingAtOnce, unavailableFor } from './database-faults.ts';
+import { SteadyTime } from './steady-time.ts';
 
 /** What we use of the drivers that MikroORM brings along. */
 type Pool = {
+  readonly options: { readonly connectionTimeoutMillis: number };
   query(query: { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[] }>;
 };
 type Prepared = {
@@ -13,6 +15,8 @@ type Prepared = {
   run(...parameters: unknown[]): { changes: number };
 };
 type Database = {
+  /** Whether it is in memory. */
+  readonly memory: boolean;
   prepare(text: string): Prepared;
   transaction<T>(work: () => T): { immediate(): T };
 };
@@ -27,12 +31,15 @@ export type Parameter = string | number | boolean | null | readonly string[] | r
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = {
+  /** How long a caller may wait for others before it asks, as it may wait for a connection. */
+  readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
 };
 
 export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
   return {
+    patienceMs: pool.options.connectionTimeoutMillis,
     async query({ name, text }, values) {
       try {
         const { rows } = await pool.query({ name, text, values: values as Parameter[] });
@@ -63,6 +70,21 @@ export type SqliteRun = {
   all(statement: Statement, ...parameters: readonly Parameter[]): readonly Row[];
   /** @returns how many rows changed. */
   change(statement: Statement, ...parameters: readonly Parameter[]): number;
+  /** The time by which it is judged what is over, see `SteadyTime`. */
+  time(): number;
+};
+
+/** Beside the leases, since it is one of the things that jobs write for themselves. */
+const STORED_TIME = 'clock';
+const READ_TIME: Statement = {
+  name: 'read_time',
+  text: `select expires_at as now from leases where name = '${STORED_TIME}'`,
+};
+/** What is forgotten by this time must stay refused by the next process, too. */
+export const STORE_TIME: Statement = {
+  name: 'store_time',
+  text: `insert into leases (name, holder, expires_at) values ('${STORED_TIME}', '', $1)
+   on conflict (name) do update set expires_at = excluded.expires_at`,
 };
 
 export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
@@ -91,15 +113,25 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
       const { prepared, values } = bind(statement, parameters);
       return prepared.run(...values).changes;
     },
+    time: () => time(),
   };
   const transaction: SqliteSql['transaction'] = (work) =>
     gate.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
+  const time = timeOf(database, run);
   return {
     transaction,
     beat: transaction,
     single: (work) => gate.pass(() => reachingAtOnce(() => work(run))),
     exclusively: (work) => gate.exclusively(work),
   };
+}
+
+function timeOf({ memory }: Database, run: SqliteRun): () => number {
+  // Tests and dry runs, whose clock is what they say.
+  if (memory) return () => Date.now();
+  const [stored] = run.all(READ_TIME);
+  const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
+  return () => steady.now();
 }
 
 const PLACE = /\$(\d+)/g;

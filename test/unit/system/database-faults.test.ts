@@ -10,9 +10,10 @@ describe('A fault of a driver', () => {
   const told: Readonly<Record<string, readonly string[]>> = {
     'the database cannot be written': ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_READONLY_DBMOVED', '53100'],
     'the database cannot be reached': [
-      ...['SQLITE_IOERR_WRITE', 'SQLITE_CANTOPEN', '08006', '57P01', '57P02', '57P03', '53300'],
-      ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE'],
+      ...['SQLITE_IOERR_WRITE', 'SQLITE_CANTOPEN', '08006', '57P01', '57P02', '57P03', '25P03', '53300'],
+      ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE'],
     ],
+    'the database takes too long': ['57014'],
   };
   for (const [message, codes] of Object.entries(told)) {
     for (const code of codes) {

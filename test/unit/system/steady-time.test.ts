@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { SteadyTime } from '../../../adapters/persistence/orm/steady-time.ts';
+
+const START = Date.parse('2031-01-01T00:00:00Z');
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** A machine whose time of day is set at will, while time passes. */
+function machine() {
+  let elapsed = 1_000;
+  let ahead = START - elapsed;
+  return {
+    clocks: { wall: () => elapsed + ahead, elapsed: () => elapsed },
+    passes: (milliseconds: number) => {
+      elapsed += milliseconds;
+    },
+    isSet: (by: number) => {
+      ahead += by;
+    },
+  };
+}
+
+describe('The time of a database of one process', () => {
+  const begin = (stored?: number) => {
+    const { clocks, passes, isSet } = machine();
+    const time = new SteadyTime(stored, clocks);
+    const reading = () => (time.now() - START) / MINUTE;
+    /** @returns readings, one for each minute. */
+    const minutes = (count: number) =>
+      Array.from({ length: count }, () => {
+        passes(MINUTE);
+        return reading();
+      });
+    return { time, passes, isSet, reading, minutes };
+  };
+
+  it('goes on with the time of day', () => {
+    const { minutes, isSet, reading } = begin();
+    expect(minutes(3)).to.deep.equal([1, 2, 3]);
+    isSet(3_000);
+    expect(reading()).to.equal(3.05);
+  });
+
+  it('does not go back when the time of day is put back a little', () => {
+    const { time, isSet, passes } = begin();
+    isSet(-3_000);
+    expect([time.now(), time.now()]).to.deep.equal([START - 3_000, START - 3_000]);
+    passes(1_000);
+    const before = time.now();
+    isSet(-2_000);
+    expect(time.now()).to.equal(before);
+    passes(5_000);
+    expect(time.now()).to.equal(before + 3_000);
+  });
+
+  for (const hours of [3, -3]) {
+    const way = hours > 0 ? 'ahead' : 'behind';
+    it(`does not follow a time of day that is ${way} for some minutes`, () => {
+      const { isSet, minutes } = begin();
+      isSet(hours * HOUR);
+      expect(minutes(14).at(-1)).to.equal(14);
+      isSet(-hours * HOUR);
+      expect(minutes(30).at(-1)).to.equal(44);
+      isSet(hours * HOUR);
+      expect(minutes(14).at(-1), 'the second time').to.equal(58);
+    });
+
+    it(`believes a time of day that has been ${way} for a quarter of an hour`, () => {
+      const { isSet, minutes } = begin();
+      isSet(hours * HOUR);
+      expect(minutes(15).at(-1)).to.equal(15);
+      expect(minutes(2).at(-1)).to.equal(17 + hours * 60);
+    });
+  }
+
+  it('follows no time of day that jumps again and again', () => {
+    const { isSet, minutes } = begin();
+    for (let n = 1; n <= 10; n++) {
+      isSet(HOUR);
+      expect(minutes(10).at(-1)).to.equal(n * 10);
+    }
+  });
+
+  it('goes out from what was stored, until the time of day has stood for a quarter of an hour', () => {
+    for (const [stored, hours] of [
+      [START - 5 * HOUR, -5],
+      [START + 5 * HOUR, 5],
+    ] as const) {
+      const { minutes, reading } = begin(stored);
+      expect(reading()).to.equal(hours * 60);
+      expect(minutes(10).at(-1)).to.equal(hours * 60 + 10);
+      expect(minutes(10).at(-1)).to.equal(20);
+    }
+  });
+
+  it('takes the time of day at once after a short break', () => {
+    const { reading } = begin(START - 4_000);
+    expect(reading()).to.equal(0);
+  });
+});
