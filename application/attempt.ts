@@ -102,7 +102,7 @@ async function run<T>(
   }
   const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
   // What was refused by the present configuration, and by nothing else that was remembered, stays refused.
-  if (first !== undefined && !first.rested && configured === remembered) throw first.error;
+  if (first !== undefined && !first.rested && remembered?.isAsOf(configured.state)) throw first.error;
   return work(new Known(world, configured, true));
 }
 
@@ -146,9 +146,8 @@ export class Known {
    */
   async confirm<T>(reading: WithTenant<T>): Promise<T & { readonly tenant: TenantState }> {
     const read = await reading;
-    const configured = this.#world.tenantConfigurations.ofWallet(read?.tenant);
-    if (!this.isStored && configured !== this.configured) throw new Outdated();
-    if (read === undefined) throw new Outdated();
+    this.#world.tenantConfigurations.ofWallet(read?.tenant);
+    if (read === undefined || (!this.isStored && !this.configured.isAsOf(read.tenant))) throw new Outdated();
     return read;
   }
 

@@ -13,39 +13,47 @@ import type { RegistrarConfiguration } from '../domain/registrar/registrar-confi
 import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
-import type { Revisions } from '../domain/tenants/revisions.ts';
+import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
 import { SERVING, type Tenant } from '../domain/tenants/tenant.ts';
 import { type PresentationConfiguration, withLaterDefaults } from '../domain/verification/configuration.ts';
+import { bounded } from './bounded.ts';
+import { ConfigurationMemory, isAsOf, revisionsOf } from './configuration-memory.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { Store, TenantReader, TenantState } from './ports/store.ts';
 import { Remembered } from './remembered.ts';
 
-/** Tenants whose configuration is held in memory; the least recently used goes first. */
-const MAX_TENANTS = 500;
+/** Tenants whose state is remembered. */
+const MAX_TENANTS = 10_000;
 const RECENT_MS = 1_000;
-/** Values derived from one tenant's configuration (compiled queries, metadata, validators). */
-const MAX_DERIVED = 2_000;
 
 /**
- * A tenant's configuration as of one revision, read on demand and then kept. Whoever asks has read the revision a
- * moment ago, so a change is seen by the next request on every instance without a message.
+ * A tenant's configuration as one request sees it: read on demand and kept by the revision of its kind. A change is seen
+ * by the next request on every instance without a message, and a decision rests on the kinds that it looked at and on
+ * nothing else.
  */
 export class TenantConfiguration {
   readonly state: TenantState;
-  /** When the database said last that the tenant stands like this. */
-  confirmedAt = performance.now();
   readonly #store: Store;
-  readonly #read = new LRUCache<string, Promise<unknown>>({ max: MAX_DERIVED });
-  readonly #derived = new LRUCache<string, { value: unknown }>({ max: MAX_DERIVED });
+  readonly #memory: ConfigurationMemory;
+  /** The kinds that were looked at. */
+  readonly #kinds = new Set<ConfiguredKind>();
+  /** The same for each computation that is under way. */
+  readonly #underWay = new Set<Set<ConfiguredKind>>();
 
-  constructor(store: Store, state: TenantState) {
+  constructor(store: Store, state: TenantState, memory = new ConfigurationMemory()) {
     this.#store = store;
     this.state = state;
+    this.#memory = memory;
   }
 
   /** What a decision that rests on this configuration assumes. */
   get revisions(): Revisions {
-    return this.state.revisions;
+    return revisionsOf(this.state, this.#kinds);
+  }
+
+  /** Whether the tenant still stands like this, as far as it was looked at. */
+  isAsOf(present: TenantState | undefined): boolean {
+    return present?.status === this.state.status && isAsOf(present, this.revisions);
   }
 
   get tenantId(): TenantId {
@@ -91,7 +99,7 @@ export class TenantConfiguration {
   }
 
   keyChains(): Promise<readonly KeyChain[]> {
-    return this.#once('key-chains', async ({ keyChains }) => {
+    return this.#once('keyChains', async ({ keyChains }) => {
       const chains = await keyChains.list();
       return chains.sort((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
     });
@@ -99,7 +107,7 @@ export class TenantConfiguration {
 
   /** Newest first. `usedEntries` and tokens are those of the moment of reading. */
   statusLists(): Promise<readonly StatusList[]> {
-    return this.#once('status-lists', async ({ statusLists }) => (await statusLists.list()).reverse());
+    return this.#once('statusLists', async ({ statusLists }) => (await statusLists.list()).reverse());
   }
 
   async client(clientId: string): Promise<Client | undefined> {
@@ -117,13 +125,27 @@ export class TenantConfiguration {
     );
   }
 
-  /** Computes a value that depends on this configuration alone once. A throw is not remembered. */
-  derive<T>(key: string, compute: () => T): T {
-    const known = this.#derived.get(key);
-    if (known !== undefined) return known.value as T;
-    const value = compute();
-    this.#derived.set(key, { value });
-    if (value instanceof Promise) value.catch(() => this.#derived.delete(key));
+  /**
+   * Computes a value that depends on this configuration alone once. A throw is not remembered. What was looked at before
+   * may have gone into it, so the value is good for as long as all of that is.
+   */
+  derive<T>(name: string, compute: () => T): T {
+    const known = this.#find<T>(`derived ${name}`);
+    if (known !== undefined) return known.value;
+    const kinds = new Set(this.#kinds);
+    this.#underWay.add(kinds);
+    let value: T | undefined;
+    try {
+      value = compute();
+    } finally {
+      if (!(value instanceof Promise)) this.#underWay.delete(kinds);
+    }
+    if (value instanceof Promise) {
+      const made = value.finally(() => this.#underWay.delete(kinds));
+      this.#memory.keep(this.state, `derived ${name}`, made, kinds);
+      return made as T;
+    }
+    this.#memory.keep(this.state, `derived ${name}`, value, kinds);
     return value;
   }
 
@@ -137,40 +159,61 @@ export class TenantConfiguration {
     );
   }
 
-  #once<T>(key: string, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
-    const known = this.#read.get(key);
-    if (known !== undefined) return known as Promise<T>;
+  #once<T>(kind: ConfiguredKind, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
+    this.#look([kind]);
+    const known = this.#find<Promise<T>>(kind);
+    if (known !== undefined) return known.value;
     const value = this.#store.forTenant(this.tenantId, read);
-    this.#read.set(key, value);
-    value.catch(() => this.#read.delete(key));
+    this.#memory.keep(this.state, kind, value, new Set([kind]));
     return value;
+  }
+
+  /** Whoever takes a value rests on all that it rests on. */
+  #find<T>(name: string): { readonly value: T } | undefined {
+    const kept = this.#memory.find(this.state, name);
+    if (kept === undefined) return undefined;
+    this.#look(kept.kinds);
+    if (!kept.isUnderWay || !(kept.value instanceof Promise)) return { value: kept.value as T };
+    const later = kept.value.then((value: unknown) => {
+      this.#look(kept.kinds);
+      return value;
+    });
+    return { value: later as T };
+  }
+
+  #look(kinds: Iterable<ConfiguredKind>): void {
+    for (const kind of kinds) {
+      this.#kinds.add(kind);
+      for (const underWay of this.#underWay) underWay.add(kind);
+    }
   }
 }
 
-/** All tenants as configured, one each, replaced when the revision moved on; and what is remembered of their sessions. */
+/** How a tenant stood, and when the database said so; in milliseconds of this process. */
+type SeenState = { readonly state: TenantState; readonly at: number };
+
+/** All tenants as configured, and what is remembered of their sessions. */
 export class TenantConfigurations {
   readonly remembered = new Remembered();
   readonly #store: Store;
   readonly #eventBus: EventBus;
-  readonly #all = new LRUCache<TenantId, TenantConfiguration>({ max: MAX_TENANTS });
+  readonly #memory = new ConfigurationMemory();
+  readonly #states = new LRUCache<TenantId, SeenState>({ ...bounded(MAX_TENANTS) });
 
   constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
     this.#store = ports.store;
     this.#eventBus = ports.eventBus;
     ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'tenant') this.#all.delete(wakeUp.tenantId);
+      if (wakeUp.type === 'tenant') this.#states.delete(wakeUp.tenantId);
     });
   }
 
   of(state: TenantState): TenantConfiguration {
-    const known = this.#all.get(state.id);
-    if (known?.state.revision === state.revision && known.state.status === state.status) {
-      known.confirmedAt = performance.now();
-      return known;
-    }
-    const configured = new TenantConfiguration(this.#store, state);
-    this.#all.set(state.id, configured);
-    return configured;
+    const seen = this.#states.get(state.id)?.state;
+    // An answer may be overtaken by a later one.
+    const newest = seen !== undefined && seen.revision > state.revision ? seen : state;
+    this.#states.set(state.id, { state: newest, at: performance.now() });
+    return new TenantConfiguration(this.#store, state, this.#memory);
   }
 
   /**
@@ -178,13 +221,14 @@ export class TenantConfigurations {
    * nonce, which every later step checks again.
    */
   recent(tenantId: TenantId): TenantConfiguration | undefined {
-    const known = this.#all.get(tenantId);
-    return known !== undefined && performance.now() - known.confirmedAt < RECENT_MS ? known : undefined;
+    const seen = this.#states.get(tenantId);
+    return seen !== undefined && performance.now() - seen.at < RECENT_MS ? this.latest(tenantId) : undefined;
   }
 
   /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
   latest(tenantId: TenantId): TenantConfiguration | undefined {
-    return this.#all.get(tenantId);
+    const seen = this.#states.get(tenantId);
+    return seen && new TenantConfiguration(this.#store, seen.state, this.#memory);
   }
 
   /**

@@ -9,7 +9,7 @@ const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as {
   forbidden: unknown[];
   options: Record<string, unknown>;
 };
-const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config'];
+const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'tools'];
 
 async function violations(paths: string[]): Promise<ICruiseResult> {
   const { output } = await cruise(paths, {

@@ -39,7 +39,8 @@ function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const script = fileURLToPath(new URL(`../../bootstrap/${command}.ts`, import.meta.url));
+  const path = command === 'main' ? command : `commands/${command}`;
+  const script = fileURLToPath(new URL(`../../bootstrap/${path}.ts`, import.meta.url));
   return new Promise((resolve) => {
     const env = { PATH: process.env['PATH'], ...environment };
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>

@@ -1,0 +1,69 @@
+import { LRUCache } from 'lru-cache';
+import type { ConfiguredKind, Revisions, StoredRevisions } from '../domain/tenants/revisions.ts';
+import type { TenantState } from './ports/store.ts';
+import { sizeOf } from './size-of.ts';
+
+/** Bytes, roughly, that the configurations of all tenants take in memory; what is used least goes first. */
+const MAX_BYTES = 48 * 1024 * 1024;
+/** Until it is known how large a value is. */
+const UNKNOWN_BYTES = 1_000;
+
+/** A value made of a tenant's configuration, and the kinds that it rests on. */
+export type Kept = {
+  readonly value: unknown;
+  readonly kinds: ReadonlySet<ConfiguredKind>;
+  /** Whether it is still being made; then its kinds are not all known. */
+  readonly isUnderWay: boolean;
+  readonly state: TenantState;
+  readonly bytes: number;
+};
+
+/** What was read of configurations and made of it, of all tenants together, bounded by its size. */
+export class ConfigurationMemory {
+  readonly #kept = new LRUCache<string, Kept>({ maxSize: MAX_BYTES, sizeCalculation: ({ bytes }) => bytes });
+
+  /** @returns what was made under this name, if nothing that it rests on has changed since. */
+  find(state: TenantState, name: string): Kept | undefined {
+    const kept = this.#kept.get(`${state.id} ${name}`);
+    if (kept === undefined) return undefined;
+    const isGood = kept.isUnderWay
+      ? kept.state.revision === state.revision
+      : isAsOf(state, revisionsOf(kept.state, kept.kinds));
+    return isGood ? kept : undefined;
+  }
+
+  /** @param kinds may grow for as long as `value` is a promise that is pending. A rejected one is not kept. */
+  keep(state: TenantState, name: string, value: unknown, kinds: ReadonlySet<ConfiguredKind>): void {
+    const key = `${state.id} ${name}`;
+    if (!(value instanceof Promise)) {
+      this.#kept.set(key, { value, kinds, isUnderWay: false, state, bytes: sizeOf(value) });
+      return;
+    }
+    const underWay = { value, kinds, isUnderWay: true, state, bytes: UNKNOWN_BYTES };
+    this.#kept.set(key, underWay);
+    const isKept = () => this.#kept.peek(key) === underWay;
+    value.then(
+      (made) => {
+        if (isKept()) this.#kept.set(key, { ...underWay, isUnderWay: false, bytes: sizeOf(made) });
+      },
+      () => {
+        if (isKept()) this.#kept.delete(key);
+      },
+    );
+  }
+}
+
+/** Revisions of these kinds, and that of processes that know of no kinds. */
+export function revisionsOf({ revisions }: TenantState, kinds: Iterable<ConfiguredKind>): Revisions {
+  const chosen: { -readonly [kind in keyof StoredRevisions]?: number } = { all: revisions.all };
+  for (const kind of kinds) chosen[kind] = revisions[kind];
+  return chosen;
+}
+
+/** Whether nothing changed of these kinds. */
+export function isAsOf({ revisions: present }: TenantState, revisions: Revisions): boolean {
+  for (const kind in revisions) {
+    if (present[kind as keyof StoredRevisions] !== revisions[kind as keyof StoredRevisions]) return false;
+  }
+  return true;
+}
