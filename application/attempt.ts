@@ -151,6 +151,19 @@ export class Known {
     return read;
   }
 
+  /** The session as this process saw it last, if it did. */
+  remembered(publicId: PublicId): Session | undefined {
+    if (this.isStored) return undefined;
+    const session = this.#world.tenantConfigurations.remembered.session(this.tenantId, publicId);
+    if (session !== undefined) this.restsOnMemory = true;
+    return session;
+  }
+
+  remember(session: Session): Session {
+    this.#world.tenantConfigurations.remembered.keepSession(session);
+    return session;
+  }
+
   /**
    * The session as this process saw it last, if it `fits`, else as it is stored. What never changes (its request) can
    * be relied on; its status only if a commit expects it.

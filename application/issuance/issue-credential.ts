@@ -1,7 +1,15 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { claim, defer, issuable, issue, offerOver, spent } from '../../domain/issuance/issuing.ts';
+import {
+  claim,
+  defer,
+  issuable,
+  issue,
+  offerOver,
+  type Spent,
+  spent,
+} from '../../domain/issuance/issuing.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import { isAllDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -52,7 +60,7 @@ type Accepted = {
   readonly configuration: CredentialConfiguration;
   readonly holderKeys: readonly PublicJwk[];
   /** What the request spends, and whose tokens it rests on. */
-  readonly spending: ReturnType<typeof spent>;
+  readonly spending: Spent;
   /** Puts an answer into the form that the request asked for. */
   readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
 };
@@ -72,7 +80,7 @@ export class IssueCredential {
     return attempt(this.#ports, tenantId, async (known) => {
       const accepted = await this.#accept(known, request);
       const { configuration, token, seal, spending } = accepted;
-      const session = issuable(await known.session(token.publicId), configuration.id, known.now);
+      const session = await this.#session(known, accepted);
       const { claimsProvider } = this.#ports;
       const atHand = claimsProvider.atHand(known.configured, session, configuration);
       if (atHand !== undefined) {
@@ -90,6 +98,17 @@ export class IssueCredential {
       }
       return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
     });
+  }
+
+  /** Nothing is made for a request that is going to be refused, however often it comes. */
+  async #session(known: Known, { token, configuration, spending }: Accepted): Promise<Session> {
+    const remembered = known.remembered(token.publicId);
+    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now);
+    const { uses, unrevoked } = spending;
+    const read = await known.confirm(known.reads.issuing(token.publicId, uses, unrevoked));
+    if (read.used !== undefined) throw replayed(read.used);
+    if (read.revoked) throw revoked();
+    return known.remember(issuable(read.session, configuration.id, known.now, read.use));
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {

@@ -14,9 +14,10 @@ import type { IssuanceConfiguration } from '../../domain/issuance/issuance-confi
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { RegistrarConfiguration } from '../../domain/registrar/registrar-configuration.ts';
 import type { StoredRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
-import type { Session, SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
+import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
@@ -317,6 +318,19 @@ export type TenantReads = {
   state(): Promise<TenantState | undefined>;
   session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;
   sessionByPublicId(publicId: PublicId): WithTenant<{ readonly session: Session | undefined }>;
+  /** A session for a credential request, and whether what the request brought counts still. */
+  issuing(
+    publicId: PublicId,
+    uses: readonly UsedValue[],
+    grantId: string | undefined,
+  ): WithTenant<{
+    readonly session: Session | undefined;
+    readonly use: SessionUse | undefined;
+    /** The kind of a value that was used before. */
+    readonly used: UsedValue['kind'] | undefined;
+    /** Whether the grant was revoked; one that is gone was not. */
+    readonly revoked: boolean;
+  }>;
   sessions(query: SessionQuery): Promise<Session[]>;
   /** Sessions of a user of a foreign authorization server, the newest first, at most 20. */
   sessionsOfSubject(subjectHash: string): Promise<Session[]>;

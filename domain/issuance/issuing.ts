@@ -1,5 +1,12 @@
 import type { UsedValue } from '../oauth/used-value.ts';
-import { ISSUING_STATUSES, MAX_ISSUANCES, MOVES, type Session, statusAt } from '../sessions/session.ts';
+import {
+  ISSUING_STATUSES,
+  MAX_ISSUANCES,
+  MOVES,
+  type Session,
+  type SessionUse,
+  statusAt,
+} from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import { Failure } from '../shared/failure.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
@@ -7,16 +14,24 @@ import type { DeferredTransaction } from './deferred.ts';
 
 /**
  * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
+ * @param use what the session has used up, where that was read with it.
  * @returns the session, which may have completed.
- * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when it is over or does not offer the
- *   configuration.
+ * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when it is over, does not offer the
+ *   configuration, or may issue no more of it.
  */
-export function issuable(session: Session | undefined, configurationId: string, now: Date): Session {
+export function issuable(
+  session: Session | undefined,
+  configurationId: string,
+  now: Date,
+  use?: SessionUse,
+): Session {
   if (session === undefined || !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerOver();
   const { request, configurationIds } = session;
   if (request?.kind !== 'issuance' || !configurationIds.includes(configurationId)) {
     throw new Failure('credential_request_denied', 'the offer does not cover this credential');
   }
+  const { bit } = bitsOf(session, configurationId);
+  if (use !== undefined && (use.issued >= MAX_ISSUANCES || (use.barred & bit) !== 0)) throw offerOver();
   return session;
 }
 
@@ -38,7 +53,8 @@ function mayIssue(session: Pick<Session, 'id' | 'configurationIds'>, configurati
   };
 }
 
-type Spent = { readonly uses: readonly UsedValue[]; readonly unrevoked?: string };
+/** What a wallet's request spends, and the grant that it rests on. */
+export type Spent = { readonly uses: readonly UsedValue[]; readonly unrevoked?: string };
 
 /** What a wallet's request spends, and whose tokens it rests on; the grant is absent for a foreign token. */
 export function spent(uses: readonly UsedValue[], grantId: string | undefined): Spent {

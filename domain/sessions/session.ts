@@ -157,11 +157,10 @@ export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Da
   return !isTerminal(session.status) && session.expiresAt <= now ? 'expired' : session.status;
 }
 
-/** What a session has used up of what it may issue; both counts are held against `MAX_ISSUANCES`. */
+/** What a session has used up of what it may issue. */
 export type SessionUse = {
+  /** Held against `MAX_ISSUANCES`. */
   readonly issued: number;
-  /** Deferred transactions, whatever became of them. */
-  readonly deferred: number;
   /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
   readonly barred: number;
 };

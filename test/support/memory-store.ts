@@ -96,6 +96,7 @@ const READS = namesOf<TenantReads>({
   state: true,
   session: true,
   sessionByPublicId: true,
+  issuing: true,
   sessions: true,
   sessionsOfSubject: true,
   sessionVersions: true,

@@ -1,5 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { ListKeeping, TenantReads, TenantState } from '../../../application/ports/store.ts';
+import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { readAuthorization, readDeferred } from './authorization-codec.ts';
@@ -23,6 +24,7 @@ export type TenantQuery = (statement: Statement, ...parameters: Parameter[]) => 
 export type ListingStatements = {
   readonly sessionVersions: Statement;
   readonly statusListVersions: Statement;
+  readonly issuing: Statement;
 };
 
 export function tenantReads(query: TenantQuery, cipher: Cipher, listing: ListingStatements): TenantReads {
@@ -56,6 +58,19 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     },
     session: (id) => withSession(statements.READ_SESSION, id),
     sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
+    async issuing(publicId, uses, grantId) {
+      const [kinds, hashes] = [uses.map(({ kind }) => kind), uses.map(({ hash }) => hash)];
+      const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
+      if (row === undefined) return undefined;
+      const session = row['id'] === null ? undefined : sessionOf(row);
+      return {
+        tenant: readTenantState(row),
+        session,
+        use: session && { issued: Number(row['issued_count']), barred: Number(row['revoked_mask']) },
+        used: (row['used_kind'] ?? undefined) as UsedValue['kind'] | undefined,
+        revoked: Boolean(row['revoked']),
+      };
+    },
     async sessions(asking) {
       const { statement, parameters } = statements.listSessionsQuery(asking);
       return (await query(statement, ...parameters)).map(sessionOf);
@@ -142,12 +157,19 @@ const LISTED = {
    where tenant_id = $1 and exists (select 1 from tenants where id = $1) and id`,
 };
 
-function listingBy(elements: string): ListingStatements {
+function listingBy(elements: string, used: string): ListingStatements {
   return {
+    issuing: statements.issuingStatement(used),
     sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
     statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
   };
 }
 
-export const POSTGRES_LISTING = listingBy('= any($2::text[])');
-export const SQLITE_LISTING = listingBy('in (select value from json_each($2))');
+export const POSTGRES_LISTING = listingBy(
+  '= any($2::text[])',
+  'unnest($3::text[], $4::text[]) as v(kind, hash)',
+);
+export const SQLITE_LISTING = listingBy(
+  'in (select value from json_each($2))',
+  `(select k.value as kind, h.value as hash from json_each($3) k join json_each($4) h on h.key = k.key) v`,
+);
