@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { type CountingProxy, countingProxy } from '../support/counting-proxy.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { ask, bind, formOf, issue, post, QUERY, Shop } from '../support/present.ts';
+import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { startTestService } from '../support/test-service.ts';
+
+const postgres = databases().find(({ name }) => name === 'postgres');
+
+describe('the round trips to PostgreSQL', () => {
+  let database: TestDatabase | undefined;
+  let proxy: CountingProxy;
+  let shop: Shop;
+
+  before(async function () {
+    this.timeout(60_000);
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+    proxy = await countingProxy(database.url);
+    shop = await Shop.open({}, () => startTestService({ DATABASE_URL: proxy.url }));
+    // What is configured is read once, connections are opened, and entries of the status list are leased.
+    for (const id of ['card', 'card-status']) await issue(shop.service, shop.acme, id);
+    const held = await issue(shop.service, shop.acme, 'card');
+    const asked = await ask(shop.service, shop.token, 'check');
+    expect(
+      (await post(shop.service, asked, await formOf(asked, { card: [bind(asked, held)] }))).status,
+    ).to.equal(200);
+    await shop.call('GET', `/session/${asked.session}`);
+  });
+  after(async () => {
+    await shop?.close();
+    await proxy?.end();
+    await database?.drop();
+  });
+
+  /** Jobs work beside, so the least of several tries counts. */
+  async function tripsOf(steps: () => Promise<Record<string, () => Promise<unknown>>>) {
+    const least: Record<string, number> = {};
+    for (let round = 0; round < 3; round++) {
+      for (const [name, step] of Object.entries(await steps())) {
+        proxy.take();
+        await step();
+        least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.take());
+      }
+    }
+    return least;
+  }
+
+  for (const id of ['card', 'card-status']) {
+    it(`of an issuance are one for each step (${id})`, async () => {
+      const { service, acme } = shop;
+      const trips = await tripsOf(async () => {
+        const wallet = new RawWallet(service, acme.id);
+        let uri = '';
+        let code = '';
+        let token = '';
+        let nonce = '';
+        return {
+          offer: async () => {
+            const json = {
+              response_type: 'uri',
+              flow: 'pre_authorized_code',
+              credentialConfigurationIds: [id],
+            };
+            uri = (await service.call('POST', '/issuer/offer', { token: acme.token, json })).body.uri;
+          },
+          'fetching the offer': async () => {
+            code = await wallet.code(uri);
+          },
+          token: async () => {
+            const answer = await wallet.redeem(code);
+            expect(answer.status, answer.text).to.equal(200);
+            token = answer.body.access_token;
+          },
+          nonce: async () => {
+            nonce = await wallet.nonce();
+          },
+          credential: async () => {
+            const body = {
+              credential_configuration_id: id,
+              proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] },
+            };
+            const answer = await wallet.request(token, id, { body });
+            expect(answer.status, answer.text).to.equal(200);
+          },
+        };
+      });
+      expect(trips).to.deep.equal({ offer: 1, 'fetching the offer': 1, token: 1, nonce: 0, credential: 1 });
+    });
+  }
+
+  it('of a verification are one for each step', async () => {
+    const { service, token } = shop;
+    const held = await issue(service, shop.acme, 'card');
+    const trips = await tripsOf(async () => {
+      let url = '';
+      let session = '';
+      let asked: Awaited<ReturnType<typeof ask>>;
+      return {
+        request: async () => {
+          const json = { response_type: 'uri', requestId: 'check' };
+          const made = await service.call('POST', '/verifier/offer', { token, json });
+          session = made.body.session;
+          url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
+        },
+        'fetching the request': async () => {
+          const { text } = await service.call('GET', url);
+          const [header = '', payload = ''] = text.split('.');
+          const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+          asked = { session, uri: '', url, text, header: read(header), payload: read(payload) };
+        },
+        response: async () => {
+          const form = await formOf(asked, { [QUERY.credentials[0]?.id ?? '']: [bind(asked, held)] });
+          const answer = await post(service, asked, form);
+          expect(answer.status, answer.text).to.equal(200);
+        },
+        session: () => shop.call('GET', `/session/${session}`),
+      };
+    });
+    expect(trips).to.deep.equal({ request: 1, 'fetching the request': 1, response: 1, session: 1 });
+  });
+});
