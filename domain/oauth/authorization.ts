@@ -25,6 +25,18 @@ export type UpstreamLeg = {
   readonly browserHash: string;
 };
 
+/** The stages that can follow each; `done` ends an authorization, whatever came of it. */
+export const NEXT_STAGES = {
+  pushed: ['upstream', 'done'],
+  /** A login may be begun again until it is finished. */
+  upstream: ['upstream', 'confirming', 'done'],
+  confirming: ['done'],
+  /** One action after the other. */
+  interacting: ['interacting', 'done'],
+  done: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+export type AuthorizationStage = keyof typeof NEXT_STAGES;
+
 /** One run from an authorization request to a code. What is in it is sealed at rest. */
 export type Authorization = {
   readonly id: string;
@@ -33,8 +45,7 @@ export type Authorization = {
   readonly version: number;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** `done` ends it, whatever came of it. */
-  readonly stage: 'pushed' | 'upstream' | 'confirming' | 'interacting' | 'done';
+  readonly stage: AuthorizationStage;
   /** Whether a browser came with the request URI in time; from then on the authorization's own end counts. */
   readonly isOpened?: boolean;
   readonly request: AuthorizationRequest;
@@ -51,11 +62,18 @@ export type Authorization = {
   readonly identity?: Identity;
 };
 
-/** A step of `authorization` at `version + 1`. What is known of the user and of the login ends with it. */
+/**
+ * A step of `authorization` at `version + 1`. What is known of the user and of the login ends with `done`.
+ * @throws Error for a stage that cannot follow.
+ */
 export function moveOn(
   authorization: Authorization,
   change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>,
 ): Authorization {
+  const { stage } = change;
+  const allowed: readonly string[] = NEXT_STAGES[authorization.stage];
+  if (stage !== undefined && !allowed.includes(stage))
+    throw new Error(`an authorization that is ${authorization.stage} does not become ${stage}`);
   const next = { ...authorization, ...change, version: authorization.version + 1 };
   if (next.stage !== 'done') return next;
   const { identity: _identity, upstream: _upstream, interaction, ...ended } = next;

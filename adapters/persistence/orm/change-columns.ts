@@ -103,6 +103,7 @@ export function sessionChangeColumns(cipher: Cipher, tenantId: TenantId, change:
     bars?.barred === false ? bars.mask : 0,
     time(change.lastsUntil),
     touches,
+    to !== undefined || outcome !== undefined ? 1 : 0,
   ];
 }
 

@@ -1,19 +1,22 @@
 import type { Chores, EndingTrustList } from '../../../application/ports/store.ts';
+import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
+import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { postgresRetention, sqliteRetention } from './retention.ts';
-import { type PostgresSql, type SqliteSql, STORE_TIME, type Statement } from './sql.ts';
+import { listOf, type PostgresSql, type SqliteSql, STORE_TIME, type Statement } from './sql.ts';
 import { postgresRemains, sqliteRemains } from './tenant-remains.ts';
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
+const EXPIRED = listOf([MOVES.expire.to]);
 const PORTION = `select tenant_id, id from sessions
-  where expires_at <= $1 and status in ('active', 'fetched') order by expires_at limit $2`;
+  where expires_at <= $1 and status in (${listOf(MOVES.expire.from)}) order by expires_at limit $2`;
 const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
 
 const EXPIRE_POSTGRES = named(
   'expire_sessions',
   `with p as (${PORTION} for update skip locked),
-   u as (update sessions s set status = 'expired', version = version + 1, updated_at = $1
+   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
      from p where s.tenant_id = p.tenant_id and s.id = p.id
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
    e as (${LOG} select tenant_id, id, version, status, updated_at from u)
@@ -21,10 +24,10 @@ const EXPIRE_POSTGRES = named(
 );
 const EXPIRE_SQLITE = named(
   'expire_sessions',
-  `update sessions set status = 'expired', version = version + 1, updated_at = $1
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
    where (tenant_id, id) in (${PORTION}) returning tenant_id, id, version`,
 );
-const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, 'expired', $4)`);
+const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
 
 const FORGET_VALUES = `delete from used_values where (tenant_id, kind, hash) in
   (select tenant_id, kind, hash from used_values where expires_at <= $1 limit $2)`;
@@ -34,9 +37,9 @@ const FORGET_AUTHORIZATIONS = `delete from authorizations where (tenant_id, id) 
   (select tenant_id, id from authorizations where expires_at <= $1 limit $2)`;
 const EXPIRE_DEFERRED = named(
   'expire_deferred',
-  `update deferred_transactions set status = 'expired', credentials = null, updated_at = $1
+  `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null, updated_at = $1
    where (tenant_id, id) in (select tenant_id, id from deferred_transactions
-     where expires_at <= $1 and status in ('pending', 'ready') limit $2) returning id`,
+     where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2) returning id`,
 );
 const FORGET = [
   named('forget_values', FORGET_VALUES),
@@ -148,13 +151,13 @@ export function sqliteChores(sql: SqliteSql): Chores {
     ...sqliteRetention(sql),
     ...sqliteRemains(sql),
     time: () =>
-      sql.beat((run) => {
+      sql.transaction((run) => {
         const now = run.time();
         run.change(STORE_TIME, now);
         return new Date(now);
       }),
     expireSessions: (now, limit) =>
-      sql.beat((run) => {
+      sql.transaction((run) => {
         const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);
         for (const row of rows) {
           const [tenantId, id, version] = [
@@ -167,19 +170,20 @@ export function sqliteChores(sql: SqliteSql): Chores {
         return pairs(rows);
       }),
     forgetExpired: (now, limit) =>
-      sql.beat((run) =>
+      sql.transaction((run) =>
         FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
       ),
-    expireDeferred: (now, limit) => sql.beat((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
+    expireDeferred: (now, limit) =>
+      sql.transaction((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
     endingTrustLists: (until, limit, after) =>
       sql.single((run) => endings(run.all(ENDING_TRUST_LISTS, ...endingParameters(until, limit, after)))),
     refreshStatistics: () =>
-      sql.beat((run) => {
+      sql.transaction((run) => {
         run.all(OPTIMIZE);
         return [];
       }),
     tryLease: (name, holder, now, ttlSeconds) =>
-      sql.beat((run) => {
+      sql.transaction((run) => {
         const until = now.getTime() + ttlSeconds * 1000;
         return run.all(LEASE, name, holder, until, now.getTime()).length > 0;
       }),

@@ -23,7 +23,7 @@ import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
 
 const COMMIT: Statement = {
   name: 'commit_change_1',
-  text: `select * from commit_change_1(${Array.from({ length: 19 }, (_, index) => `$${index + 1}`).join(', ')})`,
+  text: `select * from commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`,
 };
 
 /** Applies changes, each by one call of one function of the database. */
@@ -69,6 +69,7 @@ export class PostgresCommit {
       all === undefined || all.length === 0 ? null : arrayLiteral(all.map(rowLiteral));
     return [
       tenantId,
+      partsOf(change),
       now.getTime(),
       change.serving === true ? SERVING : null,
       revisions === undefined ? null : JSON.stringify(revisions),
@@ -88,6 +89,29 @@ export class PostgresCommit {
       change.removes ?? null,
     ];
   }
+}
+
+/** In the order of the bits of `p_parts`. */
+function partsOf(change: Change): number {
+  const { opens, uses = [], statuses = [] } = change;
+  const parts = [
+    change.grant,
+    change.session,
+    change.authorization,
+    change.deferred,
+    change.unrevoked,
+    change.removes,
+    uses[0],
+    opens?.session,
+    opens?.grant,
+    opens?.authorization,
+    opens?.deferred,
+    change.issued,
+    change.subject,
+    statuses[0],
+    change.audit,
+  ];
+  return parts.reduce<number>((bits, part, place) => (part === undefined ? bits : bits + 2 ** place), 0);
 }
 
 function readCommitted(row: Row | undefined, { session }: Change): Committed {

@@ -52,12 +52,12 @@ const FIND_SESSION = named(
      and ($11 is null or $11 > (select count(*) from deferred_transactions d
        where d.tenant_id = s.tenant_id and d.session_id = s.id))`,
 );
-/** `$25`: whether it completes. */
+/** `$26`: whether it completes. */
 const CHANGE_SESSION = named(
   'session_change',
   `update sessions set
-     status = coalesce($13, case when $25 then $20 else status end),
-     version = version + ($25 or $13 is not null or $15 is not null),
+     status = coalesce($13, case when $26 then $20 else status end),
+     version = version + ($26 or $25),
      updated_at = case when $24 then $2 else updated_at end,
      expires_at = max(expires_at, coalesce($23, expires_at)),
      claimed_at = case when $14 then $2 else claimed_at end, outcome = coalesce($15, outcome),

@@ -1,7 +1,12 @@
 import type { Chores } from '../../../application/ports/store.ts';
-import type { PostgresSql, SqliteRun, SqliteSql, Statement } from './sql.ts';
+import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
+import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
+import { listOf, type PostgresSql, type SqliteRun, type SqliteSql, type Statement } from './sql.ts';
 
 type Retention = Pick<Chores, 'cleanUpSessions' | 'forgetPickUps'>;
+
+const OPEN = listOf(OPEN_STATUSES);
+const WAITING = listOf(DEFERRED_MOVES.expire.from);
 
 const named = (name: string, text: string): Statement => ({ name, text });
 
@@ -9,10 +14,10 @@ const named = (name: string, text: string): Statement => ({ name, text });
  * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential
  * for later still comes back for it after the others have completed the session.
  */
-const ENDED = `(s.status not in ('active', 'fetched') or s.expires_at <= $1)
+const ENDED = `(s.status not in (${OPEN}) or s.expires_at <= $1)
   and (t.mode = 'full' or s.request is not null or s.outcome is not null)
   and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
-    and w.status in ('pending', 'ready') and w.expires_at > $1)`;
+    and w.status in (${WAITING}) and w.expires_at > $1)`;
 
 /** The lateral part walks the index of each tenant and stops at the limit, however many sessions there are. */
 const CLEAN_UP_POSTGRES = named(
@@ -92,9 +97,9 @@ export function postgresRetention(sql: PostgresSql): Retention {
 export function sqliteRetention(sql: SqliteSql): Retention {
   return {
     cleanUpSessions: (now, limit, { ttlSeconds }) =>
-      sql.beat((run) => cleanUpSqlite(run, now, limit, ttlSeconds)),
+      sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds)),
     forgetPickUps: (now, limit) =>
-      sql.beat((run) => run.change(FORGET_PICK_UPS_SQLITE, now.getTime(), limit)),
+      sql.transaction((run) => run.change(FORGET_PICK_UPS_SQLITE, now.getTime(), limit)),
   };
 }
 

@@ -58,7 +58,6 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
 export type SqliteSql = {
   /** Runs `work` synchronously in one immediate transaction. */
   transaction<T>(work: (run: SqliteRun) => T): Promise<T>;
-  beat<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
   single<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work`, which may give up the thread, while nothing else runs. */
@@ -120,7 +119,6 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
   const time = timeOf(database, run);
   return {
     transaction,
-    beat: transaction,
     single: (work) => gate.pass(() => reachingAtOnce(() => work(run))),
     exclusively: (work) => gate.exclusively(work),
   };
@@ -132,6 +130,11 @@ function timeOf({ memory }: Database, run: SqliteRun): () => number {
   const [stored] = run.all(READ_TIME);
   const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
   return () => steady.now();
+}
+
+/** Words of the domain, fit to stand between brackets in a statement. */
+export function listOf(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(', ');
 }
 
 const PLACE = /\$(\d+)/g;

@@ -108,7 +108,7 @@ export function postgresRemains(sql: PostgresSql) {
 export function sqliteRemains(sql: SqliteSql) {
   return {
     removeRemains: (now: Date, limit: number): Promise<number> =>
-      sql.beat((run) => {
+      sql.transaction((run) => {
         let gone = 0;
         for (const { name: mark } of run.all(MARKS, MAX_MARKS)) {
           const before = gone;

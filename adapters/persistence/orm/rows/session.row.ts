@@ -64,7 +64,7 @@ export const GrantRow = defineEntity({
     generation: p.integer().default(0),
     revokedAt: time().nullable(),
   },
-  uniques: [{ name: 'grants_code', properties: ['tenantId', 'codeHash'] }],
+  uniques: [{ name: 'grants_code', properties: ['codeHash', 'tenantId'] }],
   indexes: [{ name: 'grants_by_expiry', properties: ['expiresAt'], type: 'brin' }],
   filters: tenantFilter,
 });
