@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
+import { bareEnvironment } from '../support/compile-cache.ts';
 import {
   AGE,
   broughtKey,
@@ -41,7 +42,7 @@ function run(
 ): Promise<Ended> {
   const script = fileURLToPath(new URL(`../../bootstrap/${command}.ts`, import.meta.url));
   return new Promise((resolve) => {
-    const env = { PATH: process.env['PATH'], ...environment };
+    const env = { ...bareEnvironment(), ...environment };
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
