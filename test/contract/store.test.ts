@@ -21,6 +21,8 @@ import { describeWalletSteps } from './store/wallet.suite.ts';
 
 /** What holds for every store. */
 function describeStore(open: () => Store, macs: Macs): void {
+  // First, since it verifies the chains of all tenants again and again, of which each suite leaves some behind.
+  describeAudit(open, macs);
   describeAdministration(open);
   describeTenants(open);
   describeSessions(open);
@@ -33,7 +35,6 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeChores(open);
   describeIsolation(open);
   describeConcurrency(open);
-  describeAudit(open, macs);
 }
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
@@ -12,15 +13,25 @@ export type ServiceProcess = {
   stop(): Promise<void>;
 };
 
-/** A port that is free now. */
-export function freePort(createServer: typeof createTcpServer): Promise<number> {
+/** Below those that systems give to outgoing connections, one of which could take a port before it is listened on. */
+const PORTS = { first: 10_000, processes: 16, ofEach: 1_000 } as const;
+
+/** A port that is free now, and that no other process of one run of the tests is told of. */
+export async function freePort(createServer: typeof createTcpServer): Promise<number> {
+  const worker = Number(process.env['MOCHA_WORKER_ID'] ?? 0) % PORTS.processes;
+  for (;;) {
+    const port = PORTS.first + worker * PORTS.ofEach + randomInt(PORTS.ofEach);
+    if (await isFree(port, createServer)) return port;
+  }
+}
+
+function isFree(port: number, createServer: typeof createTcpServer): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
+    probe.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    );
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }
 

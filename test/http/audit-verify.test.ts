@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { bareEnvironment } from '../support/compile-cache.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -26,8 +27,7 @@ function runVerify(
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const env = {
-      PATH: process.env['PATH'],
-      NODE_OPTIONS: process.env['NODE_OPTIONS'],
+      ...bareEnvironment(),
       NODE_ENV: 'production',
       // Nothing but what says where the database is and what opens it: the rest is not used.
       MASTER_SECRET,
@@ -107,7 +107,7 @@ for (const kind of databases()) {
         1,
         'the audit log was not verified: there is no database /nowhere/at-all.sqlite\n',
       ]);
-      const empty = await kind.open();
+      const empty = await kind.openEmpty();
       const behind = await verify([], { DATABASE_URL: empty?.url ?? '' });
       await empty?.drop();
       expect(behind.code).to.equal(1);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
+import { bareEnvironment } from '../support/compile-cache.ts';
 import {
   AGE,
   broughtKey,
@@ -42,7 +43,7 @@ function run(
   const path = command === 'main' ? command : `commands/${command}`;
   const script = fileURLToPath(new URL(`../../bootstrap/${path}.ts`, import.meta.url));
   return new Promise((resolve) => {
-    const env = { PATH: process.env['PATH'], ...environment };
+    const env = { ...bareEnvironment(), ...environment };
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );

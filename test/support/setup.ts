@@ -1,5 +1,10 @@
 import 'reflect-metadata';
 import { Socket } from 'node:net';
+import { keepCompiled } from './compile-cache.ts';
+import { useRunFolder } from './run-folder.ts';
+
+keepCompiled();
+useRunFolder();
 
 const originalFetch = globalThis.fetch;
 const originalConnect = Socket.prototype.connect;

@@ -2,10 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secrets } from '../../application/ports/secrets.ts';
 import { type RunningService, startService } from '../../bootstrap/service.ts';
 import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
+import { makeSqlite } from './databases.ts';
 import { Documentation } from './documented.ts';
+import { hashQuickly } from './quick-secrets.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -52,6 +55,7 @@ export async function startTestService(
 ): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   folders.push(folder);
+  if (environment['DATABASE_URL'] === undefined) await makeSqlite(join(folder, 'vidimus.sqlite'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const settings = readSettings({
@@ -66,6 +70,7 @@ export async function startTestService(
     ...environment,
   });
   const service = await startService(settings, environment);
+  hashQuickly(service.container.get(Secrets));
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
   const documentation = Documentation.of(service);

@@ -14,7 +14,7 @@ export type Upgrade = {
 
 /** Defines the tests of `suite` for every kind of database. */
 export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade) => void): void {
-  for (const { name: kind, open } of databases()) {
+  for (const { name: kind, openEmpty } of databases()) {
     describe(`${subject}, on ${kind}`, function () {
       this.timeout(60_000);
       let database: TestDatabase | undefined;
@@ -22,7 +22,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade)
       let upgrade: Upgrade;
 
       beforeEach(async function () {
-        database = await open();
+        database = await openEmpty();
         if (database === undefined) return this.skip();
         const { url } = database;
         const start = async () => {

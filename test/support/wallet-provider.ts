@@ -20,6 +20,26 @@ export type AttestationOptions = Bend & {
 
 export type PopOptions = Bend & { readonly challenge?: string };
 
+type AllCertified = Pick<
+  WalletProvider,
+  'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'
+>;
+
+/** Providers differ in what they serve, not in their keys. */
+let certified: Promise<AllCertified> | undefined;
+
+async function certifyAll(): Promise<AllCertified> {
+  const root = await certify({ name: 'Wallet CA', ca: true });
+  const revocationRoot = await certify({ name: 'Wallet Revocation CA', ca: true });
+  return {
+    root,
+    signer: await certify({ name: 'Wallet Provider', by: root }),
+    revocationRoot,
+    revocationSigner: await certify({ name: 'Wallet Revocation', by: revocationRoot }),
+    operator: await certify({ name: 'Scheme Operator' }),
+  };
+}
+
 /**
  * A wallet provider and the operator of the trust list that names it: a CA that certified its signer, another CA for
  * revocation, and the operator's self-signed certificate.
@@ -44,10 +64,7 @@ export class WalletProvider {
   readonly #seconds: () => number;
   #close: () => Promise<void> = async () => {};
 
-  private constructor(
-    certified: Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>,
-    seconds: () => number,
-  ) {
+  private constructor(certified: AllCertified, seconds: () => number) {
     this.root = certified.root;
     this.signer = certified.signer;
     this.revocationRoot = certified.revocationRoot;
@@ -60,16 +77,8 @@ export class WalletProvider {
 
   /** Without a server. @param seconds the present time, for worlds with a clock of their own. */
   static async make(seconds: () => number = now): Promise<WalletProvider> {
-    const root = await certify({ name: 'Wallet CA', ca: true });
-    const revocationRoot = await certify({ name: 'Wallet Revocation CA', ca: true });
-    const certified = {
-      root,
-      signer: await certify({ name: 'Wallet Provider', by: root }),
-      revocationRoot,
-      revocationSigner: await certify({ name: 'Wallet Revocation', by: revocationRoot }),
-      operator: await certify({ name: 'Scheme Operator' }),
-    };
-    return new WalletProvider(certified, seconds);
+    certified ??= certifyAll();
+    return new WalletProvider(await certified, seconds);
   }
 
   /** With a server on this machine. */

@@ -133,6 +133,9 @@ export function makeHolder(): Holder {
   return { jwk, privateKey };
 }
 
+/** Certificates take longer to make than most tests to run. */
+const CHAINS = new Map<string, Promise<KeyChain>>();
+
 /** Everything between the routes and the outside, with one tenant that verifies and issues. */
 export class World {
   readonly clock = new SetClock();
@@ -164,6 +167,7 @@ export class World {
   readonly saveConfiguration: SavePresentationConfiguration;
   /** An issuer whose keys are not ours. */
   issuer: KeyChain = undefined as unknown as KeyChain;
+  readonly #chains = new Map<string, number>();
 
   constructor() {
     const { log } = this;
@@ -222,10 +226,16 @@ export class World {
     );
   }
 
+  /** Worlds have the same keys, one world never the same key twice. */
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
-    const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
     const wanted = { tenantId, id, usages, subjectName: `${tenantId} ${id}`, dnsName: 'vidimus.example' };
-    return createKeyChain({ ...this, certificateAuthority }, wanted);
+    const what = JSON.stringify([wanted, this.clock.time]);
+    const nth = this.#chains.get(what) ?? 0;
+    this.#chains.set(what, nth + 1);
+    const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
+    const made = CHAINS.get(`${what} ${nth}`) ?? createKeyChain({ ...this, certificateAuthority }, wanted);
+    CHAINS.set(`${what} ${nth}`, made);
+    return made;
   }
 
   async caller(tenantId = ACME, allowed: readonly string[] | null = null): Promise<TenantCaller> {

@@ -1,0 +1,66 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Where Linux keeps files in memory. */
+const MEMORY = '/dev/shm';
+const PREFIX = 'vidimus-run-';
+/** The tests take a quarter of it; containers often have far less. */
+const ENOUGH_BYTES = 1024 ** 3;
+const ABANDONED_MS = 3_600_000;
+const VARIABLE = 'TEST_RUN_FOLDER';
+
+/**
+ * Gives this process and those it starts one folder for whatever they write, in memory where there is room: databases
+ * are made and dropped all the time, and none of them has to outlive the run. It is removed when this process exits.
+ */
+export function useRunFolder(): void {
+  if (process.env[VARIABLE] !== undefined) return;
+  const parent = hasRoom() ? MEMORY : tmpdir();
+  removeAbandoned(parent);
+  const folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
+  // PostgreSQL, which may run as another user, has its own folder inside.
+  chmodSync(folder, 0o711);
+  process.env[VARIABLE] = folder;
+  process.env['TMPDIR'] = folder;
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
+}
+
+function hasRoom(): boolean {
+  try {
+    accessSync(MEMORY, constants.W_OK);
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= ENOUGH_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** Of processes that were killed. */
+function removeAbandoned(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    const folder = join(parent, name);
+    // A container sees folders of processes that it does not see.
+    if (statSync(folder).mtimeMs > Date.now() - ABANDONED_MS) continue;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

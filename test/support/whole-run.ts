@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate } from './databases.ts';
+import { findServer } from './postgres-server.ts';
+import { announce, type PreparedDatabases } from './prepared-databases.ts';
+import { rawSql } from './raw-sql.ts';
+
+let folder: string | undefined;
+let postgres: PreparedDatabases['postgres'] = null;
+
+/** Runs once, before the processes that run the files of tests are started. */
+export async function mochaGlobalSetup(): Promise<void> {
+  folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  const sqlite = join(folder, 'template.sqlite');
+  const [server] = await Promise.all([findServer(), migrate(`sqlite:${sqlite}`)]);
+  postgres = server === undefined ? null : await makeTemplate(server);
+  announce({ sqlite, postgres });
+}
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  const made = postgres;
+  if (made !== null) await rawSql(made.server, (run) => run(`drop database ${made.template}`));
+}
+
+async function makeTemplate(server: string): Promise<{ server: string; template: string }> {
+  const template = `vidimus_template_${randomBytes(6).toString('hex')}`;
+  await rawSql(server, (run) => run(`create database ${template}`));
+  const url = new URL(server);
+  url.pathname = `/${template}`;
+  await migrate(url.href);
+  return { server, template };
+}
