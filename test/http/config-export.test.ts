@@ -39,7 +39,9 @@ function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const script = fileURLToPath(new URL(`../../bootstrap/${command}.ts`, import.meta.url));
+  const script = fileURLToPath(
+    new URL(`../../bootstrap/${command === 'main' ? command : `commands/${command}`}.ts`, import.meta.url),
+  );
   return new Promise((resolve) => {
     const env = { PATH: process.env['PATH'], ...environment };
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
