@@ -13,7 +13,7 @@ import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { Tenant } from '../domain/tenants/tenant.ts';
-import { type PresentationConfiguration, withLaterDefaults } from '../domain/verification/configuration.ts';
+import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { Store, TenantHead, TenantReader } from './ports/store.ts';
 
@@ -69,9 +69,7 @@ export class TenantConfiguration {
   }
 
   presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
-    return this.#once('presentations', async ({ presentationConfigurations }) =>
-      (await presentationConfigurations.list()).map(withLaterDefaults),
-    );
+    return this.#once('presentations', ({ presentationConfigurations }) => presentationConfigurations.list());
   }
 
   async presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { acceptKeyReferences } from '../adapters/http/shapes/key-reference.ts';
 import { unknownMembers } from '../adapters/http/unknown-members.ts';
-import { KeyChainCreation, KeyChainImport } from '../application/keys/key-chain-input.ts';
 import type { DocumentKind, FolderDocument, FolderFault } from '../config/import/folder-document.ts';
 import { mapTexts } from '../config/import/placeholders.ts';
 import { ClientCreation } from '../domain/clients/client.ts';
 import { CredentialConfigurationBody } from '../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../domain/issuance/issuance-configuration.ts';
 import { KEY_USAGES } from '../domain/keys/key-chain.ts';
+import { KeyChainCreation, KeyChainImport } from '../domain/keys/key-chain-input.ts';
 import { RegistrarConfigurationBody } from '../domain/registrar/registrar-configuration.ts';
 import { type JsonObject, parseJsonObject } from '../domain/shared/json.ts';
+import { HIDDEN } from '../domain/shared/secrets.ts';
 import { TenantCreation, TenantUpdate } from '../domain/tenants/tenant.ts';
 import { TrustListReplacement } from '../domain/trust-lists/list-configuration.ts';
 import { PresentationConfigurationBody } from '../domain/verification/configuration.ts';
-import { HIDDEN } from '../domain/webhooks/keep-secrets.ts';
 
 /** What a tenant is created with, and whether it is suspended. */
 const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.shape.status });

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, Listener, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
-import type { EditedKind } from '../../application/ports/store.ts';
 import type { Role } from '../../domain/clients/role.ts';
+import type { EditedKind } from '../../domain/resources.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */

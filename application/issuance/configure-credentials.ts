@@ -3,11 +3,12 @@ import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
+import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
-import { keepSecrets } from '../../domain/webhooks/keep-secrets.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/require-key-chain.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -126,16 +127,8 @@ async function store(
       if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
       assertCallable(webhooks, addressesOf(body));
       await requirePresentations(repositories, caller, body, before);
-      const claimsWebhook = keepSecrets(body.claimsWebhook, before?.claimsWebhook, 'claimsWebhook');
-      const notificationWebhook = keepSecrets(
-        body.notificationWebhook,
-        before?.notificationWebhook,
-        'notificationWebhook',
-      );
       const configuration: CredentialConfiguration = {
-        ...body,
-        ...(claimsWebhook === undefined ? {} : { claimsWebhook }),
-        ...(notificationWebhook === undefined ? {} : { notificationWebhook }),
+        ...keepSecrets(credentialConfigurationResource, body, before),
         createdAt: before?.createdAt ?? now,
         updatedAt: now,
       };

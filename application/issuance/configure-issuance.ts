@@ -1,4 +1,4 @@
-import { keepClientSecret } from '../../domain/issuance/chained-as.ts';
+import { issuanceConfigurationResource } from '../../domain/issuance/issuance-configuration.resource.ts';
 import {
   defaultIssuance,
   type IssuanceConfiguration,
@@ -7,6 +7,7 @@ import {
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/require-key-chain.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -79,10 +80,8 @@ export class WriteIssuanceConfiguration {
         const chainedKey = body.chainedAs?.token.signingKeyId;
         requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
         const before = await issuanceConfiguration.find('default');
-        const chainedAs = keepClientSecret(body.chainedAs, before?.chainedAs);
         const configuration: IssuanceConfiguration = {
-          ...body,
-          ...(chainedAs === undefined ? {} : { chainedAs }),
+          ...keepSecrets(issuanceConfigurationResource, body, before),
           id: 'default',
           createdAt: before?.createdAt ?? now,
           updatedAt: now,

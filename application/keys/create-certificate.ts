@@ -1,5 +1,6 @@
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import type { CertificateCreation } from '../../domain/keys/key-chain-input.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -9,7 +10,6 @@ import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import { certifyLeaf } from './certify-leaf.ts';
-import type { CertificateCreation } from './key-chain-input.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';
 

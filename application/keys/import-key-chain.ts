@@ -1,4 +1,5 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { KeyChainImport } from '../../domain/keys/key-chain-input.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -8,7 +9,6 @@ import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { KeyChainImport } from './key-chain-input.ts';
 import { createKeyChain, type NewKeyChain } from './make-key-chain.ts';
 import { addKeyChain, newKeyChain } from './new-key-chain.ts';
 import { type ImportedKey, readPrivateKey } from './private-key.ts';

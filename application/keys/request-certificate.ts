@@ -1,11 +1,11 @@
 import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
+import type { CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { CertificateSigningRequest } from './key-chain-input.ts';
 
 type Ports = {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { KeyChainRotation } from '../../domain/keys/key-chain-input.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { KeyChainRotation } from './key-chain-input.ts';
 import { assertProvider } from './new-key-chain.ts';
 import { type RenewalPorts, renewLeaf } from './renew-leaf.ts';
 

@@ -1,6 +1,7 @@
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import type { KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
 import { assertRotationFits, replaceLeaf } from '../../domain/keys/rotation.ts';
 import { assertSelfSignedFits, isSelfSigned } from '../../domain/keys/self-signed.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
@@ -11,7 +12,6 @@ import type { Clock } from '../ports/clock.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store, TenantRepositories } from '../ports/store.ts';
 import { certifyDocumentSigner } from './certify-leaf.ts';
-import type { KeyChainUpdate } from './key-chain-input.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
 import { assertUsagesFit, readCertificates } from './read-certificates.ts';
 

@@ -2,12 +2,13 @@ import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
 import {
   type PresentationConfiguration,
   PresentationConfigurationBody,
   type PresentationConfigurationUpdate,
 } from '../../domain/verification/configuration.ts';
-import { unmaskWebhook } from '../../domain/verification/webhook-secret.ts';
+import { presentationConfigurationResource } from '../../domain/verification/presentation-configuration.resource.ts';
 import type { TenantCaller } from '../caller.ts';
 import { assertMaySee } from '../clients/visible-presentations.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -140,10 +141,8 @@ async function put(
   const now = clock.now();
   checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
   assertCallable(remote, addressesOf(body, settings));
-  const webhook = unmaskWebhook(body.webhook, known?.webhook);
   const configuration: PresentationConfiguration = {
-    ...body,
-    ...(webhook !== undefined && { webhook }),
+    ...keepSecrets(presentationConfigurationResource, body, known),
     createdAt: known?.createdAt ?? now,
     updatedAt: now,
   };

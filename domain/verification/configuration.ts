@@ -228,19 +228,6 @@ export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly updatedAt: Date;
 };
 
-/** What members mean that a configuration was stored without, before there were any. */
-const LATER_DEFAULTS = {
-  clientIdPrefix: 'x509_hash',
-  requestUriMethod: 'get',
-  invocationUri: INVOCATION_URI,
-  dcApiRequest: 'signed',
-} as const;
-
-/** A stored configuration with the defaults of members that came later than it. */
-export function withLaterDefaults(stored: PresentationConfiguration): PresentationConfiguration {
-  return { ...LATER_DEFAULTS, ...stored };
-}
-
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
   const ids = new Set(query.credentials.map(({ id }) => id));

@@ -62,3 +62,14 @@ export const WebhookConfig = z.object({
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;
+
+const AGAIN = 'give the key itself: address or header changed';
+
+/**
+ * The key of the webhook that stands in a member of a document, as a secret of that document.
+ * @param variable what it is called in the name of a variable.
+ */
+export function webhookKey(member: string, variable: string, again = AGAIN) {
+  const sentTo = [`${member}.url`, `${member}.auth.config.headerName`];
+  return { [`${member}.auth.config.value`]: { variable, sentTo, again } };
+}

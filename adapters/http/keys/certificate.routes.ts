@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { CreateCertificate } from '../../../application/keys/create-certificate.ts';
 import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
   CertificateUpdate,
-} from '../../../application/keys/key-chain-input.ts';
-import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
+} from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { type Reply, type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';

@@ -3,18 +3,18 @@ import type { CreateKeyChain } from '../../../application/keys/create-key-chain.
 import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { GetKeyChain } from '../../../application/keys/get-key-chain.ts';
 import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
+import type { ListKeyChains } from '../../../application/keys/list-key-chains.ts';
+import type { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
+import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
+import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import {
   CertificateSigningRequest,
   KeyChainCreation,
   KeyChainImport,
   KeyChainRotation,
   KeyChainUpdate,
-} from '../../../application/keys/key-chain-input.ts';
-import type { ListKeyChains } from '../../../application/keys/list-key-chains.ts';
-import type { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
-import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
-import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
+} from '../../../domain/keys/key-chain-input.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { common, written } from './common.ts';

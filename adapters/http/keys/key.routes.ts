@@ -3,8 +3,8 @@ import type { CreateKeyChain } from '../../../application/keys/create-key-chain.
 import type { DeleteKey } from '../../../application/keys/delete-key.ts';
 import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
 import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
-import { KeyCreation } from '../../../application/keys/key-chain-input.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
+import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { type Route, Routes, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';

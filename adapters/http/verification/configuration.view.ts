@@ -6,7 +6,7 @@ import {
   TransactionData,
   TrustAnchorConfig,
 } from '../../../domain/verification/configuration.ts';
-import { maskWebhook } from '../../../domain/verification/webhook-secret.ts';
+import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { withKeyReferences } from '../shapes/key-reference.ts';
 

@@ -4,6 +4,7 @@ import type { Documents } from '../../../application/ports/store.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type {
@@ -13,20 +14,12 @@ import type {
   TenantStatus,
 } from '../../../domain/tenants/tenant.ts';
 import type { PlainServiceRepositories, PlainTenantRepositories } from '../audited-repositories.ts';
+import { documentRepositories } from '../document-repositories.ts';
 import { auditLog, lockHead, serviceAuditLog } from './audit-chain.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
 import { insertUnique } from './insert-unique.ts';
-import {
-  ClientRow,
-  CredentialConfigurationRow,
-  IssuanceConfigurationRow,
-  KeyChainRow,
-  PresentationConfigurationRow,
-  RegistrarConfigurationRow,
-  RegistrationCertificateRow,
-  RemovedClientRow,
-  TenantRow,
-} from './rows/administration.row.ts';
+import { ClientRow, RemovedClientRow, TenantRow } from './rows/administration.row.ts';
+import { allRows } from './rows/all.ts';
 import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
 import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
@@ -40,9 +33,6 @@ const FRESH = { disableIdentityMap: true } as const;
 const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
 const byClientId = (a: Client, b: Client) => (a.clientId < b.clientId ? -1 : 1);
 
-/** The document tables differ by name only, so one repository serves them all. */
-const anyRow = (row: unknown) => row as EntityName<AnyRow>;
-
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
@@ -50,11 +40,8 @@ export function tenantRepositories(
   tenantId: TenantId,
   touch: () => Promise<void>,
 ): PlainTenantRepositories {
-  const documents = <T extends { readonly id: string }>(
-    row: EntityName<AnyRow>,
-    table: string,
-  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, touch);
   return {
+    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, touch)),
     tenant: {
       async get() {
         const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
@@ -94,15 +81,6 @@ export function tenantRepositories(
         await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
-    issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations'),
-    credentialConfigurations: documents(anyRow(CredentialConfigurationRow), 'credential_configurations'),
-    presentationConfigurations: documents(
-      anyRow(PresentationConfigurationRow),
-      'presentation_configurations',
-    ),
-    keyChains: documents(anyRow(KeyChainRow), 'key_chains'),
-    registrarConfiguration: documents(anyRow(RegistrarConfigurationRow), 'registrar_configurations'),
-    registrationCertificates: documents(anyRow(RegistrationCertificateRow), 'registration_certificates'),
     statusLists: {
       async get(id) {
         const row = await em.findOne(StatusListRow, { id }, FRESH);
@@ -172,14 +150,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, tenantColumns(tenant)),
         );
-        const chains = documentsOf<KeyChain>(
-          em,
-          cipher,
-          tenant.id,
-          anyRow(KeyChainRow),
-          'key_chains',
-          async () => {},
-        );
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {});
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
           await addClient(em, { ...client, tenantId: tenant.id });
@@ -277,14 +248,22 @@ export async function raiseRevision(em: EntityManager, tenantId: TenantId): Prom
   if (raised === 0) throw new Failure('not_found', 'there is no such tenant');
 }
 
+/** The document tables differ by name only, so one repository serves them all. */
+function tableOf(kind: DocumentKind): { readonly row: EntityName<AnyRow>; readonly table: string } {
+  const table = `${kind.replaceAll('-', '_')}s`;
+  const row: unknown = allRows.find(({ meta }) => meta.tableName === table);
+  if (row === undefined) throw new Error(`There is no table ${table}; see rows/all.ts.`);
+  return { row: row as EntityName<AnyRow>, table };
+}
+
 function documentsOf<T extends { readonly id: string }>(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
-  row: EntityName<AnyRow>,
-  table: string,
+  kind: DocumentKind,
   touch: () => Promise<void>,
 ): Documents<T> {
+  const { row, table } = tableOf(kind);
   const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
     decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { maskOfferRequest, maskWebhook } from '../../../adapters/http/sessions/masked-webhook.ts';
+import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook.ts';
 import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import { StaleView, type TenantCaller, unconfirmed } from '../../../application/caller.ts';
@@ -11,6 +11,7 @@ import { ListSessions, SessionListQuery } from '../../../application/sessions/li
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
+import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
 
 describe('Sessions for administrators', () => {

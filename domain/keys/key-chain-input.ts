@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { HOST } from '../../domain/keys/host-name.ts';
-import { KEY_USAGES } from '../../domain/keys/key-chain.ts';
-import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
+import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { HOST } from './host-name.ts';
+import { KEY_USAGES } from './key-chain.ts';
 
 /** Segments of `/key-chain/…` that are no ids. */
 const RESERVED_IDS = new Set(['providers', 'import']);
