@@ -18,8 +18,7 @@ import { documentRepositories } from '../document-repositories.ts';
 import { auditLog, lockHead, serviceAuditLog } from './audit-chain.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
 import { insertUnique } from './insert-unique.ts';
-import { ClientRow, RemovedClientRow, TenantRow } from './rows/administration.row.ts';
-import { allRows } from './rows/all.ts';
+import { ClientRow, documentRows, RemovedClientRow, TenantRow, tableOf } from './rows/administration.row.ts';
 import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
 import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
@@ -248,14 +247,6 @@ export async function raiseRevision(em: EntityManager, tenantId: TenantId): Prom
   if (raised === 0) throw new Failure('not_found', 'there is no such tenant');
 }
 
-/** The document tables differ by name only, so one repository serves them all. */
-function tableOf(kind: DocumentKind): { readonly row: EntityName<AnyRow>; readonly table: string } {
-  const table = `${kind.replaceAll('-', '_')}s`;
-  const row: unknown = allRows.find(({ meta }) => meta.tableName === table);
-  if (row === undefined) throw new Error(`There is no table ${table}; see rows/all.ts.`);
-  return { row: row as EntityName<AnyRow>, table };
-}
-
 function documentsOf<T extends { readonly id: string }>(
   em: EntityManager,
   cipher: Cipher,
@@ -263,7 +254,9 @@ function documentsOf<T extends { readonly id: string }>(
   kind: DocumentKind,
   touch: () => Promise<void>,
 ): Documents<T> {
-  const { row, table } = tableOf(kind);
+  // The tables of documents differ by name only.
+  const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
+  const table = tableOf(kind);
   const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
     decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
