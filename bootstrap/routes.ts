@@ -14,7 +14,6 @@ import { ChainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
 import { ChallengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
 import { InteractiveRoutes } from '../adapters/http/oauth/interactive.routes.ts';
 import { TokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
-import { keepReadOnly } from '../adapters/http/read-only-members.ts';
 import { RegistrarRoutes } from '../adapters/http/registrar/registrar.routes.ts';
 import type { Route } from '../adapters/http/route.ts';
 import { DocumentationRoutes } from '../adapters/http/service/documentation.routes.ts';
@@ -68,7 +67,7 @@ const FAMILIES = [
 export function collectRoutes(container: Container): readonly Route[] {
   const settings = container.get(ServiceSettings);
   const routes: Route[] = [
-    ...keepReadOnly(FAMILIES.flatMap((family) => container.get<{ routes: readonly Route[] }>(family).routes)),
+    ...FAMILIES.flatMap((family) => container.get<{ routes: readonly Route[] }>(family).routes),
   ];
   const { publicUrl, version } = settings;
   // Loaded when somebody asks for the document: an idle process can do without what builds it.

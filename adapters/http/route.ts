@@ -135,6 +135,10 @@ export type RouteDefinition<
     readonly kind: EditedKind;
     readonly id?: (input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'params' | 'body'>) => string;
   };
+  /** Shows that thing as it is: members that answers have and nobody writes may be sent back as they are there. */
+  readonly shows?: (
+    input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>,
+  ) => Promise<Reply>;
   /** An example request body, executed by the tests. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;

@@ -7,7 +7,7 @@ import { credentialConfigurationResource } from '../../domain/issuance/credentia
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
+import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/require-key-chain.ts';
@@ -80,14 +80,7 @@ export class ChangeCredentialConfiguration {
     return store(this.#ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
       const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
-      const changed = { ...body, ...change };
-      const parsed = CredentialConfigurationBody.safeParse(changed, PARSING);
-      if (parsed.success) return parsed.data;
-      const errors = fieldErrors(parsed.error.issues, changed);
-      throw new Failure('invalid_input', {
-        message: errors[0] === undefined ? 'invalid' : `${errors[0].path}: ${errors[0].message}`,
-        errors,
-      });
+      return parseWritten(CredentialConfigurationBody, { ...body, ...change });
     });
   }
 }

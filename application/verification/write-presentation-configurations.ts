@@ -1,7 +1,7 @@
 import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
+import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import {
   type PresentationConfiguration,
@@ -168,9 +168,5 @@ function merge(
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   const members = Object.entries({ ...known, ...Object.fromEntries(given) });
   const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
-  const read = PresentationConfigurationBody.safeParse(merged, PARSING);
-  if (read.success) return read.data;
-  const errors = fieldErrors(read.error.issues, merged);
-  const [first] = errors;
-  throw new Failure('invalid_input', { message: `${first?.path}: ${first?.message}`, errors });
+  return parseWritten(PresentationConfigurationBody, merged);
 }

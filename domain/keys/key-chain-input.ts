@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { written } from '../shared/written.ts';
 import { HOST } from './host-name.ts';
 import { KEY_USAGES } from './key-chain.ts';
 
@@ -168,11 +169,11 @@ export const CertificateCreation = z
 export type CertificateCreation = z.infer<typeof CertificateCreation>;
 
 /** A usage as answers show it: what was read may be sent back. */
-const ShownUsage = z.object({
+const ShownUsage = written({
   usage: Usage,
   tenantId: z.string().optional(),
   certId: z.string().optional(),
-  cert: z.object({ id: z.string() }).optional(),
+  cert: written({ id: z.string() }).optional(),
 });
 
 export const CertificateUpdate = z

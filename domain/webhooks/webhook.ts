@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
@@ -33,9 +34,9 @@ function isPlainHttpUrl(text: string): boolean {
   return url.username === '' && url.password === '';
 }
 
-const ApiKeyAuth = z.object({
+const ApiKeyAuth = written({
   type: z.literal('apiKey'),
-  config: z.object({
+  config: written({
     headerName: z
       .string()
       .regex(TOKEN, 'Give a header name.')
@@ -53,7 +54,7 @@ const ApiKeyAuth = z.object({
 });
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
-export const WebhookConfig = z.object({
+export const WebhookConfig = written({
   url: z
     .string()
     .max(2048)

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
 import type { CreateClient } from '../../../application/clients/create-client.ts';
 import type { DeleteClient } from '../../../application/clients/delete-client.ts';
 import type { GetClient } from '../../../application/clients/get-client.ts';
@@ -35,7 +36,17 @@ export class ClientRoutes extends Routes {
   }
 }
 
-function readRoutes({ listClients, getClient }: UseCases): Route[] {
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getClient }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) => {
+    const client = await getClient.execute(caller, id);
+    return show(200, toClientView(client, await caller.configured.tenant()), client);
+  };
+}
+
+function readRoutes(useCases: UseCases): Route[] {
+  const { listClients } = useCases;
   return [
     route({
       ...common,
@@ -59,15 +70,13 @@ function readRoutes({ listClients, getClient }: UseCases): Route[] {
       summary: 'Read a client',
       params,
       responses: { 200: ClientView },
-      async handle({ caller, params: { id } }) {
-        const client = await getClient.execute(caller, id);
-        return show(200, toClientView(client, await caller.configured.tenant()), client);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createClient, updateClient, deleteClient } = useCases;
   return [
     route({
       ...common,
@@ -95,6 +104,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       params,
       body: ClientUpdate,
       example: { roles: ['presentation:request', 'issuance:offer'] },
+      shows: shows(useCases),
       responses: { 200: ClientView },
       async handle({ caller, params: { id }, body }) {
         const client = await updateClient.execute(caller, id, body);

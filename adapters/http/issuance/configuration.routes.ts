@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
 import type {
   ChangeCredentialConfiguration,
   ListCredentialConfigurations,
@@ -11,12 +12,14 @@ import type {
   WriteIssuanceConfiguration,
 } from '../../../application/issuance/configure-issuance.ts';
 import type { CreateOffer } from '../../../application/issuance/create-offer.ts';
-import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import {
+  CredentialConfigurationBody,
+  CredentialConfigurationUpdate,
+} from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   CredentialConfigurationView,
   IssuanceConfigurationView,
@@ -142,9 +145,15 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
   ];
 }
 
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
 function credentialConfigurations(useCases: UseCases): Route[] {
   const { listCredentialConfigurations, readCredentialConfiguration, writeCredentialConfiguration } =
     useCases;
+  const shows = async ({ caller, params }: Asked) => {
+    const configuration = await readCredentialConfiguration.execute(caller, params.id);
+    return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
+  };
   const { changeCredentialConfiguration, removeCredentialConfiguration } = useCases;
   return [
     route({
@@ -171,7 +180,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       tag,
       surface: 'admin',
       access: manage,
-      body: acceptKeyReferences(CredentialConfigurationBody),
+      body: CredentialConfigurationBody,
       bodyLimit: CONFIGURATION_LIMIT,
       example: EXAMPLE_CREDENTIAL,
       responses: { 201: CredentialConfigurationView },
@@ -190,10 +199,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       access: manage,
       params: Id,
       responses: { 200: CredentialConfigurationView },
-      async handle({ caller, params }) {
-        const configuration = await readCredentialConfiguration.execute(caller, params.id);
-        return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
-      },
+      handle: shows,
     }),
     route({
       method: 'patch',
@@ -205,10 +211,11 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       surface: 'admin',
       access: manage,
       params: Id,
-      body: acceptKeyReferences(z.record(z.string(), z.unknown())),
-      members: CredentialConfigurationBody,
+      body: z.record(z.string(), z.unknown()),
+      members: CredentialConfigurationUpdate,
       bodyLimit: CONFIGURATION_LIMIT,
       example: { description: 'Issued to residents' },
+      shows,
       responses: { 200: CredentialConfigurationView },
       async handle({ caller, params, body }) {
         const configuration = await changeCredentialConfiguration.execute(caller, params.id, body);

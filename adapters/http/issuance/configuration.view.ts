@@ -9,8 +9,8 @@ import {
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { hideSecrets } from '../../../domain/shared/secrets.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
 import type { CreateCertificate } from '../../../application/keys/create-certificate.ts';
 import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
@@ -36,14 +37,19 @@ export class CertificateRoutes extends Routes {
   }
 }
 
-/** The one that was found. */
-function shown({ found, all }: Awaited<ReturnType<FindCertificates['execute']>>): Reply {
-  const [chain] = found;
-  if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
-  return show(200, toCertificateView(chain, all), chain);
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
+
+function shows({ findCertificates }: UseCases) {
+  return async ({ caller, params: { certId } }: Asked): Promise<Reply> => {
+    const { found, all } = await findCertificates.execute(caller, { certId });
+    const [chain] = found;
+    if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
+    return show(200, toCertificateView(chain, all), chain);
+  };
 }
 
-function readRoutes({ findCertificates }: UseCases): Route[] {
+function readRoutes(useCases: UseCases): Route[] {
+  const { findCertificates } = useCases;
   return [
     route({
       ...common,
@@ -68,16 +74,13 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
-      async handle({ caller, params: { certId } }) {
-        return shown(await findCertificates.execute(caller, { certId }));
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
 function writeRoutes(useCases: UseCases): Route[] {
-  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
-    useCases;
+  const { createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } = useCases;
   return [
     route({
       ...written,
@@ -109,6 +112,7 @@ function writeRoutes(useCases: UseCases): Route[] {
       params,
       body: CertificateUpdate,
       example: { description: 'Signs diplomas' },
+      shows: shows(useCases),
       responses: {
         200: CertificateView,
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
@@ -122,7 +126,7 @@ function writeRoutes(useCases: UseCases): Route[] {
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        return shown(await findCertificates.execute(caller, { certId }));
+        return shows(useCases)({ caller, params: { certId } });
       },
     }),
     route({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
 import type { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
 import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import type { GetKeyChain } from '../../../application/keys/get-key-chain.ts';
@@ -53,7 +54,17 @@ export class KeyChainRoutes extends Routes {
   }
 }
 
-function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases): Route[] {
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getKeyChain }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) => {
+    const chain = await getKeyChain.execute(caller, id);
+    return show(200, toKeyChainView(chain), chain);
+  };
+}
+
+function readRoutes(useCases: UseCases): Route[] {
+  const { listKeyChains, listKeyProviders } = useCases;
   return [
     route({
       ...common,
@@ -84,15 +95,13 @@ function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases):
       summary: 'Read a key chain',
       params,
       responses: { 200: KeyChainView },
-      async handle({ caller, params: { id } }) {
-        const chain = await getKeyChain.execute(caller, id);
-        return show(200, toKeyChainView(chain), chain);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createKeyChain, updateKeyChain, deleteKeyChain } = useCases;
   return [
     route({
       ...written,
@@ -119,6 +128,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       params,
       body: KeyChainUpdate,
       example: { description: 'Signs diplomas' },
+      shows: shows(useCases),
       responses: {
         200: KeyChainView,
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',

@@ -1,3 +1,4 @@
+import type { TenantCaller } from '../../../application/caller.ts';
 import {
   AccessCertificateOrder,
   type ObtainAccessCertificate,
@@ -13,12 +14,12 @@ import type {
   UpdateRegistrarConfiguration,
 } from '../../../application/registrar/write-registrar-configuration.ts';
 import {
+  type RegistrarConfiguration,
   RegistrarConfigurationBody,
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   AccessCertificateView,
   RegistrarConfigurationView,
@@ -53,9 +54,16 @@ export class RegistrarRoutes extends Routes {
   }
 }
 
+async function shown(status: number, caller: TenantCaller, configuration: RegistrarConfiguration) {
+  const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
+  return show(status, view, configuration);
+}
+
 function configurationRoutes(useCases: UseCases): readonly Route[] {
   const { getRegistrarConfiguration, saveRegistrarConfiguration } = useCases;
   const { updateRegistrarConfiguration, deleteRegistrarConfiguration } = useCases;
+  const shows = async ({ caller }: { readonly caller: TenantCaller }) =>
+    shown(200, caller, await getRegistrarConfiguration.execute(caller));
   return [
     route({
       ...common,
@@ -65,11 +73,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Read the login at the registrar',
       description: 'Secrets are never shown.',
       responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
-      async handle({ caller }) {
-        const configuration = await getRegistrarConfiguration.execute(caller);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(200, view, configuration);
-      },
+      handle: shows,
     }),
     route({
       ...written,
@@ -96,9 +100,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
       responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
       async handle({ caller, body }) {
-        const configuration = await saveRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(201, view, configuration);
+        return shown(201, caller, await saveRegistrarConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -113,15 +115,14 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       body: RegistrarConfigurationUpdate,
       bodyLimit: BODY_LIMIT,
       example: { password: 'the new password of the account' },
+      shows,
       responses: {
         200: RegistrarConfigurationView,
         404: 'Nothing is configured',
         503: 'Nobody answers; nothing is stored',
       },
       async handle({ caller, body }) {
-        const configuration = await updateRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(200, view, configuration);
+        return shown(200, caller, await updateRegistrarConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -153,7 +154,7 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Obtain an access certificate for a key chain',
       description:
         'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
-      body: acceptKeyReferences(AccessCertificateOrder),
+      body: AccessCertificateOrder,
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
         201: AccessCertificateView,

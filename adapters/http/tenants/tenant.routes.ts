@@ -37,7 +37,15 @@ export class TenantRoutes extends Routes {
   }
 }
 
-function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
+function shows({ getTenant }: UseCases) {
+  return async ({ params: { id } }: { readonly params: { readonly id: TenantId } }) => {
+    const found = await getTenant.execute(id);
+    return show(200, toTenantView(found), found.tenant);
+  };
+}
+
+function readRoutes(useCases: UseCases): Route[] {
+  const { listTenants } = useCases;
   return [
     route({
       ...common,
@@ -57,15 +65,13 @@ function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
       summary: 'Read a tenant',
       params,
       responses: { 200: TenantConfiguration },
-      async handle({ params: { id } }) {
-        const found = await getTenant.execute(id);
-        return show(200, toTenantView(found), found.tenant);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createTenant, updateTenant, deleteTenant } = useCases;
   return [
     route({
       ...common,
@@ -107,6 +113,7 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       params,
       body: TenantUpdate,
       example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
+      shows: shows(useCases),
       responses: { 200: WrittenTenantView },
       async handle({ caller, params: { id }, body }) {
         const updated = await updateTenant.execute(caller, id, body);

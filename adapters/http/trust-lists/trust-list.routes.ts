@@ -18,7 +18,6 @@ import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lis
 import type { PublishedList } from '../../../domain/trust-lists/published-list.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   TrustListExportView,
   TrustListVersionView,
@@ -87,7 +86,15 @@ export class TrustListRoutes extends Routes {
   }
 }
 
-function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[] {
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getTrustList }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) =>
+    shown(200, caller, await getTrustList.execute(caller, id));
+}
+
+function readRoutes(useCases: UseCases): readonly Route[] {
+  const { listTrustLists, getTrustList } = useCases;
   return [
     route({
       ...common,
@@ -112,9 +119,7 @@ function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[
       summary: 'Read a trust list',
       params,
       responses: { 200: TrustListView },
-      async handle({ caller, params: { id } }) {
-        return shown(200, caller, await getTrustList.execute(caller, id));
-      },
+      handle: shows(useCases),
     }),
     route({
       ...common,
@@ -195,7 +200,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'entity is listed with the CA of its key chains, an external one with the certificates that are given. ' +
         '`data` says more about the scheme, in the shape of the document; numbers, times and entities in it are ' +
         'written by the service and refused.',
-      body: acceptKeyReferences(TrustListReplacement),
+      body: TrustListReplacement,
       example: EXAMPLE,
       responses: { 201: TrustListView, 409: 'There is a list of this id, or there are 50 already' },
       async handle({ caller, body }) {
@@ -209,8 +214,9 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       edits: { kind: 'trust-list', id: ({ params }) => params.id },
       summary: 'Replace a trust list',
       params,
-      body: acceptKeyReferences(TrustListReplacement),
+      body: TrustListReplacement,
       example: { description: 'Nobody at present', entities: [] },
+      shows: shows(useCases),
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await replaceTrustList.execute(caller, id, body));
@@ -225,8 +231,9 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       description:
         'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
       params,
-      body: acceptKeyReferences(TrustListUpdate),
+      body: TrustListUpdate,
       example: { entities: ENTITIES },
+      shows: shows(useCases),
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await updateTrustList.execute(caller, id, body));

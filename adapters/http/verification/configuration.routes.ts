@@ -16,7 +16,6 @@ import {
 } from '../../../domain/verification/configuration.ts';
 import { type Route, Routes, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
 
 const common = { tag: 'Verifier', surface: 'admin' } as const;
@@ -65,8 +64,15 @@ export class PresentationConfigurationRoutes extends Routes {
   }
 }
 
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getPresentationConfiguration }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) =>
+    shown(200, caller, await getPresentationConfiguration.execute(caller, id));
+}
+
 function readRoutes(useCases: UseCases): readonly Route[] {
-  const { listPresentationConfigurations, getPresentationConfiguration } = useCases;
+  const { listPresentationConfigurations } = useCases;
   return [
     route({
       ...common,
@@ -96,9 +102,7 @@ function readRoutes(useCases: UseCases): readonly Route[] {
       access: reads,
       params,
       responses: { 200: PresentationConfigurationView },
-      async handle({ caller, params: { id } }) {
-        return shown(200, caller, await getPresentationConfiguration.execute(caller, id));
-      },
+      handle: shows(useCases),
     }),
   ];
 }
@@ -118,7 +122,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'the certificate under which this tenant issues. ' +
         'A webhook key given as `***` stays the stored one while address and header are unchanged.',
       access: writes,
-      body: acceptKeyReferences(PresentationConfigurationBody),
+      body: PresentationConfigurationBody,
       bodyLimit: BODY_LIMIT,
       example: EXAMPLE,
       responses: { 201: PresentationConfigurationView },
@@ -135,9 +139,10 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       description: 'Members are replaced whole; null resets one to its default.',
       access: writes,
       params,
-      body: acceptKeyReferences(PresentationConfigurationUpdate),
+      body: PresentationConfigurationUpdate,
       bodyLimit: BODY_LIMIT,
       example: { lifeTime: 600, redirectUri: null },
+      shows: shows(useCases),
       responses: { 200: PresentationConfigurationView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await updatePresentationConfiguration.execute(caller, id, body));

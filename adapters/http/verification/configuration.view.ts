@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
   type PresentationConfiguration,
@@ -8,7 +9,6 @@ import {
 } from '../../../domain/verification/configuration.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 
 const KeyReference = z.string().nullable();
 const TrustAnchorView = z
