@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, Listener, TenantCaller, UnconfirmedCaller } from '../../application/caller.ts';
+import type { PortsOf, Tokens } from '../../application/needs.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { EditedKind } from '../../domain/resources.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
@@ -159,7 +160,12 @@ export function route<
 
 export const DEFAULT_BODY_LIMIT = 64 * 1024;
 
-/** A family of routes; each feature binds one. */
-export abstract class Routes {
-  abstract readonly routes: readonly Route[];
+/** Routes that belong together, with the use cases that they lead to. */
+export type Family = { readonly needs: Tokens; make(useCases: never): readonly Route[] };
+
+export function family<T extends Tokens>(
+  useCases: T,
+  make: (useCases: PortsOf<T>) => readonly Route[],
+): Family {
+  return { needs: useCases, make };
 }

@@ -1,7 +1,7 @@
-import type { Macs } from '../../domain/audit/macs.ts';
 import { canonical } from '../../domain/registrar/registration-certificate-request.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
-import type { Cipher } from '../ports/cipher.ts';
+import { needs } from '../needs.ts';
+import { Cipher } from '../ports/cipher.ts';
 
 /** Purpose of the key of the tags. */
 const EDIT_TAG = 'vidimus/edit-tag';
@@ -10,12 +10,8 @@ const EDIT_TAG = 'vidimus/edit-tag';
  * Tags that tell whether somebody else edited a thing since it was read: entity tags without their quotes (RFC 9110
  * section 8.8.3). They are made with a key, since documents hold secrets that a plain hash would let readers guess.
  */
-export class EditTags {
-  readonly #macs: Macs;
-
-  constructor(ports: { readonly cipher: Cipher }) {
-    this.#macs = ports.cipher.macs(EDIT_TAG);
-  }
+export class EditTags extends needs({ cipher: Cipher }) {
+  readonly #macs = this.ports.cipher.macs(EDIT_TAG);
 
   /** @param stored a document of this kind. */
   of(kind: EditedKind, stored: object): string {

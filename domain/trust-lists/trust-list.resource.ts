@@ -20,6 +20,6 @@ export const trustListResource = resource<PublishedList>()({
     id: 'id',
     body: TrustListReplacement,
     refersTo: ['key-chain'],
-    write: (list: PublishedList) => configurationOf(list.id, { ...list, entities: [...list.entities] }),
+    write: (list: PublishedList) => configurationOf(list.id, list),
   },
 });

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type { CreateCertificate } from '../../../application/keys/create-certificate.ts';
-import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
-import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
-import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
+import { CreateCertificate } from '../../../application/keys/create-certificate.ts';
+import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
+import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
   CertificateUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { type Reply, type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Reply, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
@@ -19,23 +19,20 @@ import { CertificateRequestView } from './key-chain.view.ts';
 
 const params = z.object({ certId: z.string().max(128).describe('Certificate id') });
 
-type UseCases = {
-  readonly findCertificates: FindCertificates;
-  readonly createCertificate: CreateCertificate;
-  readonly updateKeyChain: UpdateKeyChain;
-  readonly deleteKeyChain: DeleteKeyChain;
-  readonly requestCertificate: RequestCertificate;
+const USE_CASES = {
+  findCertificates: FindCertificates,
+  createCertificate: CreateCertificate,
+  updateKeyChain: UpdateKeyChain,
+  deleteKeyChain: DeleteKeyChain,
+  requestCertificate: RequestCertificate,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
-export class CertificateRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
-}
+export const certificateRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
 

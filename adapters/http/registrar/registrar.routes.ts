@@ -1,24 +1,25 @@
 import type { TenantCaller } from '../../../application/caller.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
   AccessCertificateOrder,
-  type ObtainAccessCertificate,
+  ObtainAccessCertificate,
 } from '../../../application/registrar/obtain-access-certificate.ts';
 import {
-  type ObtainRegistrationCertificate,
+  ObtainRegistrationCertificate,
   RegistrationCertificateOrder,
 } from '../../../application/registrar/obtain-registration-certificate.ts';
-import type { GetRegistrarConfiguration } from '../../../application/registrar/read-registrar-configuration.ts';
-import type {
+import {
   DeleteRegistrarConfiguration,
-  SaveRegistrarConfiguration,
+  GetRegistrarConfiguration,
+  ReplaceRegistrarConfiguration,
   UpdateRegistrarConfiguration,
-} from '../../../application/registrar/write-registrar-configuration.ts';
+} from '../../../application/registrar/registrar-configurations.ts';
 import {
   type RegistrarConfiguration,
   RegistrarConfigurationBody,
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import {
   AccessCertificateView,
@@ -35,24 +36,21 @@ const written = { ...common, access: { ...common.access, unrestricted: true } } 
 /** Anchors, or a registration certificate of which a presentation configuration takes as much. */
 const BODY_LIMIT = 512 * 1024;
 
-type UseCases = {
-  readonly getRegistrarConfiguration: GetRegistrarConfiguration;
-  readonly saveRegistrarConfiguration: SaveRegistrarConfiguration;
-  readonly updateRegistrarConfiguration: UpdateRegistrarConfiguration;
-  readonly deleteRegistrarConfiguration: DeleteRegistrarConfiguration;
-  readonly obtainAccessCertificate: ObtainAccessCertificate;
-  readonly obtainRegistrationCertificate: ObtainRegistrationCertificate;
+const USE_CASES = {
+  getRegistrarConfiguration: GetRegistrarConfiguration,
+  replaceRegistrarConfiguration: ReplaceRegistrarConfiguration,
+  updateRegistrarConfiguration: UpdateRegistrarConfiguration,
+  deleteRegistrarConfiguration: DeleteRegistrarConfiguration,
+  obtainAccessCertificate: ObtainAccessCertificate,
+  obtainRegistrationCertificate: ObtainRegistrationCertificate,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** The login at the registrar, and what is obtained there. */
-export class RegistrarRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...configurationRoutes(useCases), ...certificateRoutes(useCases)];
-  }
-}
+export const registrarRoutes = family(USE_CASES, (useCases) => [
+  ...configurationRoutes(useCases),
+  ...certificateRoutes(useCases),
+]);
 
 async function shown(status: number, caller: TenantCaller, configuration: RegistrarConfiguration) {
   const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
@@ -60,7 +58,7 @@ async function shown(status: number, caller: TenantCaller, configuration: Regist
 }
 
 function configurationRoutes(useCases: UseCases): readonly Route[] {
-  const { getRegistrarConfiguration, saveRegistrarConfiguration } = useCases;
+  const { getRegistrarConfiguration, replaceRegistrarConfiguration } = useCases;
   const { updateRegistrarConfiguration, deleteRegistrarConfiguration } = useCases;
   const shows = async ({ caller }: { readonly caller: TenantCaller }) =>
     shown(200, caller, await getRegistrarConfiguration.execute(caller));
@@ -100,7 +98,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
       responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
       async handle({ caller, body }) {
-        return shown(201, caller, await saveRegistrarConfiguration.execute(caller, body));
+        return shown(201, caller, await replaceRegistrarConfiguration.execute(caller, body));
       },
     }),
     route({

@@ -1,24 +1,27 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { GetStatusList, ListStatusLists } from '../../../application/status-lists/read-status-lists.ts';
-import type {
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import {
   CreateStatusList,
   DeleteStatusList,
+  GetStatusList,
+  ListStatusLists,
   UpdateStatusList,
-} from '../../../application/status-lists/write-status-lists.ts';
+} from '../../../application/status-lists/status-lists.ts';
 import { StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { StatusListView, toStatusListView } from './status-list.view.ts';
 
-type UseCases = {
-  readonly listStatusLists: ListStatusLists;
-  readonly getStatusList: GetStatusList;
-  readonly createStatusList: CreateStatusList;
-  readonly updateStatusList: UpdateStatusList;
-  readonly deleteStatusList: DeleteStatusList;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  listStatusLists: ListStatusLists,
+  getStatusList: GetStatusList,
+  createStatusList: CreateStatusList,
+  updateStatusList: UpdateStatusList,
+  deleteStatusList: DeleteStatusList,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const params = z.object({ listId: z.string().max(128) });
 const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
@@ -26,14 +29,10 @@ const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issua
 const writing = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 /** Status lists as their tenant administers them. Without any of this, issuing makes the lists that it needs. */
-export class StatusListAdministrationRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
-}
+export const statusListAdministrationRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly listId: string } };
 

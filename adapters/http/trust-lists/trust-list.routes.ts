@@ -1,22 +1,23 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
-  type GetTrustList,
-  type GetTrustListVersion,
-  type ListTrustLists,
-  type ListTrustListVersions,
+  GetTrustListVersion,
+  ListTrustListVersions,
   VersionListQuery,
-} from '../../../application/trust-lists/read-trust-lists.ts';
-import type {
+} from '../../../application/trust-lists/trust-list-versions.ts';
+import {
   CreateTrustList,
   DeleteTrustList,
+  GetTrustList,
+  ListTrustLists,
   ReplaceTrustList,
   UpdateTrustList,
-} from '../../../application/trust-lists/write-trust-lists.ts';
+} from '../../../application/trust-lists/trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import type { PublishedList } from '../../../domain/trust-lists/published-list.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import {
   TrustListExportView,
@@ -42,17 +43,18 @@ const written = {
 } as const;
 const params = z.object({ id: z.string().max(128) });
 
-type UseCases = {
-  readonly listTrustLists: ListTrustLists;
-  readonly getTrustList: GetTrustList;
-  readonly createTrustList: CreateTrustList;
-  readonly replaceTrustList: ReplaceTrustList;
-  readonly updateTrustList: UpdateTrustList;
-  readonly deleteTrustList: DeleteTrustList;
-  readonly listTrustListVersions: ListTrustListVersions;
-  readonly settings: ServiceSettings;
-  readonly getTrustListVersion: GetTrustListVersion;
+const USE_CASES = {
+  listTrustLists: ListTrustLists,
+  getTrustList: GetTrustList,
+  createTrustList: CreateTrustList,
+  replaceTrustList: ReplaceTrustList,
+  updateTrustList: UpdateTrustList,
+  deleteTrustList: DeleteTrustList,
+  listTrustListVersions: ListTrustListVersions,
+  settings: ServiceSettings,
+  getTrustListVersion: GetTrustListVersion,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const ENTITIES = [
   {
@@ -77,14 +79,11 @@ async function shown(status: number, caller: TenantCaller, list: PublishedList) 
 }
 
 /** The trust lists of a tenant as its administrators write and read them. */
-export class TrustListRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...versionRoutes(useCases), ...writeRoutes(useCases)];
-  }
-}
+export const trustListRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...versionRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
 
@@ -149,15 +148,12 @@ function versionRoutes({ listTrustListVersions, getTrustListVersion, settings }:
       query: VersionListQuery,
       responses: { 200: z.array(TrustListVersionView) },
       async handle({ caller, params: { id }, query }) {
-        const { versions, next } = await listTrustListVersions.execute(caller, id, query, (version) =>
-          JSON.stringify(toVersionView(version, caller.tenantId)),
+        const { versions, next } = await listTrustListVersions.execute(caller, id, query);
+        return reply(
+          200,
+          versions.map((version) => toVersionView(version, caller.tenantId)),
+          next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
         );
-        return {
-          status: 200,
-          text: `[${versions.join(',')}]`,
-          contentType: 'application/json',
-          headers: next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
-        };
       },
     }),
     route({

@@ -1,20 +1,19 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type {
+import type { PortsOf } from '../../../application/needs.ts';
+import {
+  DeletePresentationConfiguration,
   GetPresentationConfiguration,
   ListPresentationConfigurations,
-} from '../../../application/verification/read-presentation-configurations.ts';
-import type {
-  RemovePresentationConfiguration,
-  SavePresentationConfiguration,
+  ReplacePresentationConfiguration,
   UpdatePresentationConfiguration,
-} from '../../../application/verification/write-presentation-configurations.ts';
+} from '../../../application/verification/presentation-configurations.ts';
 import {
   type PresentationConfiguration,
   PresentationConfigurationBody,
   PresentationConfigurationUpdate,
 } from '../../../domain/verification/configuration.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
 
@@ -25,13 +24,14 @@ const writes = { anyOf: ['presentation:manage'] } as const;
 const BODY_LIMIT = 1024 * 1024;
 const params = z.object({ id: z.string().max(128) });
 
-type UseCases = {
-  readonly listPresentationConfigurations: ListPresentationConfigurations;
-  readonly getPresentationConfiguration: GetPresentationConfiguration;
-  readonly savePresentationConfiguration: SavePresentationConfiguration;
-  readonly updatePresentationConfiguration: UpdatePresentationConfiguration;
-  readonly removePresentationConfiguration: RemovePresentationConfiguration;
+const USE_CASES = {
+  listPresentationConfigurations: ListPresentationConfigurations,
+  getPresentationConfiguration: GetPresentationConfiguration,
+  replacePresentationConfiguration: ReplacePresentationConfiguration,
+  updatePresentationConfiguration: UpdatePresentationConfiguration,
+  deletePresentationConfiguration: DeletePresentationConfiguration,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const EXAMPLE = {
   id: 'name-check',
@@ -55,14 +55,10 @@ async function shown(status: number, caller: TenantCaller, configuration: Presen
   return show(status, toConfigurationView(configuration, await caller.configured.tenant()), configuration);
 }
 
-export class PresentationConfigurationRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
-}
+export const presentationConfigurationRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
 
@@ -108,8 +104,11 @@ function readRoutes(useCases: UseCases): readonly Route[] {
 }
 
 function writeRoutes(useCases: UseCases): readonly Route[] {
-  const { savePresentationConfiguration, updatePresentationConfiguration, removePresentationConfiguration } =
-    useCases;
+  const {
+    replacePresentationConfiguration,
+    updatePresentationConfiguration,
+    deletePresentationConfiguration,
+  } = useCases;
   return [
     route({
       ...common,
@@ -127,7 +126,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       example: EXAMPLE,
       responses: { 201: PresentationConfigurationView },
       async handle({ caller, body }) {
-        return shown(201, caller, await savePresentationConfiguration.execute(caller, body));
+        return shown(201, caller, await replacePresentationConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -158,7 +157,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       params,
       responses: { 200: DeletedView, 409: 'A credential configuration asks for it' },
       async handle({ caller, params: { id } }) {
-        await removePresentationConfiguration.execute(caller, id);
+        await deletePresentationConfiguration.execute(caller, id);
         return reply(200, { id });
       },
     }),

@@ -11,7 +11,7 @@ import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { MemoryStore } from '../../../adapters/persistence/memory/memory-store.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { type TenantCaller, unconfirmed } from '../../../application/caller.ts';
-import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
@@ -28,6 +28,7 @@ import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
 import { OpenRequests } from '../../../application/verification/open-requests.ts';
+import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
 import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
 import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
@@ -35,7 +36,6 @@ import { ResponseIntake } from '../../../application/verification/response-intak
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
-import { SavePresentationConfiguration } from '../../../application/verification/write-presentation-configurations.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
@@ -159,7 +159,7 @@ export class World {
   readonly serveRequestObject: ServeRequestObject;
   readonly receiveResponse: ReceiveResponse;
   readonly receiveDcApiResponse: ReceiveDcApiResponse;
-  readonly saveConfiguration: SavePresentationConfiguration;
+  readonly saveConfiguration: ReplacePresentationConfiguration;
   /** An issuer whose keys are not ours. */
   issuer: KeyChain = undefined as unknown as KeyChain;
 
@@ -179,7 +179,7 @@ export class World {
     this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
     this.serveRequestObject = new ServeRequestObject({ ...this, openRequests: new OpenRequests(this) });
-    this.saveConfiguration = new SavePresentationConfiguration(this);
+    this.saveConfiguration = new ReplacePresentationConfiguration(this);
     const responseIntake = new ResponseIntake({
       ...this,
       presentationVerifier: new PresentationVerifier({ ...this, issuerTrusts: this.issuerTrusts }),
@@ -223,7 +223,7 @@ export class World {
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
     const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
     const wanted = { tenantId, id, usages, subjectName: `${tenantId} ${id}`, dnsName: 'vidimus.example' };
-    return createKeyChain({ ...this, certificateAuthority }, wanted);
+    return makeKeyChain({ ...this, certificateAuthority }, wanted);
   }
 
   async caller(tenantId = ACME, allowed: readonly string[] | null = null): Promise<TenantCaller> {
