@@ -1,4 +1,4 @@
-import type { Change, Committed, Part } from '../domain/change.ts';
+import type { Change, Committed, Part } from '../domain/changes/change.ts';
 import type { Grant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import { Failure } from '../domain/shared/failure.ts';
@@ -72,6 +72,7 @@ export function attemptFor<T>(
   work: (known: Known, caller: TenantCaller) => Promise<T>,
 ): Promise<T> {
   const { remembered, again, ...rest } = caller;
+  remembered.look(['clients']);
   return run(world, caller.tenantId, remembered, async (known) =>
     work(
       known,
@@ -213,6 +214,18 @@ export class Known {
       if (error === refusal) return 'session';
       throw error;
     }
+  }
+
+  /**
+   * Like `commit`, for what goes on afterwards by this configuration: none of it may have changed, whatever was looked at
+   * so far.
+   */
+  claim(change: Change, refusals: Refusals = {}): Promise<Extract<Committed, { done: true }>> {
+    const isAssumed = !this.hasCommitted && !this.isStored;
+    return this.commit(
+      isAssumed ? { revisions: this.configured.state.revisions, ...change } : change,
+      refusals,
+    );
   }
 
   /**

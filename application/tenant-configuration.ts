@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Change, Committed } from '../domain/change.ts';
+import type { Change, Committed } from '../domain/changes/change.ts';
 import type { Client } from '../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../domain/issuance/configuration.ts';
 import {
@@ -15,7 +15,7 @@ import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
 import { SERVING, type Tenant } from '../domain/tenants/tenant.ts';
-import { type PresentationConfiguration, withLaterDefaults } from '../domain/verification/configuration.ts';
+import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
 import { bounded } from './bounded.ts';
 import { ConfigurationMemory, isAsOf, revisionsOf } from './configuration-memory.ts';
 import type { EventBus } from './ports/event-bus.ts';
@@ -85,9 +85,7 @@ export class TenantConfiguration {
   }
 
   presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
-    return this.#once('presentations', async ({ presentationConfigurations }) =>
-      (await presentationConfigurations.list()).map(withLaterDefaults),
-    );
+    return this.#once('presentations', ({ presentationConfigurations }) => presentationConfigurations.list());
   }
 
   async presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {
@@ -160,7 +158,7 @@ export class TenantConfiguration {
   }
 
   #once<T>(kind: ConfiguredKind, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
-    this.#look([kind]);
+    this.look([kind]);
     const known = this.#find<Promise<T>>(kind);
     if (known !== undefined) return known.value;
     const value = this.#store.forTenant(this.tenantId, read);
@@ -172,16 +170,17 @@ export class TenantConfiguration {
   #find<T>(name: string): { readonly value: T } | undefined {
     const kept = this.#memory.find(this.state, name);
     if (kept === undefined) return undefined;
-    this.#look(kept.kinds);
+    this.look(kept.kinds);
     if (!kept.isUnderWay || !(kept.value instanceof Promise)) return { value: kept.value as T };
     const later = kept.value.then((value: unknown) => {
-      this.#look(kept.kinds);
+      this.look(kept.kinds);
       return value;
     });
     return { value: later as T };
   }
 
-  #look(kinds: Iterable<ConfiguredKind>): void {
+  /** What follows rests on these kinds. */
+  look(kinds: Iterable<ConfiguredKind>): void {
     for (const kind of kinds) {
       this.#kinds.add(kind);
       for (const underWay of this.#underWay) underWay.add(kind);

@@ -9,7 +9,7 @@ import {
   importTrustList,
 } from './import-configurations.ts';
 import type { ImportDocument } from './import-documents.ts';
-import { importKeyChain } from './import-keys.ts';
+import { createKeyChain } from './import-keys.ts';
 import { type Outcome, settle } from './import-outcome.ts';
 import { importTenant } from './import-tenant.ts';
 import type { ImportTools } from './import-tools.ts';
@@ -94,7 +94,7 @@ function importOwn(
 ): Promise<Outcome> {
   switch (document.kind) {
     case 'key-chain':
-      return importKeyChain(tools, document);
+      return createKeyChain(tools, document);
     case 'registrar':
       return importRegistrar(tools, document);
     case 'presentation':

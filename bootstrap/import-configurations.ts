@@ -1,7 +1,6 @@
 import type { TenantReader } from '../application/ports/store.ts';
 import { withDefaults } from '../domain/issuance/issuance-configuration.ts';
 import { configurationOf } from '../domain/trust-lists/list-configuration.ts';
-import { withLaterDefaults } from '../domain/verification/configuration.ts';
 import type { ImportDocument } from './import-documents.ts';
 import { isSame, type Outcome, tenantIdOf, unlessSame } from './import-outcome.ts';
 import type { ImportTools } from './import-tools.ts';
@@ -23,8 +22,7 @@ export async function importPresentation(
   const { id, body } = document;
   const caller = await tools.callerOf(tenantIdOf(document));
   const known = await find(tools, document, (own) => own.presentationConfigurations.find(id));
-  const stored = known && withLaterDefaults(known);
-  return unlessSame(stored, body, () => tools.savePresentation.execute(caller, body));
+  return unlessSame(known, body, () => tools.savePresentation.execute(caller, body));
 }
 
 /** A list that is as it should be gets no release. */

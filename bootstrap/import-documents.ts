@@ -1,19 +1,18 @@
 import { z } from 'zod';
-import { acceptKeyReferences } from '../adapters/http/shapes/key-reference.ts';
-import { unknownMembers } from '../adapters/http/unknown-members.ts';
-import { KeyChainCreation, KeyChainImport } from '../application/keys/key-chain-input.ts';
 import type { DocumentKind, FolderDocument, FolderFault } from '../config/import/folder-document.ts';
 import { mapTexts } from '../config/import/placeholders.ts';
 import { ClientCreation } from '../domain/clients/client.ts';
 import { CredentialConfigurationBody } from '../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../domain/issuance/issuance-configuration.ts';
 import { KEY_USAGES } from '../domain/keys/key-chain.ts';
+import { KeyChainCreation, KeyChainImport } from '../domain/keys/key-chain-input.ts';
 import { RegistrarConfigurationBody } from '../domain/registrar/registrar-configuration.ts';
 import { type JsonObject, parseJsonObject } from '../domain/shared/json.ts';
+import { readWritten } from '../domain/shared/read-written.ts';
+import { HIDDEN } from '../domain/shared/secrets.ts';
 import { TenantCreation, TenantUpdate } from '../domain/tenants/tenant.ts';
 import { TrustListReplacement } from '../domain/trust-lists/list-configuration.ts';
 import { PresentationConfigurationBody } from '../domain/verification/configuration.ts';
-import { HIDDEN } from '../domain/webhooks/keep-secrets.ts';
 
 /** What a tenant is created with, and whether it is suspended. */
 const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.shape.status });
@@ -103,19 +102,15 @@ export function readDocument(
   const id = idOf(document);
   const value = withId(kind, id, withReadableKey(kind, document.value));
   const schema = kind === 'key-chain' && value['key'] !== undefined ? BroughtKeyChain : SCHEMAS[kind];
-  const parsed = acceptKeyReferences(schema as z.ZodType).safeParse(value);
-  const wrong = (parsed.error?.issues ?? []).map(({ path, message }) => ({
-    path: path.map(String).join('.'),
-    message,
-  }));
-  const faults = [...wrong, ...unknownMembers(schema, value), ...hiddenSecrets(kind, value)]
+  const read = readWritten(schema as z.ZodType, value);
+  const faults = [...('errors' in read ? read.errors : []), ...hiddenSecrets(kind, value)]
     .filter(({ path }) => !document.unfilled.some((unfilled) => isWithin(path, unfilled)))
     .map((fault) => ({ file, ...fault }));
   if (kind === 'tenant' && id !== tenant) {
     faults.push({ file, path: 'id', message: `is another one than the name of the folder, "${tenant}"` });
   }
-  if (faults.length > 0 || !parsed.success || document.unfilled.length > 0) return { faults };
-  return { document: { kind, file, tenant, id, body: parsed.data } as ImportDocument };
+  if (faults.length > 0 || 'errors' in read || document.unfilled.length > 0) return { faults };
+  return { document: { kind, file, tenant, id, body: read.data } as ImportDocument };
 }
 
 function withId(kind: DocumentKind, id: string, value: JsonObject): JsonObject {

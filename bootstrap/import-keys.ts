@@ -16,7 +16,7 @@ const MAX_CERTIFICATES = 6;
  * Makes or takes in a key chain, or changes what can be changed of one. What a key chain is born with (provider,
  * algorithm, names, authority) counts when it is made; a key is never replaced by another one.
  */
-export async function importKeyChain(
+export async function createKeyChain(
   tools: ImportTools,
   document: ImportDocument<'key-chain'>,
 ): Promise<Outcome> {
@@ -25,9 +25,7 @@ export async function importKeyChain(
   const caller = await tools.callerOf(tenantId);
   const known = await tools.store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
   if (known === undefined) {
-    await ('key' in body
-      ? tools.importKeyChain.execute(caller, body)
-      : tools.createKeyChain.execute(caller, body));
+    await tools.createKeyChain.execute(caller, body);
     return 'created';
   }
   assertSameKey(known, body);

@@ -1,9 +1,11 @@
-import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
-import { FIRST_KEY_CHAINS, type FirstKeyChain } from '../application/tenants/create-tenant.ts';
+import { makeWantedKeyChain, type WantedKeyChain } from '../application/keys/wanted-key-chain.ts';
+import { FIRST_KEY_CHAINS, makeTenant } from '../application/tenants/make-tenant.ts';
 import { mergeSettings } from '../application/tenants/merge-settings.ts';
+import type { KeyChain } from '../domain/keys/key-chain.ts';
+import { defined } from '../domain/shared/defined.ts';
+import type { Failure } from '../domain/shared/failure.ts';
 import { administratorOf, type Tenant } from '../domain/tenants/tenant.ts';
 import type { ImportDocument } from './import-documents.ts';
-import { importKeyChain } from './import-keys.ts';
 import { isSame, type Outcome, settle, tenantIdOf } from './import-outcome.ts';
 import type { ImportTools } from './import-tools.ts';
 
@@ -67,32 +69,30 @@ async function setRoles(tools: ImportTools, document: TenantDocument): Promise<b
   return true;
 }
 
-/**
- * All of it is made in memory first and stored at once: a crash must not leave a tenant that the next start takes for
- * one whose keys somebody deleted.
- */
+/** All of it is stored at once: a crash must not leave a tenant that the next start takes for one without keys. */
 async function createTenant(
   tools: ImportTools,
-  { body, tenant: name }: TenantDocument,
+  { body }: TenantDocument,
   keys: readonly KeyDocument[],
 ): Promise<readonly KeyDocument[]> {
-  const stage = tools.over(await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, tools.ports.cipher));
-  const id = tenantIdOf({ tenant: name });
   const { status = 'active', ...creation } = body;
-  const { made, under } = firstKeyChains(name, keys);
-  await stage.createTenant.execute(tools.caller, creation, made);
-  const refused = await settle<KeyDocument>([...keys, ...under], async (key) => {
-    await importKeyChain(stage, key);
-  });
+  const { making } = tools;
+  let refused: ReadonlyMap<object, Failure> = new Map();
+  const { tenant, clients, keyChains } = await makeTenant(
+    making,
+    creation,
+    async ({ id: tenantId, name }) => {
+      const chains: KeyChain[] = [];
+      const wanted: { readonly body: WantedKeyChain }[] = [...firstKeyChains(keys), ...keys];
+      refused = await settle(wanted, async (each) => {
+        chains.push(await makeWantedKeyChain(making, { tenantId, name, chains }, each.body));
+      });
+      return chains;
+    },
+  );
   const [failure] = refused.values();
   if (failure !== undefined && !tools.isRehearsal) throw failure;
-  const belongings = await stage.store.forTenant(id, async (own) => ({
-    tenant: await own.tenant.get(),
-    keyChains: await own.keyChains.list(),
-    clients: await own.clients.list(),
-  }));
-  const { tenant, ...rest } = belongings;
-  await tools.store.forService(({ tenants }) => tenants.add({ ...tenant, status }, rest), {
+  await tools.store.forService(({ tenants }) => tenants.add({ ...tenant, status }, { keyChains, clients }), {
     by: tools.caller,
   });
   return keys.filter((key) => !refused.has(key));
@@ -101,25 +101,14 @@ async function createTenant(
 /**
  * The key chains that a tenant starts with are made where the folder has none of the name. Credentials and their
  * status lists are under one CA, also where that is the folder's.
- * @returns `made` for the use case, `under` as documents.
  */
-function firstKeyChains(
-  tenant: string,
-  keys: readonly KeyDocument[],
-): { readonly made: readonly FirstKeyChain[]; readonly under: readonly KeyDocument[] } {
+function firstKeyChains(keys: readonly KeyDocument[]): { readonly body: WantedKeyChain }[] {
   const missing = FIRST_KEY_CHAINS.filter((first) => keys.every(({ id }) => id !== first.id));
-  const authorities = keys.filter(({ body }) => hasAuthority(body)).map(({ id }) => id);
-  const isUnder = ({ under }: FirstKeyChain) => under !== undefined && authorities.includes(under);
-  return {
-    made: missing.filter((first) => !isUnder(first)),
-    under: missing.filter(isUnder).map(({ id, usage, under }) => ({
-      kind: 'key-chain',
-      file: '',
-      tenant,
-      id,
-      body: { id, usages: [usage], rootKeyChainId: under },
-    })),
-  };
+  const isWithoutAuthority = (rootId: string | undefined) =>
+    keys.some(({ id, body }) => id === rootId && !hasAuthority(body));
+  return missing.map(({ rootKeyChainId, ...body }) => ({
+    body: isWithoutAuthority(rootKeyChainId) ? body : { ...body, ...defined({ rootKeyChainId }) },
+  }));
 }
 
 function hasAuthority(body: KeyDocument['body']): boolean {

@@ -1,13 +1,11 @@
 import type { Container } from 'inversify';
 import { X509Authority } from '../adapters/crypto/x509-authority.ts';
 import type { ServiceCaller, TenantCaller } from '../application/caller.ts';
-import { CreateClient } from '../application/clients/create-client.ts';
-import { UpdateClient } from '../application/clients/update-client.ts';
-import { WriteCredentialConfiguration } from '../application/issuance/configure-credentials.ts';
-import { WriteIssuanceConfiguration } from '../application/issuance/configure-issuance.ts';
-import { CreateKeyChain } from '../application/keys/create-key-chain.ts';
-import { ImportKeyChain } from '../application/keys/import-key-chain.ts';
-import { UpdateKeyChain } from '../application/keys/update-key-chain.ts';
+import { CreateClient, UpdateClient } from '../application/clients/clients.ts';
+import { ReplaceCredentialConfiguration } from '../application/issuance/credential-configurations.ts';
+import { ReplaceIssuanceConfiguration } from '../application/issuance/issuance-configurations.ts';
+import { CreateKeyChain, UpdateKeyChain } from '../application/keys/key-chains.ts';
+import type { PortsOf } from '../application/needs.ts';
 import { Certificates } from '../application/ports/certificates.ts';
 import { Cipher } from '../application/ports/cipher.ts';
 import { Clock } from '../application/ports/clock.ts';
@@ -21,13 +19,13 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
-import { SaveRegistrarConfiguration } from '../application/registrar/write-registrar-configuration.ts';
+import { ReplaceRegistrarConfiguration } from '../application/registrar/registrar-configurations.ts';
 import { TenantConfiguration } from '../application/tenant-configuration.ts';
-import { CreateTenant } from '../application/tenants/create-tenant.ts';
-import { UpdateTenant } from '../application/tenants/update-tenant.ts';
+import type { MAKING_TENANTS } from '../application/tenants/make-tenant.ts';
+import { UpdateTenant } from '../application/tenants/tenants.ts';
 import { TrustListPublisher } from '../application/trust-lists/trust-list-publisher.ts';
-import { CreateTrustList, ReplaceTrustList } from '../application/trust-lists/write-trust-lists.ts';
-import { SavePresentationConfiguration } from '../application/verification/write-presentation-configurations.ts';
+import { CreateTrustList, ReplaceTrustList } from '../application/trust-lists/trust-lists.ts';
+import { ReplacePresentationConfiguration } from '../application/verification/presentation-configurations.ts';
 import { ROLES } from '../domain/clients/role.ts';
 import { IMPORTER } from '../domain/clients/service-names.ts';
 import { Failure } from '../domain/shared/failure.ts';
@@ -74,19 +72,19 @@ const OF_TENANTS = ROLES.filter((role) => role !== 'tenants:manage');
 export class ImportTools {
   readonly ports: ImportPorts;
   readonly isRehearsal: boolean;
-  readonly createTenant: CreateTenant;
+  /** What tenants are made with. */
+  readonly making: PortsOf<typeof MAKING_TENANTS>;
   readonly updateTenant: UpdateTenant;
   readonly createClient: CreateClient;
   readonly updateClient: UpdateClient;
   readonly createKeyChain: CreateKeyChain;
-  readonly importKeyChain: ImportKeyChain;
   readonly updateKeyChain: UpdateKeyChain;
-  readonly saveRegistrar: SaveRegistrarConfiguration;
-  readonly savePresentation: SavePresentationConfiguration;
+  readonly saveRegistrar: ReplaceRegistrarConfiguration;
+  readonly savePresentation: ReplacePresentationConfiguration;
   readonly createTrustList: CreateTrustList;
   readonly replaceTrustList: ReplaceTrustList;
-  readonly writeIssuance: WriteIssuanceConfiguration;
-  readonly writeCredential: WriteCredentialConfiguration;
+  readonly writeIssuance: ReplaceIssuanceConfiguration;
+  readonly writeCredential: ReplaceCredentialConfiguration;
 
   /** @param isRehearsal whether nothing of what is made is kept. */
   constructor(ports: ImportPorts, isRehearsal = false) {
@@ -101,28 +99,22 @@ export class ImportTools {
       trustListPublisher: new TrustListPublisher(ports),
     };
     this.ports = ports;
-    this.createTenant = new CreateTenant(all);
+    this.making = all;
     this.updateTenant = new UpdateTenant(all);
     this.createClient = new CreateClient(all);
     this.updateClient = new UpdateClient(all);
     this.createKeyChain = new CreateKeyChain(all);
-    this.importKeyChain = new ImportKeyChain(all);
     this.updateKeyChain = new UpdateKeyChain(all);
-    this.saveRegistrar = new SaveRegistrarConfiguration(all);
-    this.savePresentation = new SavePresentationConfiguration(all);
+    this.saveRegistrar = new ReplaceRegistrarConfiguration(all);
+    this.savePresentation = new ReplacePresentationConfiguration(all);
     this.createTrustList = new CreateTrustList(all);
     this.replaceTrustList = new ReplaceTrustList(all);
-    this.writeIssuance = new WriteIssuanceConfiguration(all);
-    this.writeCredential = new WriteCredentialConfiguration(all);
+    this.writeIssuance = new ReplaceIssuanceConfiguration(all);
+    this.writeCredential = new ReplaceCredentialConfiguration(all);
   }
 
   get store(): Store {
     return this.ports.store;
-  }
-
-  /** The same over another store. */
-  over(store: Store): ImportTools {
-    return new ImportTools({ ...this.ports, store }, this.isRehearsal);
   }
 
   /** Who imports what belongs to no tenant, and tenants themselves. */

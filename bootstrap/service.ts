@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Container } from 'inversify';
+import type { Container } from 'inversify';
 import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
 import { dialectOf, placeOf } from '../adapters/persistence/orm/database.ts';
@@ -12,8 +12,7 @@ import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
-import { modules } from './modules/all.ts';
-import { Closers, openAdapters } from './modules/platform.ts';
+import { Closers, openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
 
 export type RunningService = {
@@ -44,10 +43,9 @@ export async function startService(
   settings: Settings,
   environment: Environment = {},
 ): Promise<RunningService> {
-  const container = new Container();
   const closers = new Closers();
   try {
-    container.load(await openAdapters(settings, closers), ...modules);
+    const container = await openPlatform(settings, closers);
     const log = container.get(Log);
     for (const line of misspeltSettings(environment)) log.warn(line);
     await assertRootClientIsFree(container, settings);

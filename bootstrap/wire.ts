@@ -1,28 +1,36 @@
-import type { ContainerModuleLoadOptions, Newable, ServiceIdentifier } from 'inversify';
+import type { Container, Newable, ServiceIdentifier } from 'inversify';
+import type { PortsOf, Token, Tokens } from '../application/needs.ts';
+import type { Feature, Given, Wired } from './modules/feature.ts';
 
-/** An abstract or concrete class: type, documentation and injection token in one. */
-// biome-ignore lint/suspicious/noExplicitAny: tokens are classes with any constructor
-export type Token<T> = abstract new (...parameters: any[]) => T;
+/** Binds the classes of all features, each once for the whole process. */
+export function wire(container: Container, features: readonly Feature[]): void {
+  for (const wired of features.flatMap(({ classes }) => classes)) bind(container, givenOf(wired));
+}
 
-type TokensOf<Ports> = { readonly [Name in keyof Ports]: Token<Ports[Name]> };
+/** @returns what these tokens stand for, by their names. */
+export function resolve<T extends Tokens>(container: Container, tokens: T): PortsOf<T> {
+  const ports = Object.entries(tokens).map(([name, token]) => [name, container.get(identifierOf(token))]);
+  return Object.fromEntries(ports) as PortsOf<T>;
+}
 
-/**
- * Binds a class whose constructor takes one object of ports. A missing, surplus or wrongly typed port is a compile
- * error at the line that wires it.
- */
-export function wire<T, Ports extends object>(
-  options: ContainerModuleLoadOptions,
-  type: new (ports: Ports) => T,
-  tokens: TokensOf<Ports>,
-  as: Token<T> = type,
-): void {
-  const names = Object.keys(tokens) as (keyof Ports)[];
-  options
-    .bind(as as ServiceIdentifier<T>)
+export function identifierOf<T>(token: Token<T>): ServiceIdentifier<T> {
+  return token as unknown as ServiceIdentifier<T>;
+}
+
+function givenOf(wired: Wired): Given {
+  if ('type' in wired) return wired;
+  return { type: wired, needs: 'needs' in wired ? wired.needs : {}, as: [] };
+}
+
+function bind(container: Container, { type, needs, as }: Given): void {
+  const names = Object.keys(needs);
+  const Class = type as unknown as new (ports: object) => unknown;
+  container
+    .bind(identifierOf(type))
     .toResolvedValue(
-      (...values: unknown[]) =>
-        new type(Object.fromEntries(names.map((name, i) => [name, values[i]])) as Ports),
-      names.map((name) => tokens[name] as unknown as Newable),
+      (...values: unknown[]) => new Class(Object.fromEntries(names.map((name, i) => [name, values[i]]))),
+      Object.values(needs) as unknown as Newable[],
     )
     .inSingletonScope();
+  for (const port of as) container.bind(identifierOf(port)).toService(identifierOf(type));
 }

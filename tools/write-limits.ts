@@ -1,10 +1,8 @@
 import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Container } from 'inversify';
 import { describeLimits } from '../adapters/http/describe-limits.ts';
 import { buildOpenApi } from '../adapters/http/openapi.ts';
-import { modules } from '../bootstrap/modules/all.ts';
-import { Closers, openAdapters } from '../bootstrap/modules/platform.ts';
+import { Closers, openPlatform } from '../bootstrap/platform.ts';
 import { collectRoutes } from '../bootstrap/routes.ts';
 import { readSettings } from '../config/settings.ts';
 
@@ -12,7 +10,6 @@ import { readSettings } from '../config/settings.ts';
 const file = new URL('../docs/limits.md', import.meta.url);
 const MARKS = ['<!-- limits -->\n', '\n<!-- /limits -->'] as const;
 
-const container = new Container();
 const closers = new Closers();
 const settings = readSettings({
   DATABASE_URL: 'sqlite::memory:',
@@ -21,8 +18,7 @@ const settings = readSettings({
   AUTH_CLIENT_SECRET: 'nobody logs in with it',
   LOG_LEVEL: 'silent',
 });
-container.load(await openAdapters(settings, closers), ...modules);
-const routes = collectRoutes(container);
+const routes = collectRoutes(await openPlatform(settings, closers));
 const document = buildOpenApi(routes, { publicUrl: settings.PUBLIC_URL, version: '0' });
 const [begin, end] = MARKS;
 const text = readFileSync(file, 'utf8');

@@ -5,6 +5,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
+import { isWritten } from '../../domain/shared/written.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
 import type { Access, Route, Surface } from './route.ts';
 import { ProtocolError } from './shapes/protocol-error.ts';
@@ -52,6 +53,14 @@ const MEANINGS: Readonly<Record<number, string>> = {
 const OPTIONS: CreateDocumentOptions = {
   allowEmptySchema: { pipe: { output: true }, transform: true, custom: true },
   override({ zodSchema, jsonSchema, io }) {
+    // What was read may be sent back, and has more members than can be written.
+    if (io === 'input' && zodSchema instanceof z.ZodObject) {
+      if (isWritten(zodSchema)) delete jsonSchema.additionalProperties;
+      // One that is described anew refers to what it was made of, and repeats this.
+      for (const member of Object.values(jsonSchema.properties ?? {})) {
+        if (typeof member === 'object' && member.$ref !== undefined) delete member.additionalProperties;
+      }
+    }
     if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
     if (!(zodSchema.out instanceof z.ZodTransform) || Object.keys(jsonSchema).length > 0) return;
     if (zodSchema.in instanceof z.ZodRecord || zodSchema.in instanceof z.ZodObject)

@@ -1,107 +1,72 @@
-import type { FieldError } from '../../domain/shared/failure.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { z } from 'zod';
+import { type EditedKind, resourceOf } from '../../domain/resources.ts';
+import { invalidFields } from '../../domain/shared/failure.ts';
+import { isOlderName } from '../../domain/shared/older-names.ts';
+import { membersOf } from '../../domain/shared/read-written.ts';
 import type { Route } from './route.ts';
-import { readOnlyMembers } from './unknown-members.ts';
 
-/**
- * What the service changes by itself, or others change elsewhere: whoever sends back what they read may have read
- * something else than what stands there by now. Lists do not count in the paths.
- */
-const SHIFTING: ReadonlySet<string> = new Set([
-  ...['updatedAt', 'tenant.name', 'clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
-  // of status lists
-  ...['usedEntries', 'availableEntries', 'expiresAt'],
-  // of key chains and certificates, which are renewed
-  ...['activeKey', 'activeCertificate', 'activeCertificateExpiry', 'lastRotatedAt', 'key'],
-  ...['previousKey', 'previousCertificate', 'previousKeyExpiry', 'previousKeys'],
-  // of trust lists, which are signed anew
-  ...['cert', 'sequenceNumber', 'jwt'],
-]);
+export type Members = Readonly<Record<string, unknown>>;
 
-/**
- * Lists whose entries come, change and go by themselves, by what tells the entries apart. An entry counts only as long
- * as it is what was read.
- */
-const SEPARATE: Readonly<Record<string, string>> = { clients: 'clientId' };
+/** What the service changes by itself, or others change elsewhere, of every kind; see `changing` of each. */
+const CHANGING = ['updatedAt', 'tenant.name'];
+
+/** The members that answers of a route have and that cannot be written. */
+export function readOnlyNames({ body, members = body, responses }: Route): readonly string[] {
+  const view = responses[200] ?? responses[201];
+  if (members === undefined || !(view instanceof z.ZodObject)) return [];
+  const known = membersOf(members);
+  return membersOf(view).filter((name) => !known.includes(name) && !isOlderName(name, known));
+}
 
 /**
  * Members that answers have and that cannot be written may be sent back as they were read, so that what was read can be
  * changed and sent. Whoever sends another value wants something that does not happen, and is told so.
- * @param routes of which those that change a thing look at the one that shows it, under the same address.
- * @returns the same routes; those that change things refuse with `invalid_input`.
+ * @param sent of these members.
+ * @throws Failure `invalid_input` that names each member with another value; `not_found`, as the change itself would.
  */
-export function keepReadOnly(routes: readonly Route[]): readonly Route[] {
-  return routes.map((route) => {
-    const { method, path, surface } = route;
-    if (surface !== 'admin' || (method !== 'patch' && method !== 'put')) return route;
-    const reading = routes.find((other) => other.method === 'get' && other.path === path);
-    return reading === undefined ? route : guarded(route, reading);
-  });
-}
-
-function guarded(route: Route, reading: Route): Route {
-  const { body, members = body, responses } = route;
-  const view = responses[200];
-  if (members === undefined || view === undefined || typeof view === 'string') return route;
-  return {
-    ...route,
-    async handle(input) {
-      // Read once already; nothing at all counts as no members.
-      const text = input.request.bytes.toString('utf8');
-      const sent = JSON.parse(text === '' ? '{}' : text) as Members;
-      const names = readOnlyMembers(members, sent, view);
-      if (names.length > 0) assertKept(names, sent, await shownBy(reading, input));
-      return route.handle(input);
-    },
-  };
-}
-
-/** @throws Failure `not_found`, as the change itself would. */
-async function shownBy(reading: Route, input: Parameters<Route['handle']>[0]): Promise<Members> {
-  const answer = await reading.handle(input);
+export async function assertKept(
+  { shows, edits }: Route,
+  sent: Members,
+  input: Parameters<NonNullable<Route['shows']>>[0],
+): Promise<void> {
+  const names = Object.keys(sent);
+  if (shows === undefined || edits === undefined || names.length === 0) return;
+  const answer = await shows(input);
   // As it is sent: without members that are undefined.
-  return 'json' in answer ? (JSON.parse(JSON.stringify(answer.json)) as Members) : {};
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-/** @throws Failure `invalid_input` that names each member with another value. */
-function assertKept(names: readonly string[], sent: Members, shown: Members): void {
-  const errors: FieldError[] = names
-    .filter((name) => !isAlike(sent[name], shown[name], name))
+  const shown = ('json' in answer ? JSON.parse(JSON.stringify(answer.json)) : {}) as Members;
+  const isKept = comparing(edits.kind);
+  const errors = names
+    .filter((name) => !isKept(sent[name], shown[name], name))
     .map((path) => ({ path, message: 'cannot be changed; leave it out, or send it as it was read' }));
-  const [first] = errors;
-  if (first === undefined) return;
-  throw new Failure('invalid_input', { message: `${first.path}: ${first.message}`, errors });
+  if (errors.length > 0) throw invalidFields(errors);
 }
 
-function isAlike(sent: unknown, shown: unknown, path: string): boolean {
-  if (SHIFTING.has(path)) return true;
-  const id = SEPARATE[path];
-  if (id !== undefined && isEntries(sent) && isEntries(shown)) {
-    return sent.every((entry) =>
-      isRead(
-        entry,
-        shown.find((other) => other[id] === entry[id]),
-        path,
-      ),
-    );
-  }
-  if (Array.isArray(sent) && Array.isArray(shown)) {
-    return sent.length === shown.length && sent.every((entry, index) => isAlike(entry, shown[index], path));
-  }
-  if (isObject(sent) && isObject(shown)) {
-    const names = new Set([...Object.keys(sent), ...Object.keys(shown)]);
-    return [...names].every((name) => isAlike(sent[name], shown[name], `${path}.${name}`));
-  }
-  return (sent ?? null) === (shown ?? null);
-}
-
-/** Whether a separate entry was left as it was read, as far as can be told once it is another one, or gone. */
-function isRead(sent: Members, shown: Members | undefined, path: string): boolean {
-  const { updatedAt } = sent;
-  if (typeof updatedAt !== 'string') return false;
-  return updatedAt !== shown?.['updatedAt'] || isAlike(sent, shown, path);
+/** Lists do not count in the paths. */
+function comparing(kind: EditedKind) {
+  const { changing = [], entries: separate = {} } = resourceOf(kind);
+  const isAlike = (sent: unknown, shown: unknown, path: string): boolean => {
+    if (CHANGING.includes(path) || changing.includes(path)) return true;
+    const id = separate[path];
+    if (id !== undefined && isEntries(sent) && isEntries(shown)) {
+      const find = (name: unknown) => shown.find((other) => other[id] === name);
+      return sent.every((entry) => isRead(entry, find(entry[id]), path));
+    }
+    if (Array.isArray(sent) && Array.isArray(shown)) {
+      return sent.length === shown.length && sent.every((entry, index) => isAlike(entry, shown[index], path));
+    }
+    if (isObject(sent) && isObject(shown)) {
+      const names = new Set([...Object.keys(sent), ...Object.keys(shown)]);
+      return [...names].every((name) => isAlike(sent[name], shown[name], `${path}.${name}`));
+    }
+    return (sent ?? null) === (shown ?? null);
+  };
+  /** An entry counts only as long as it is what was read, as far as can be told once it is another one, or gone. */
+  const isRead = (sent: Members, shown: Members | undefined, path: string): boolean => {
+    const { updatedAt } = sent;
+    if (typeof updatedAt !== 'string') return false;
+    return updatedAt !== shown?.['updatedAt'] || isAlike(sent, shown, path);
+  };
+  return isAlike;
 }
 
 function isEntries(value: unknown): value is readonly Members[] {

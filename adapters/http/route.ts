@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, Listener, RememberedCaller, TenantCaller } from '../../application/caller.ts';
-import type { EditedKind } from '../../application/ports/store.ts';
+import type { PortsOf, Tokens } from '../../application/needs.ts';
 import type { Role } from '../../domain/clients/role.ts';
+import type { EditedKind } from '../../domain/resources.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */
@@ -135,6 +136,10 @@ export type RouteDefinition<
     readonly kind: EditedKind;
     readonly id?: (input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'params' | 'body'>) => string;
   };
+  /** Shows that thing as it is: members that answers have and nobody writes may be sent back as they are there. */
+  readonly shows?: (
+    input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>,
+  ) => Promise<Reply>;
   /** An example request body, executed by the tests. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;
@@ -155,7 +160,12 @@ export function route<
 
 export const DEFAULT_BODY_LIMIT = 64 * 1024;
 
-/** A family of routes; each feature binds one. */
-export abstract class Routes {
-  abstract readonly routes: readonly Route[];
+/** Routes that belong together, with the use cases that they lead to. */
+export type Family = { readonly needs: Tokens; make(useCases: never): readonly Route[] };
+
+export function family<T extends Tokens>(
+  useCases: T,
+  make: (useCases: PortsOf<T>) => readonly Route[],
+): Family {
+  return { needs: useCases, make };
 }

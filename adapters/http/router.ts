@@ -1,24 +1,21 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import { z } from 'zod';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
-import { Failure, type FieldError } from '../../domain/shared/failure.ts';
-import { PARSING } from '../../domain/shared/field-errors.ts';
-import { isText } from '../../domain/shared/json.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
-import { bodyFaults } from './body-faults.ts';
 import { preconditionOf, withTag } from './edits.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
-import { bodyReader, readBody } from './read-body.ts';
+import { bodyReader } from './read-body.ts';
+import { readInput } from './read-input.ts';
+import { assertKept } from './read-only-members.ts';
 import type { Access, RawRequest, Reply, Route, Surface } from './route.ts';
 import { sendEvents } from './send-events.ts';
-import { unknownMembers } from './unknown-members.ts';
 
 export type HttpSettings = {
   /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
@@ -131,12 +128,8 @@ async function serve(route: Route, request: Request, response: Response, ports: 
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
   const known = await authenticate(route.access, request, ports.authenticateClient);
   assertConditions(route, request);
-  const asked = {
-    params: parse(route.params, { ...request.params }, 'path'),
-    query: readQuery(route, { ...request.query }),
-    body: readRouteBody(route, request),
-    request: rawRequest(request, response),
-  };
+  const { readOnly, ...read } = readInput(route, request);
+  const asked = { ...read, request: rawRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
   const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
   const caller = known && {
@@ -147,6 +140,7 @@ async function answer(route: Route, request: Request, response: Response, ports:
   const input = { ...asked, caller: caller as never };
   limitClient(route, caller, ports.rateLimits);
   const named = limitNamed(route, input, request.ip, ports.rateLimits);
+  await assertKept(route, readOnly, input);
   const reply = await route.handle(input);
   if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
   return withTag(route, reply, ports.editTags);
@@ -183,38 +177,6 @@ function assertConditions({ surface, method }: Route, { headers }: Request): voi
   }
 }
 const UNHEARD = ['If-Unmodified-Since'];
-
-const NO_QUERY = z.object({});
-
-function readQuery(route: Route, value: object): unknown {
-  const { query: schema, access } = route;
-  const query = parse(schema, value, 'query');
-  if (!isStrict(route)) return query;
-  const unknown = unknownMembers(schema ?? NO_QUERY, value).filter(
-    // A stream takes its access token there.
-    ({ path }) => !(path === 'token' && typeof access === 'object' && 'stream' in access),
-  );
-  refuse(unknown.map(({ path, message }) => ({ path: `query.${path}`, message })));
-  return query;
-}
-
-/** Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not. */
-function isStrict({ surface, access }: Route): boolean {
-  return surface === 'admin' && access !== 'public';
-}
-
-function readRouteBody(route: Route, request: Request): unknown {
-  const { body: schema, bodyKind = 'json', members = schema, responses } = route;
-  if (schema === undefined || bodyKind === 'unread') return undefined;
-  const value = readBody(bodyKind, request.headers['content-type'], request.body);
-  if (!isStrict(route) || members === undefined) return parse(schema, value);
-  const view = responses[200] ?? responses[201];
-  const unknown = unknownMembers(members, value, typeof view === 'string' ? undefined : view);
-  const parsed = schema.safeParse(value, PARSING);
-  if (!parsed.success) throw unfit(bodyFaults(parsed.error.issues, value, unknown));
-  refuse(unknown);
-  return parsed.data;
-}
 
 async function authenticate(
   access: Access,
@@ -262,45 +224,6 @@ function tokenOf(access: Access, request: Request): string | undefined {
   if (scheme?.toLowerCase() === 'bearer' && token !== undefined && token !== '') return token;
   const inQuery = typeof access === 'object' && 'stream' in access ? request.query['token'] : undefined;
   return typeof inQuery === 'string' && inQuery !== '' ? inQuery : undefined;
-}
-
-function parse<S extends z.ZodType>(
-  schema: S | undefined,
-  value: unknown,
-  place?: string,
-): z.output<S> | undefined {
-  if (schema === undefined) return undefined;
-  if (place !== undefined) assertText(value, place);
-  const parsed = schema.safeParse(value, PARSING);
-  if (parsed.success) return parsed.data;
-  const faults = bodyFaults(parsed.error.issues, value);
-  const errors: FieldError[] = faults.map(({ path, message }) => ({
-    path: [place, path].filter((part) => part !== undefined && part !== '').join('.'),
-    message,
-  }));
-  throw unfit(errors);
-}
-
-/** @throws Failure `invalid_input` when there is any fault. */
-function refuse(errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw unfit(errors);
-}
-
-function unfit(errors: readonly FieldError[]): Failure {
-  const [first] = errors;
-  if (first === undefined) return new Failure('invalid_input', 'invalid');
-  const message = first.path === '' ? first.message : `${first.path}: ${first.message}`;
-  return new Failure('invalid_input', { message, errors });
-}
-
-/** Nothing is called by a name with NUL, and databases do not even want to hear it. */
-function assertText(parameters: unknown, place: string): void {
-  const isFit = Object.values(parameters as object)
-    .flat()
-    .every((value) => typeof value !== 'string' || isText(value));
-  if (isFit) return;
-  if (place === 'path') throw new Failure('not_found', 'unknown address');
-  throw new Failure('invalid_input', 'a parameter contains NUL');
 }
 
 function rawRequest(request: Request, response: Response): RawRequest {

@@ -5,12 +5,14 @@ import type {
   TenantRepositories,
   TrustListRepository,
 } from '../../application/ports/store.ts';
-import { type AuditChange, type AuditKind, SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
+import { type AuditChange, SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
 import { describeChange, describeClient, describeNewClient } from '../../domain/audit/describe-change.ts';
 import type { Client } from '../../domain/clients/client.ts';
+import type { DocumentKind } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { documentRepositories } from './document-repositories.ts';
 import type { Journal } from './journal.ts';
 
 /** The repositories of a tenant as an adapter has them, without a log. */
@@ -38,6 +40,7 @@ export function auditedTenant(
   const note: Note = (change) => journal.note(tenantId, change);
   const { tenant, statusLists } = plain;
   return {
+    ...documentRepositories((kind, name) => audited(kind, plain[name] as Documents<never>, note)),
     tenant: {
       get: () => tenant.get(),
       async save(wanted) {
@@ -48,12 +51,6 @@ export function auditedTenant(
       },
     },
     clients: auditedClients(plain.clients, note, now),
-    issuanceConfiguration: audited('issuance-configuration', plain.issuanceConfiguration, note),
-    credentialConfigurations: audited('credential-configuration', plain.credentialConfigurations, note),
-    presentationConfigurations: audited('presentation-configuration', plain.presentationConfigurations, note),
-    keyChains: audited('key-chain', plain.keyChains, note),
-    registrarConfiguration: audited('registrar-configuration', plain.registrarConfiguration, note),
-    registrationCertificates: audited('registration-certificate', plain.registrationCertificates, note),
     statusLists: {
       get: (id) => statusLists.get(id),
       list: () => statusLists.list(),
@@ -167,7 +164,7 @@ async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
 }
 
 function audited<T extends { readonly id: string }>(
-  kind: AuditKind,
+  kind: DocumentKind,
   documents: Documents<T>,
   note: Note,
 ): Documents<T> {

@@ -1,28 +1,12 @@
 import {
-  type EditedKind,
   type Precondition,
   preconditionOf,
   type ServiceReader,
   type TenantReader,
   type Writing,
 } from '../../application/ports/store.ts';
+import { resourceOf } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-
-type Find<Repositories> = (own: Repositories, id: string) => Promise<object | undefined>;
-
-const FIND: { readonly [Kind in EditedKind]: Find<TenantReader> } = {
-  tenant: ({ tenant }) => unlessMissing(tenant.get()),
-  client: ({ clients }, id) => unlessMissing(clients.get(id)),
-  'key-chain': ({ keyChains }, id) => keyChains.find(id),
-  'issuance-configuration': ({ issuanceConfiguration }, id) => issuanceConfiguration.find(id),
-  'credential-configuration': ({ credentialConfigurations }, id) => credentialConfigurations.find(id),
-  'presentation-configuration': ({ presentationConfigurations }, id) => presentationConfigurations.find(id),
-  'registrar-configuration': ({ registrarConfiguration }, id) => registrarConfiguration.find(id),
-  'status-list': ({ statusLists }, id) => unlessMissing(statusLists.get(id)),
-  'trust-list': ({ trustLists }, id) => trustLists.find(id),
-  'session-settings': ({ tenant }) => unlessMissing(tenant.get()),
-  'status-list-settings': ({ tenant }) => unlessMissing(tenant.get()),
-};
 
 /**
  * Looks in the transaction that is about to write. Nobody else can write in between: whoever asks for this runs alone,
@@ -32,7 +16,8 @@ const FIND: { readonly [Kind in EditedKind]: Find<TenantReader> } = {
 export async function assertHolds(writing: Writing | undefined, own: TenantReader): Promise<void> {
   const precondition = preconditionOf(writing);
   if (precondition === undefined) return;
-  refuseUnless(precondition, await FIND[precondition.kind](own, precondition.id));
+  const { repository } = resourceOf(precondition.kind);
+  refuseUnless(precondition, await findIn(own[repository as keyof TenantReader], precondition.id));
 }
 
 /** The same for an account that manages tenants, which removes one. */
@@ -53,11 +38,15 @@ function refuseUnless({ holds }: Precondition, found: object | undefined): void 
   );
 }
 
-async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+/** A repository finds what may be missing, or gets what is there. */
+async function findIn(repository: object, id: string): Promise<object | undefined> {
+  const { find, get } = repository as { find?: Read; get: Read };
   try {
-    return await found;
+    return await (find ?? get).call(repository, id);
   } catch (error) {
     if (error instanceof Failure && error.code === 'not_found') return undefined;
     throw error;
   }
 }
+
+type Read = (id: string) => Promise<object | undefined>;

@@ -1,31 +1,24 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { AccessTokens } from '../ports/access-tokens.ts';
-import type { Secrets } from '../ports/secrets.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-
-type Ports = {
-  readonly accessTokens: AccessTokens;
-  readonly secrets: Secrets;
-  readonly store: Store;
-  readonly settings: ServiceSettings;
-};
+import { needs } from '../needs.ts';
+import { AccessTokens } from '../ports/access-tokens.ts';
+import { Secrets } from '../ports/secrets.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 
 /** The client credentials grant of the administrative interface (RFC 6749 section 4.4). */
-export class IssueAccessToken {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class IssueAccessToken extends needs({
+  accessTokens: AccessTokens,
+  secrets: Secrets,
+  store: Store,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
    *   `too_many_requests` when too many attempts on this client, or on unknown ones, are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
-    const { accessTokens, secrets, store, settings } = this.#ports;
+    const { accessTokens, secrets, store, settings } = this.ports;
     const { issuedElsewhere } = accessTokens;
     if (issuedElsewhere !== undefined) {
       throw new Failure('unauthorized_client', `access tokens come from ${issuedElsewhere}, not from here`);

@@ -1,9 +1,10 @@
 import type { Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
-import type { Cipher } from '../ports/cipher.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { Store } from '../ports/store.ts';
 import { pickUpPlace } from './client-secret.ts';
 import { readClientFor, saveClientFor } from './own-client.ts';
 import { assertMayHoldSecret } from './restrictions.ts';
@@ -11,16 +12,8 @@ import { assertMayHoldSecret } from './restrictions.ts';
 /** How often an erasure is tried anew when the client was changed meanwhile. */
 const ATTEMPTS = 5;
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly cipher: Cipher };
-
 /** Hands a new client's secret over once. Whoever comes second, or too late, has to rotate it. */
-export class PickUpSecret {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Cipher }) {
   /** @throws Failure `not_found`, `gone`, or `forbidden` when another role made the secret. */
   async execute(caller: Caller, clientId: string): Promise<string> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -32,7 +25,7 @@ export class PickUpSecret {
 
   /** @returns undefined when somebody changed the client between reading and erasing. */
   async #take(caller: Caller, clientId: string): Promise<string | undefined> {
-    const { store, clock, cipher } = this.#ports;
+    const { store, clock, cipher } = this.ports;
     const client = await readClientFor(store, caller, clientId);
     assertMayHoldSecret(caller, client);
     const { pickUp } = client;
@@ -50,7 +43,7 @@ export class PickUpSecret {
   /** The version decides between two that come at once: the loser reads again and finds nothing. */
   async #erase(caller: Caller, client: Client): Promise<boolean> {
     try {
-      await saveClientFor(this.#ports.store, caller, { ...client, pickUp: null });
+      await saveClientFor(this.ports.store, caller, { ...client, pickUp: null });
       return true;
     } catch (error) {
       if (error instanceof Failure && error.code === 'conflict') return false;

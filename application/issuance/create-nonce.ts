@@ -1,31 +1,24 @@
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { TenantConfigurations } from '../tenant-configuration.ts';
 import { C_NONCE } from './holder-keys.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
-
 /** The nonce endpoint (OpenID4VCI 1.0 section 7). Writes nothing. */
-export class CreateNonce {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreateNonce extends needs({
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+  clock: Clock,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<string> {
-    const { store, tenantConfigurations, clock, random, settings } = this.#ports;
+    const { store, tenantConfigurations, clock, random, settings } = this.ports;
     if (tenantConfigurations.recent(tenantId)?.state.status !== 'active') {
       tenantConfigurations.ofWallet(await store.read(tenantId).state());
     }

@@ -15,20 +15,14 @@ import { signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { frameOf } from './collect-claims.ts';
 import { hostedType } from './hosted-type.ts';
-
-type Ports = {
-  readonly kms: Kms;
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {
@@ -37,13 +31,12 @@ export type CredentialInstance = {
 };
 
 /** Makes signed credentials: prepare, sign, seal. */
-export class CredentialFactory {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CredentialFactory extends needs({
+  kms: Kms,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+}) {
   /**
    * @returns a compact SD-JWT VC (SD-JWT VC section 2), or the IssuerSigned structure of an mdoc in base64url
    *   (OpenID4VCI 1.0 appendix A.2.4).
@@ -54,7 +47,7 @@ export class CredentialFactory {
     claims: JsonObject,
     instance: CredentialInstance,
   ): Promise<string> {
-    const now = this.#ports.clock.now();
+    const now = this.ports.clock.now();
     const { keyChainId, config } = configuration;
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
     return config.format === 'mso_mdoc'
@@ -70,7 +63,7 @@ export class CredentialFactory {
     chain: KeyChain,
     now: Date,
   ): Promise<string> {
-    const { kms, random, settings } = this.#ports;
+    const { kms, random, settings } = this.ports;
     const issuer = issuerIdentifier(settings, configured.tenantId);
     const header = configured.derive(`credential-header/${chain.id}`, () => ({
       alg: algorithmIn(chain),
@@ -109,7 +102,7 @@ export class CredentialFactory {
     chain: KeyChain,
     now: Date,
   ): Promise<string> {
-    const { kms, random } = this.#ports;
+    const { kms, random } = this.ports;
     // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
     if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
     const { signer, validity } = configured.derive(`document-signer/${chain.id}`, () =>

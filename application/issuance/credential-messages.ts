@@ -2,10 +2,9 @@ import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import type { Encryption } from '../ports/encryption.ts';
+import { needs } from '../needs.ts';
+import { Encryption } from '../ports/encryption.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = { readonly encryption: Encryption };
 
 /** What came to a credential endpoint. */
 export type IncomingMessage = { readonly contentType: string | undefined; readonly body: Buffer };
@@ -22,13 +21,7 @@ export type SealedAnswer = {
 };
 
 /** Opens requests to the credential and deferred credential endpoints and seals the answers (OpenID4VCI 1.0 section 10). */
-export class CredentialMessages {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CredentialMessages extends needs({ encryption: Encryption }) {
   /** @throws Failure `invalid_credential_request`, `invalid_encryption_parameters`. */
   async open(
     configured: TenantConfiguration,
@@ -65,13 +58,13 @@ export class CredentialMessages {
     }
     const { recipient, enc, zip } = wanted;
     return async (answer) => ({
-      text: await this.#ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),
+      text: await this.ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),
       contentType: 'application/jwt',
     });
   }
 
   async #decrypt(configured: TenantConfiguration, body: Buffer): Promise<string> {
-    const { encryption } = this.#ports;
+    const { encryption } = this.ports;
     const jwe = body.toString('latin1');
     for (const key of encryption.requestKeys(configured.tenantId)) {
       const plaintext = await encryption.decrypt(jwe, key, { inflate: true });

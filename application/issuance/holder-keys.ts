@@ -6,16 +6,11 @@ import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs } from '../needs.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { JudgedAttestation, KeyAttestations } from './key-attestations.ts';
-
-type Ports = {
-  readonly signatures: Signatures;
-  readonly keyAttestations: KeyAttestations;
-  readonly settings: ServiceSettings;
-};
+import { type JudgedAttestation, KeyAttestations } from './key-attestations.ts';
 
 /** Purpose of a nonce that goes into a proof. */
 export const C_NONCE = 'c_nonce';
@@ -48,13 +43,11 @@ type Gathered = {
 };
 
 /** Checks the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
-export class HolderKeys {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class HolderKeys extends needs({
+  signatures: Signatures,
+  keyAttestations: KeyAttestations,
+  settings: ServiceSettings,
+}) {
   /**
    * Signatures and structure before nonces, so `invalid_nonce` always means that a new nonce would do.
    * @param clientId of the access token; absent for an anonymous wallet.
@@ -90,12 +83,12 @@ export class HolderKeys {
   }
 
   #gather({ configured, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
-    const audience = issuerIdentifier(this.#ports.settings, configured.tenantId);
+    const audience = issuerIdentifier(this.ports.settings, configured.tenantId);
     const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
     for (const text of texts) {
       const proof = openJwtProof(text);
       // OpenID4VCI 1.0 appendix F.4
-      if (!this.#ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
+      if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
       }
       gathered.nonces.add(acceptJwtProof(proof, { audience, clientId, now }));
@@ -131,7 +124,7 @@ export class HolderKeys {
     }
     const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
     const used = this.#readNonces(question.configured, new Set(told), question.now);
-    await this.#ports.keyAttestations.checkStatuses(question.configured, judged);
+    await this.ports.keyAttestations.checkStatuses(question.configured, judged);
     return { holderKeys: [...all.values()], used };
   }
 
@@ -139,7 +132,7 @@ export class HolderKeys {
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, false);
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
-    await this.#ports.keyAttestations.checkStatuses(question.configured, [attestation]);
+    await this.ports.keyAttestations.checkStatuses(question.configured, [attestation]);
     return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
   }
 
@@ -149,12 +142,12 @@ export class HolderKeys {
     expires: boolean,
   ): Promise<JudgedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.#ports.keyAttestations.judge(configured, text, { expires, levels, now });
+    return this.ports.keyAttestations.judge(configured, text, { expires, levels, now });
   }
 
   #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
     return [...nonces].map((nonce) => {
-      const fresh = readChallenge(this.#ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
+      const fresh = readChallenge(this.ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
       if (fresh === undefined)
         throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
       return { kind: 'c_nonce', ...fresh };

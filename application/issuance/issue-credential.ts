@@ -90,7 +90,7 @@ export class IssueCredential {
         };
       }
       // The request is spent before a backend is called, so that nobody has it called twice.
-      await known.commit(claim(session, configuration.id, spending), REFUSALS);
+      await known.claim(claim(session, configuration.id, spending), REFUSALS);
       const provided = await claimsProvider.provide(known.configured, session, configuration, token);
       if ('intervalSeconds' in provided) {
         const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);

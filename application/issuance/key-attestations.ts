@@ -6,11 +6,10 @@ import {
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
-import type { AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs } from '../needs.ts';
+import { type AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
+import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = { readonly signatures: Signatures; readonly walletProviderTrust: WalletProviderTrust };
 
 /** A key attestation that is good unless its nonce was used or its issuer revoked it. */
 export type JudgedAttestation = {
@@ -22,20 +21,17 @@ export type JudgedAttestation = {
 };
 
 /** Judges what wallet providers say about the keys of their wallets (OpenID4VCI 1.0 appendix D.1). */
-export class KeyAttestations {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class KeyAttestations extends needs({
+  signatures: Signatures,
+  walletProviderTrust: WalletProviderTrust,
+}) {
   /** @throws Failure `invalid_proof`. */
   async judge(
     configured: TenantConfiguration,
     text: string,
     expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
   ): Promise<JudgedAttestation> {
-    const { signatures, walletProviderTrust } = this.#ports;
+    const { signatures, walletProviderTrust } = this.ports;
     const { jws, algorithm, chain, keys } = openKeyAttestation(text);
     const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
@@ -62,7 +58,7 @@ export class KeyAttestations {
   ): Promise<void> {
     const faults = await Promise.all(
       attestations.map(({ issuer, payload }) =>
-        this.#ports.walletProviderTrust.checkStatus(configured, issuer, payload),
+        this.ports.walletProviderTrust.checkStatus(configured, issuer, payload),
       ),
     );
     const fault = faults.find((found) => found !== undefined);

@@ -48,7 +48,7 @@ export class ReceiveNotification {
       });
       const told = readNotification(request.contentType, request.body);
       const { publicId, grantId } = wallet.token;
-      await known.commit(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
+      await known.claim(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
       const session = (await known.reads.sessionByPublicId(publicId))?.session;
       const { batches = [] } = (session && (await known.reads.issued(session.id))) ?? {};
       const batch = batches.find(({ id }) => id === told.id);

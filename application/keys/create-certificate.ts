@@ -1,37 +1,30 @@
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
+import type { CertificateCreation } from '../../domain/keys/key-chain-input.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { CertificateAuthority } from '../ports/certificate-authority.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import { certifyLeaf } from './certify-leaf.ts';
-import type { CertificateCreation } from './key-chain-input.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly certificateAuthority: CertificateAuthority;
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
 
 /**
  * Gives a key another certificate: one that was obtained elsewhere, or a leaf of the key's internal CA. It becomes a
  * key chain of its own over the same key.
  */
-export class CreateCertificate {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreateCertificate extends needs({
+  store: Store,
+  certificateAuthority: CertificateAuthority,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `not_found` for an unknown key, `invalid_input` for a chain that is not for it, `conflict` when the
    *   key was rotated or lost its internal CA meanwhile.
@@ -40,7 +33,7 @@ export class CreateCertificate {
     caller: TenantCaller,
     wanted: CertificateCreation,
   ): Promise<{ readonly chain: KeyChain; readonly all: readonly KeyChain[] }> {
-    const { store, random, clock } = this.#ports;
+    const { store, random, clock } = this.ports;
     const known = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
     const holders = holdersOf(wanted.keyId, known);
     const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
@@ -91,7 +84,7 @@ export class CreateCertificate {
     holder: KeyChain,
     { subjectName, certUsageTypes: usages }: CertificateCreation,
   ): Promise<KeyLeaf> {
-    const { certificateAuthority, clock, settings } = this.#ports;
+    const { certificateAuthority, clock, settings } = this.ports;
     const { root, certValidityDays } = holder;
     const { key } = holder.active;
     if (root === undefined)

@@ -1,23 +1,16 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Store } from '../ports/store.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { chainsOfKey, keyIdOf } from './shared-key.ts';
 
-type Ports = { readonly store: Store; readonly clock: Clock };
-
 /** Removes a key with all of its certificates. */
-export class DeleteKey {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class DeleteKey extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `not_found`; `conflict` when something needs one of the certificates, and then all of them stay. */
   async execute(caller: TenantCaller, keyId: string): Promise<void> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     await store.forTenant(
       caller.tenantId,
       async (repositories) => {

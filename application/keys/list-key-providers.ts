@@ -1,14 +1,9 @@
-import type { Kms } from '../ports/kms.ts';
+import { needs } from '../needs.ts';
+import { Kms } from '../ports/kms.ts';
 
 /** The KMS providers at which keys can be born, the default one first. */
-export class ListKeyProviders {
-  readonly #kms: Kms;
-
-  constructor(ports: { readonly kms: Kms }) {
-    this.#kms = ports.kms;
-  }
-
+export class ListKeyProviders extends needs({ kms: Kms }) {
   async execute(): Promise<ReturnType<Kms['providers']>> {
-    return this.#kms.providers();
+    return this.ports.kms.providers();
   }
 }

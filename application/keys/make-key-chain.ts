@@ -11,6 +11,7 @@ import {
   type RotationSettings,
 } from '../../domain/keys/rotation.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -18,7 +19,7 @@ import type { Kms, PrivateKeyMaterial } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import { certifyLeaf } from './certify-leaf.ts';
 
-type Ports = {
+export type MakingPorts = {
   readonly kms: Kms;
   readonly certificateAuthority: CertificateAuthority;
   readonly random: Random;
@@ -53,7 +54,7 @@ export type NewKeyChain = Partial<RotationSettings> & {
  * refuses one, and the anchor that others configure would change with each rotation.
  * @throws Failure `invalid_input` before any key is made: an external KMS would keep the keys of a refused request.
  */
-export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise<KeyChain> {
+export async function makeKeyChain(ports: MakingPorts, wanted: NewKeyChain): Promise<KeyChain> {
   const now = ports.clock.now();
   const settings: RotationSettings = {
     rotationEnabled: wanted.rotationEnabled ?? false,
@@ -67,10 +68,9 @@ export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise
   return {
     id: wanted.id ?? ports.random.token(),
     tenantId: wanted.tenantId,
-    ...(wanted.description === undefined ? {} : { description: wanted.description }),
+    ...defined({ description: wanted.description, root }),
     usages: wanted.usages,
     kmsProvider: active.key.handle.kms,
-    ...(root !== undefined && { root }),
     active,
     ...settings,
     createdAt: now,
@@ -79,7 +79,7 @@ export async function createKeyChain(ports: Ports, wanted: NewKeyChain): Promise
 }
 
 async function certified(
-  ports: Ports,
+  ports: MakingPorts,
   wanted: NewKeyChain,
   days: number,
   now: Date,
@@ -97,21 +97,21 @@ async function certified(
   return { root, active: await certifyLeaf(certificateAuthority, { ...wanted, key, root, ...validity }) };
 }
 
-function makeKey({ kms }: Ports, wanted: NewKeyChain): Promise<StoredKey> {
+function makeKey({ kms }: MakingPorts, wanted: NewKeyChain): Promise<StoredKey> {
   const { tenantId, algorithm = 'ES256', provider, leafKey } = wanted;
   return leafKey === undefined
     ? kms.generate(tenantId, algorithm, provider)
     : kms.import(tenantId, leafKey, provider);
 }
 
-async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
-  const { tenantId, algorithm = 'ES256', provider, subjectName } = wanted;
+async function makeRoot(ports: MakingPorts, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
+  const { tenantId, algorithm = 'ES256', provider, subjectName, country, organization } = wanted;
   const key = await ports.kms.generate(tenantId, algorithm, provider);
   const validity = caValidity(now);
   const certificate = await ports.certificateAuthority.issue(
     {
       kind: 'ca',
-      subject: { commonName: commonNames(subjectName).ca, ...issuerNames(wanted) },
+      subject: { commonName: commonNames(subjectName).ca, ...defined({ country, organization }) },
       publicJwk: key.publicJwk,
       ...validity,
     },
@@ -120,13 +120,19 @@ async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<K
   return { key, certificate, notAfter: validity.notAfter };
 }
 
-async function makeSelfSigned(ports: Ports, wanted: NewKeyChain, days: number, now: Date): Promise<KeyLeaf> {
+async function makeSelfSigned(
+  ports: MakingPorts,
+  wanted: NewKeyChain,
+  days: number,
+  now: Date,
+): Promise<KeyLeaf> {
+  const { country, organization } = wanted;
   const key = await makeKey(ports, wanted);
   const validity = leafValidity(now, days, caValidity(now).notAfter);
   const certificate = await ports.certificateAuthority.issue(
     {
       kind: 'leaf',
-      subject: { commonName: commonNames(wanted.subjectName).leaf, ...issuerNames(wanted) },
+      subject: { commonName: commonNames(wanted.subjectName).leaf, ...defined({ country, organization }) },
       publicJwk: key.publicJwk,
       dnsNames: [wanted.dnsName],
       ...validity,
@@ -134,8 +140,4 @@ async function makeSelfSigned(ports: Ports, wanted: NewKeyChain, days: number, n
     { key: signingKey(wanted.tenantId, key) },
   );
   return { key, certificates: [certificate], notAfter: validity.notAfter };
-}
-
-function issuerNames({ country, organization }: NewKeyChain) {
-  return { ...(country !== undefined && { country }), ...(organization !== undefined && { organization }) };
 }

@@ -2,8 +2,9 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type DueChange, dueChange, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Log } from '../ports/log.ts';
-import { type RenewalPorts, renewLeaf } from './renew-leaf.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
+import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
 
 /** Key chains that one warning names. */
 const MAX_NAMED = 20;
@@ -25,16 +26,10 @@ type Tally = { rotation: number; renewal: number; forgotten: number; readonly st
  * Rotates keys whose interval is over, renews certificates before they end, and forgets leaves on which nothing rests
  * any more. One key chain that cannot be renewed keeps no other from it.
  */
-export class RenewKeyChains {
-  readonly #ports: RenewalPorts & { readonly log: Log };
-
-  constructor(ports: RenewalPorts & { readonly log: Log }) {
-    this.#ports = ports;
-  }
-
+export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
   /** @param limit of tenants that are looked at. */
   async execute(now: Date, limit: number, after?: TenantId): Promise<KeyChainRun> {
-    const tenants = await this.#ports.store.forService(async (service) => {
+    const tenants = await this.ports.store.forService(async (service) => {
       const ids = (await service.tenants.list()).map(({ id }) => id);
       return ids.filter((id) => after === undefined || id > after).slice(0, limit);
     });
@@ -43,7 +38,7 @@ export class RenewKeyChains {
       try {
         await this.#look(tenantId, now, run);
       } catch (error) {
-        this.#ports.log.error('the key chains of a tenant cannot be read', { tenantId }, error);
+        this.ports.log.error('the key chains of a tenant cannot be read', { tenantId }, error);
       }
     }
     this.#warn(run.stuck);
@@ -52,12 +47,12 @@ export class RenewKeyChains {
   }
 
   async #look(tenantId: TenantId, now: Date, run: Tally): Promise<void> {
-    const chains = await this.#ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chains = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     for (const chain of chains) {
       try {
         await this.#lookAt(tenantId, chain, now, run);
       } catch (error) {
-        this.#ports.log.error('a key chain cannot be looked at', { tenantId, keyChainId: chain.id }, error);
+        this.ports.log.error('a key chain cannot be looked at', { tenantId, keyChainId: chain.id }, error);
         run.stuck.push(`${tenantId}/${chain.id}`);
       }
     }
@@ -73,7 +68,7 @@ export class RenewKeyChains {
 
   /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */
   async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueChange | 'stuck'> {
-    const { store, log } = this.#ports;
+    const { store, log } = this.ports;
     const read = () => store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
     const chain = await read();
     const due = chain && dueChange(chain, now);
@@ -81,7 +76,7 @@ export class RenewKeyChains {
     const { root } = chain;
     if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return 'stuck';
     try {
-      await renewLeaf(this.#ports, chain, { kind: due, by: SYSTEM });
+      await renewLeaf(this.ports, chain, { kind: due, by: SYSTEM });
       return due;
     } catch (error) {
       const present = await read();
@@ -94,7 +89,7 @@ export class RenewKeyChains {
 
   async #forget(tenantId: TenantId, { id, former = [] }: KeyChain, now: Date): Promise<number> {
     if (former.every(({ keptUntil }) => keptUntil > now)) return 0;
-    return this.#ports.store.forTenant(
+    return this.ports.store.forTenant(
       tenantId,
       async ({ keyChains }) => {
         const chain = await keyChains.find(id);
@@ -109,7 +104,7 @@ export class RenewKeyChains {
 
   #warn(stuck: readonly string[]): void {
     if (stuck.length === 0) return;
-    this.#ports.log.warn(
+    this.ports.log.warn(
       'key chains are due that cannot be renewed here: upload another certificate (POST /key-chain/{id}/csr, ' +
         'PATCH /key-chain/{id}), or make another key chain',
       { count: stuck.length, keyChains: stuck.slice(0, MAX_NAMED).join(' ') },

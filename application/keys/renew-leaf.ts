@@ -6,20 +6,22 @@ import { assertRenewable, replaceLeaf, rotate } from '../../domain/keys/rotation
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { CertificateAuthority } from '../ports/certificate-authority.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import type { PortsOf } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import { certifyLeaf } from './certify-leaf.ts';
 
-export type RenewalPorts = {
-  readonly store: Store;
-  readonly kms: Kms;
-  readonly certificateAuthority: CertificateAuthority;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
+export const RENEWAL_PORTS = {
+  store: Store,
+  kms: Kms,
+  certificateAuthority: CertificateAuthority,
+  clock: Clock,
+  settings: ServiceSettings,
 };
+type RenewalPorts = PortsOf<typeof RENEWAL_PORTS>;
 
 type Renewal = {
   /** Whether the key is another one, too. */

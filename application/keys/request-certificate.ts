@@ -1,29 +1,22 @@
 import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
+import type { CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { CertificateAuthority } from '../ports/certificate-authority.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { CertificateSigningRequest } from './key-chain-input.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly certificateAuthority: CertificateAuthority;
-  readonly settings: ServiceSettings;
-};
+import { needs } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 
 /** Writes what an authority elsewhere wants to see before it certifies a key of ours. */
-export class RequestCertificate {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RequestCertificate extends needs({
+  store: Store,
+  certificateAuthority: CertificateAuthority,
+  settings: ServiceSettings,
+}) {
   /** @returns a PKCS#10 request (RFC 2986) for the active key as PEM. @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
-    const { store, certificateAuthority, settings } = this.#ports;
+    const { store, certificateAuthority, settings } = this.ports;
     const { active } = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
     const known = subjectNames(active.certificates[0] ?? '');
     const country = wanted.country ?? known.country;

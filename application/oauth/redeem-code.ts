@@ -72,7 +72,7 @@ export class RedeemCode {
         session: redeemable(grant),
       } as const;
       try {
-        await known.commit(
+        await known.claim(
           { ...change, uses: caller.used },
           { session: over, uses: replayedBy(caller), grant: over },
         );

@@ -49,7 +49,7 @@ export class RedeemGrant {
         throw new Failure('invalid_grant', 'the tx_code is wrong');
       }
       const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
-      await known.commit({ ...change, uses: caller.used }, refusals);
+      await known.claim({ ...change, uses: caller.used }, refusals);
       const redeemed = { ...grant, holder: redemption.holder };
       return tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
     });

@@ -74,7 +74,7 @@ export class RefreshAccess {
       const change = { grant: { id: grant.id, act: 'refresh', generation }, uses: caller.used } as const;
       const overtaken = stolen();
       try {
-        await known.commit(change, { grant: () => overtaken, uses });
+        await known.claim(change, { grant: () => overtaken, uses });
         return generation + 1;
       } catch (error) {
         if (error !== overtaken) throw error;
@@ -85,7 +85,7 @@ export class RefreshAccess {
       return this.#use(known, current, generation, caller);
     }
     // The wallet did not get the answer; it gets the same token again.
-    if (caller.used.length > 0) await known.commit({ uses: caller.used }, { uses });
+    if (caller.used.length > 0) await known.claim({ uses: caller.used }, { uses });
     return grant.generation;
   }
 }

@@ -6,17 +6,14 @@ import type {
   AuditKind,
 } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
-import type { Change, Committed } from '../../domain/change.ts';
+import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { Client } from '../../domain/clients/client.ts';
-import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import type { IssuanceConfiguration } from '../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
-import type { RegistrarConfiguration } from '../../domain/registrar/registrar-configuration.ts';
-import type { StoredRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
+import type { DocumentKind, EditedKind, RepositoryOf, Stored } from '../../domain/resources.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
@@ -24,24 +21,6 @@ import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
 import type { Tenant, TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../domain/trust-lists/freshness.ts';
 import type { ListVersion, PublishedList } from '../../domain/trust-lists/published-list.ts';
-import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
-
-/** Things that one administrator must not overwrite for another. */
-export type EditedKind =
-  | Extract<
-      AuditKind,
-      | 'tenant'
-      | 'client'
-      | 'key-chain'
-      | 'issuance-configuration'
-      | 'credential-configuration'
-      | 'presentation-configuration'
-      | 'registrar-configuration'
-      | 'status-list'
-      | 'trust-list'
-    >
-  | 'session-settings'
-  | 'status-list-settings';
 
 /** What a writer takes to be stored. */
 export type Precondition = {
@@ -124,8 +103,13 @@ export type Documents<T> = {
   remove(id: string): Promise<void>;
 };
 
+/** The repositories of kinds that are kept as a whole. */
+export type DocumentRepositories = {
+  readonly [Kind in DocumentKind as RepositoryOf<Kind>]: Documents<Stored<Kind>>;
+};
+
 /** Every write through these repositories raises the tenant's revision in the same transaction. */
-export type TenantRepositories = {
+export type TenantRepositories = DocumentRepositories & {
   readonly tenant: {
     get(): Promise<Tenant>;
     /** @throws Failure `conflict` when `tenant.version` is not the stored one. */
@@ -141,12 +125,6 @@ export type TenantRepositories = {
     /** The tenant remembers the id until a client is made of it anew. */
     remove(clientId: string): Promise<void>;
   };
-  readonly issuanceConfiguration: Documents<IssuanceConfiguration>;
-  readonly credentialConfigurations: Documents<CredentialConfiguration>;
-  readonly presentationConfigurations: Documents<PresentationConfiguration>;
-  readonly keyChains: Documents<KeyChain>;
-  readonly registrarConfiguration: Documents<RegistrarConfiguration>;
-  readonly registrationCertificates: Documents<StoredRegistrationCertificate>;
   readonly statusLists: {
     get(id: string): Promise<StatusList>;
     list(): Promise<StatusList[]>;

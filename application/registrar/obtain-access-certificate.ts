@@ -10,10 +10,11 @@ import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
 import { assertNoAnchor } from '../keys/key-references.ts';
 import { readCertificates } from '../keys/read-certificates.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Registrar } from '../ports/registrar.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Registrar } from '../ports/registrar.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import { firstOf } from './obtain-from-registrar.ts';
 import { requireAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
@@ -37,13 +38,6 @@ export const AccessCertificateOrder = z
   .meta({ id: 'AccessCertificateOrder' });
 export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
 
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly registrar: Registrar;
-  readonly settings: ServiceSettings;
-};
-
 export type ObtainedAccessCertificate = {
   /** The registrar's own name of it. */
   readonly id: string;
@@ -52,19 +46,18 @@ export type ObtainedAccessCertificate = {
 };
 
 /** Has the registrar certify a key that signs requests, and signs with that certificate from then on. */
-export class ObtainAccessCertificate {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ObtainAccessCertificate extends needs({
+  store: Store,
+  clock: Clock,
+  registrar: Registrar,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `invalid_input` for a key chain that is not for this, `conflict` without a registrar,
    *   `unavailable` when it does not answer, or answers with a certificate that cannot be used.
    */
   async execute(caller: TenantCaller, order: AccessCertificateOrder): Promise<ObtainedAccessCertificate> {
-    const { registrar, settings } = this.#ports;
+    const { registrar, settings } = this.ports;
     const { key } = requireAccessChain(await caller.configured.keyChains(), order.keyChainId).active;
     const account = await requireAccount(caller.configured);
     try {
@@ -86,7 +79,7 @@ export class ObtainAccessCertificate {
   /** A certificate that we could not use is the registrar's fault and not the caller's. */
   #read(pem: string, key: PublicJwk) {
     try {
-      return readCertificates(pem, { key, usages: ['access'] }, this.#ports.clock.now());
+      return readCertificates(pem, { key, usages: ['access'] }, this.ports.clock.now());
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const message = `The registrar answered with a certificate that cannot be used: ${error.message}.`;
@@ -95,7 +88,7 @@ export class ObtainAccessCertificate {
   }
 
   #adopt(caller: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     return store.forTenant(
       caller.tenantId,
       async (repositories) => {

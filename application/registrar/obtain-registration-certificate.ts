@@ -10,13 +10,14 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
 import { assertMaySee } from '../clients/visible-presentations.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Registrar } from '../ports/registrar.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Registrar } from '../ports/registrar.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { requireAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
-import type {
-  CheckedCertificate,
+import {
+  type CheckedCertificate,
   RegistrationCertificateChecker,
 } from './registration-certificate-checker.ts';
 
@@ -34,12 +35,6 @@ export const RegistrationCertificateOrder = z
   .meta({ id: 'RegistrationCertificateOrder' });
 export type RegistrationCertificateOrder = z.infer<typeof RegistrationCertificateOrder>;
 
-type Ports = {
-  readonly clock: Clock;
-  readonly registrar: Registrar;
-  readonly registrationCertificateChecker: RegistrationCertificateChecker;
-};
-
 export type ObtainedRegistrationCertificate = CheckedCertificate & {
   /** The registrar's own name of it; absent for one that was brought along. */
   readonly id?: string;
@@ -47,13 +42,11 @@ export type ObtainedRegistrationCertificate = CheckedCertificate & {
 };
 
 /** Has the registrar issue a registration certificate, or look one up, or checks one that was obtained elsewhere. */
-export class ObtainRegistrationCertificate {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ObtainRegistrationCertificate extends needs({
+  clock: Clock,
+  registrar: Registrar,
+  registrationCertificateChecker: RegistrationCertificateChecker,
+}) {
   /**
    * @throws Failure `invalid_input` for what the registrar does not know or refuses and for a certificate that
    *   cannot be used, `conflict` without a registrar, `unavailable` when it does not answer.
@@ -62,7 +55,7 @@ export class ObtainRegistrationCertificate {
     caller: TenantCaller,
     { presentationConfigurationId, ...request }: RegistrationCertificateOrder,
   ): Promise<ObtainedRegistrationCertificate> {
-    const { clock, registrar, registrationCertificateChecker } = this.#ports;
+    const { clock, registrar, registrationCertificateChecker } = this.ports;
     const { configured } = caller;
     const query = (await configurationOf(caller, presentationConfigurationId))?.dcql_query;
     const issued =

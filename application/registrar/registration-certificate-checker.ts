@@ -11,28 +11,21 @@ import { isJsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference } from '../../domain/status-lists/reference.ts';
-import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
-import type { Signatures } from '../ports/signatures.ts';
-import type { StatusChecker } from '../status-lists/check-status.ts';
+import { needs, type Token } from '../needs.ts';
+import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
+import { Signatures } from '../ports/signatures.ts';
+import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = {
-  readonly signatures: Signatures;
-  readonly certificates: Certificates;
-  readonly statusChecker: Pick<StatusChecker, 'check'>;
-};
 
 /** A certificate that is good in itself; whether it is good for a request is another question. */
 export type CheckedCertificate = RegistrationCertificate & { readonly jwt: string };
 
 /** Checks registration certificates: signature, times, status (ETSI TS 119 475 section 5.2). */
-export class RegistrationCertificateChecker {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RegistrationCertificateChecker extends needs({
+  signatures: Signatures,
+  certificates: Certificates,
+  statusChecker: StatusChecker as Token<Pick<StatusChecker, 'check'>>,
+}) {
   /**
    * Whoever signed it has to be under an anchor that the tenant configured. Without any, the signature has to be
    * that of the certificates inside, whoever they name.
@@ -41,7 +34,7 @@ export class RegistrationCertificateChecker {
   async check(configured: TenantConfiguration, jwt: string, now: Date): Promise<CheckedCertificate> {
     const opened = openRegistrationCertificate(jwt);
     const anchors = anchorsFor(opened, await configuredAnchors(configured));
-    const signer = this.#ports.certificates.validate(opened.chain, anchors, now);
+    const signer = this.ports.certificates.validate(opened.chain, anchors, now);
     if (!signer.trusted) {
       throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
     }
@@ -56,7 +49,7 @@ export class RegistrationCertificateChecker {
   #checkSignature({ jws, algorithm }: OpenedCertificate, { key }: Trusted): void {
     // RFC 8725 section 3.1: the algorithm follows from the key.
     const isGood =
-      algorithmOf(key) === algorithm && this.#ports.signatures.verify(key, jws.signingInput, jws.signature);
+      algorithmOf(key) === algorithm && this.ports.signatures.verify(key, jws.signingInput, jws.signature);
     if (!isGood) throw new RegistrationCertificateRefusal('its signature is not that of its signer');
   }
 
@@ -73,7 +66,7 @@ export class RegistrationCertificateChecker {
     if (!isJsonObject(status) || status['status_list'] === undefined) return;
     try {
       const { index: idx, uri } = readStatusReference(status);
-      await this.#ports.statusChecker.check({ configured, reference: { idx, uri }, ...signer });
+      await this.ports.statusChecker.check({ configured, reference: { idx, uri }, ...signer });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw statusRefusal(error);

@@ -10,13 +10,14 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { assertCurrent, isOutdated } from '../attempt.ts';
-import type { Registrar } from '../ports/registrar.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Registrar } from '../ports/registrar.ts';
+import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
-import type { RegistrationCertificateChecker } from './registration-certificate-checker.ts';
+import { RegistrationCertificateChecker } from './registration-certificate-checker.ts';
 import {
   isUsable,
   type UsableCertificate,
@@ -34,29 +35,22 @@ const OUTAGE_MS = 15_000;
 /** or after it gave what is of no use: it would issue more of the same with every request. */
 const REFUSAL_MS = 5 * 60 * 1000;
 
-type Ports = {
-  readonly store: Store;
-  readonly registrar: Registrar;
-  readonly registrationCertificateChecker: RegistrationCertificateChecker;
-};
-
 type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | 'registrationCert'>;
 
 /** `save`: tried again whatever failed before. `use`: whoever asks may turn out to be out of date. */
 type Occasion = 'save' | 'use';
 
 /** Says to wallets what the tenant may ask for: registration certificates of presentation configurations. */
-export class RegistrationCertificates {
-  readonly #ports: Ports;
+export class RegistrationCertificates extends needs({
+  store: Store,
+  registrar: Registrar,
+  registrationCertificateChecker: RegistrationCertificateChecker,
+}) {
   readonly #usable = new LRUCache<string, UsableCertificate>({ max: MAX_IN_MEMORY });
   readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>({
     max: MAX_IN_MEMORY,
   });
   readonly #underWay = new Map<string, Promise<UsableCertificate>>();
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /**
    * The entry for `verifier_info` (ETSI TS 119 472-2 section 6.3.2.2). Costs nothing once the certificate is there.
@@ -152,7 +146,7 @@ export class RegistrationCertificates {
     const kept =
       occasion === 'save' && id !== undefined ? undefined : await this.#kept(configured, wanted, now);
     if (kept !== undefined) return kept;
-    if (occasion === 'use') await assertCurrent(this.#ports.store, configured);
+    if (occasion === 'use') await assertCurrent(this.ports.store, configured);
     return this.#obtain(configured, wanted, now);
   }
 
@@ -162,7 +156,7 @@ export class RegistrationCertificates {
     wanted: WantedCertificate,
     now: Date,
   ): Promise<UsableCertificate | undefined> {
-    const { store, registrationCertificateChecker } = this.#ports;
+    const { store, registrationCertificateChecker } = this.ports;
     const stored = await store.forTenant(configured.tenantId, (own) =>
       own.registrationCertificates.find(wanted.id),
     );
@@ -187,7 +181,7 @@ export class RegistrationCertificates {
     if (account === undefined) {
       throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
     }
-    const issued = await obtainFromRegistrar(this.#ports.registrar, { account, request, query, path: PATH });
+    const issued = await obtainFromRegistrar(this.ports.registrar, { account, request, query, path: PATH });
     const usable = await this.#accept(configured, wanted, issued.jwt, now);
     const { id } = wanted;
     const { id: certificateId, jwt } = issued;
@@ -203,7 +197,7 @@ export class RegistrationCertificates {
     now: Date,
   ): Promise<UsableCertificate> {
     try {
-      const certificate = await this.#ports.registrationCertificateChecker.check(configured, jwt, now);
+      const certificate = await this.ports.registrationCertificateChecker.check(configured, jwt, now);
       const coverage = covers(certificate, wanted.query);
       if (!coverage.covered) {
         throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
@@ -215,7 +209,7 @@ export class RegistrationCertificates {
   }
 
   async #keep(configured: TenantConfiguration, certificate: StoredRegistrationCertificate): Promise<void> {
-    await this.#ports.store.forTenant(
+    await this.ports.store.forTenant(
       configured.tenantId,
       async ({ registrationCertificates: documents }) => {
         await documents.put(certificate);

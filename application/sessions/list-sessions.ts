@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
+import { lengthOf } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { SessionQuery, Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { type SessionQuery, Store } from '../ports/store.ts';
 import { isVisible, visibleKinds } from './visibility.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 /** Rows per read. A row can hold megabytes once it is opened, and all rows of a read are in memory together. */
-const PORTION = 25;
+const BATCH = 25;
 /** Rows that one page may cost; a caller who may see little gets a short page and goes on from there. */
 const MAX_ROWS = 2_500;
 /** Characters after which a page ends early. */
@@ -29,65 +32,50 @@ export const SessionListQuery = z.object({
 export type SessionListQuery = z.infer<typeof SessionListQuery>;
 
 export type SessionPage = {
-  /** Each as `write` wrote it. */
-  readonly sessions: readonly string[];
+  readonly sessions: readonly Session[];
+  /** When they are so. */
+  readonly now: Date;
   /** Where the next page begins; absent on the last one. */
   readonly next?: string;
 };
 
-type Ports = { readonly store: Store; readonly clock: Clock };
 type Place = NonNullable<SessionQuery['after']>;
 
 /** The sessions that the caller may know of, page by page. */
-export class ListSessions {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
-  /**
-   * @param write turns a session into the text that the page shows; of the session itself nothing is kept.
-   * @throws Failure `invalid_input` for a cursor that is not ours.
-   */
-  async execute(
-    caller: TenantCaller,
-    wanted: SessionListQuery,
-    write: (session: Session, now: Date) => string,
-  ): Promise<SessionPage> {
-    const { store, clock } = this.#ports;
+export class ListSessions extends needs({ store: Store, clock: Clock }) {
+  /** @throws Failure `invalid_input` for a cursor that this service did not write. */
+  async execute(caller: TenantCaller, wanted: SessionListQuery): Promise<SessionPage> {
+    const { store, clock } = this.ports;
     const now = clock.now();
     const reads = store.read(caller.tenantId);
     const query = queryOf(caller, wanted);
-    const sessions: string[] = [];
+    const sessions: Session[] = [];
     let length = 0;
     let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
-    for (let read = 0; read < MAX_ROWS; read += PORTION) {
+    for (let read = 0; read < MAX_ROWS; read += BATCH) {
       const rows = await reads.sessions(after === undefined ? query : { ...query, after });
       for (const row of rows) {
         if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
           if (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH) {
-            return { sessions, next: cursorAfter(after) };
+            return { sessions, now, next: cursorAfter(after) };
           }
-          const text = write(row, now);
-          length += text.length;
-          sessions.push(text);
+          length += lengthOf(row.request) + lengthOf(row.outcome);
+          sessions.push(row);
         }
         after = { createdAt: row.createdAt, id: row.id };
       }
-      if (rows.length < PORTION) return { sessions };
+      if (rows.length < BATCH) return { sessions, now };
     }
-    return { sessions, next: cursorAfter(after) };
+    return { sessions, now, next: cursorAfter(after) };
   }
 }
 
 function queryOf(caller: TenantCaller, wanted: SessionListQuery): SessionQuery {
   return {
     kinds: visibleKinds(caller),
-    ...(wanted.status !== undefined && { status: wanted.status }),
-    ...(wanted.since !== undefined && { since: wanted.since }),
+    ...defined({ status: wanted.status, since: wanted.since }),
     ascending: wanted.sort === 'asc',
-    limit: PORTION,
+    limit: BATCH,
   };
 }
 

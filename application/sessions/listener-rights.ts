@@ -26,7 +26,7 @@ export class ListenerRights {
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
   async cover(session: Session, head: TenantState): Promise<boolean> {
     if (head.status !== 'active') return false;
-    if (!this.#caller.configured.isAsOf(head)) {
+    if (head.revision !== this.#caller.configured.state.revision) {
       const configured = this.#tenantConfigurations.of(head);
       const rights = await rightsOf(this.#caller.access, configured);
       if (typeof rights === 'string') return false;

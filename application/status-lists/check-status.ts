@@ -3,23 +3,14 @@ import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
-import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { OwnStatusLists } from '../ports/own-status-lists.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
-import type { RemoteStatusList, RemoteStatusLists, TokenForms } from './remote-status-lists.ts';
-
-type Ports = {
-  readonly remoteStatusLists: RemoteStatusLists;
-  readonly ownStatusLists: OwnStatusLists;
-  readonly certificates: Certificates;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-};
+import { needs } from '../needs.ts';
+import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
+import { Clock } from '../ports/clock.ts';
+import { OwnStatusLists } from '../ports/own-status-lists.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
 
 export type StatusQuestion = {
   /** The verifying tenant. */
@@ -40,19 +31,21 @@ type OwnList = { readonly tenantId: TenantId; readonly listId: string };
 const MAX_URI_LENGTH = 2048;
 
 /** Asks whether a credential, verified in all other respects, is still valid (Token Status List section 8.3). */
-export class StatusChecker {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class StatusChecker extends needs({
+  remoteStatusLists: RemoteStatusLists,
+  ownStatusLists: OwnStatusLists,
+  certificates: Certificates,
+  clock: Clock,
+  settings: ServiceSettings,
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+}) {
   /** @throws Refusal `status_…` unless the status is *valid*; what cannot be established refuses as well. */
   async check(question: StatusQuestion): Promise<void> {
     const { uri } = question.reference;
     // Token Status List section 6.2
     if (uri.length > MAX_URI_LENGTH || !URL.canParse(uri)) throw new Refusal('status_invalid', 'uri');
-    const own = ownListOf(uri, this.#ports.settings.publicUrl);
+    const own = ownListOf(uri, this.ports.settings.publicUrl);
     const status =
       own === undefined ? await this.#remoteStatus(question) : await this.#ownStatus(question, own);
     const verdict = verdictOf(status);
@@ -62,7 +55,7 @@ export class StatusChecker {
 
   async #remoteStatus(question: StatusQuestion): Promise<number> {
     const { reference, configured } = question;
-    const list = await this.#ports.remoteStatusLists.get(
+    const list = await this.ports.remoteStatusLists.get(
       configured.tenantId,
       reference.uri,
       question.forms ?? 'jwt',
@@ -74,7 +67,7 @@ export class StatusChecker {
 
   /** The certificate that signed the credential, or another one under the anchor that vouched for it. */
   #maySign({ signer }: RemoteStatusList, { chain, issuer, anchors, revocation }: StatusQuestion): boolean {
-    const { certificates, clock } = this.#ports;
+    const { certificates, clock } = this.ports;
     if (revocation !== undefined) return certificates.validate(signer, revocation, clock.now()).trusted;
     if (signer[0] !== undefined && signer[0] === chain[0]) return true;
     const verdict = certificates.validate(signer, anchors, clock.now());
@@ -91,7 +84,7 @@ export class StatusChecker {
     if (revocation !== undefined && !(await this.#isSignedBy(revocation, tenantId, listId))) {
       throw new Refusal('status_invalid', 'signer');
     }
-    const status = await this.#ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
+    const status = await this.ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
     if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
     return status;
   }
@@ -102,7 +95,7 @@ export class StatusChecker {
     tenantId: TenantId,
     listId: string,
   ): Promise<boolean> {
-    const { ownStatusLists, certificates, clock } = this.#ports;
+    const { ownStatusLists, certificates, clock } = this.ports;
     const signer = await ownStatusLists.signerOf(tenantId, listId);
     return signer !== undefined && certificates.validate(signer, revocation, clock.now()).trusted;
   }
@@ -110,8 +103,8 @@ export class StatusChecker {
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */
   async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
     if (tenantId === own.tenantId) return own;
-    const head = await this.#ports.store.read(tenantId).state();
-    return head === undefined ? undefined : this.#ports.tenantConfigurations.of(head);
+    const head = await this.ports.store.read(tenantId).state();
+    return head === undefined ? undefined : this.ports.tenantConfigurations.of(head);
   }
 }
 

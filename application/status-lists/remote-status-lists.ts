@@ -9,11 +9,12 @@ import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 import { openStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Log } from '../ports/log.ts';
-import { type Remote, RemoteError } from '../ports/remote.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Log } from '../ports/log.ts';
+import { Remote, RemoteError } from '../ports/remote.ts';
+import { Signatures } from '../ports/signatures.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
 
 const JWT_MEDIA_TYPE = 'application/statuslist+jwt';
@@ -30,13 +31,7 @@ const ACCEPT: Readonly<Record<TokenForms, string>> = {
   'jwt-or-cwt': `${JWT_MEDIA_TYPE}, ${STATUS_LIST_CWT_TYPE};q=0.9`,
 };
 
-type Ports = {
-  readonly remote: Remote;
-  readonly signatures: Signatures;
-  readonly clock: Clock;
-  readonly eventBus: EventBus;
-  readonly log: Log;
-};
+const PORTS = { remote: Remote, signatures: Signatures, clock: Clock, eventBus: EventBus, log: Log };
 
 /** A list whose token was signed by the first certificate of `signer`; whether that one may is asked each time. */
 export type RemoteStatusList = {
@@ -51,19 +46,17 @@ export type RemoteStatusList = {
 };
 
 /** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
-export class RemoteStatusLists {
-  readonly #ports: Ports;
-  readonly #lists: FetchedLists<RemoteStatusList>;
+export class RemoteStatusLists extends needs(PORTS) {
+  readonly #lists = new FetchedLists<RemoteStatusList>({
+    clock: this.ports.clock,
+    sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
+    freshUntil: ({ lifetime }) => lifetime.freshUntil,
+    isRefusal: (error) => error instanceof Refusal,
+    failureMs: FAILURE_MS,
+  });
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
-    this.#lists = new FetchedLists({
-      clock: ports.clock,
-      sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
-      freshUntil: ({ lifetime }) => lifetime.freshUntil,
-      isRefusal: (error) => error instanceof Refusal,
-      failureMs: FAILURE_MS,
-    });
+  constructor(ports: PortsOf<typeof PORTS>) {
+    super(ports);
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'cache' && wakeUp.lists === 'status-lists') this.clear(wakeUp.tenantId);
     });
@@ -73,7 +66,7 @@ export class RemoteStatusLists {
   async get(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
     const key = keyOf(tenantId, forms, uri);
     const known = this.#lists.peek(key);
-    const state = known === undefined ? 'expired' : cacheState(known.lifetime, this.#ports.clock.now());
+    const state = known === undefined ? 'expired' : cacheState(known.lifetime, this.ports.clock.now());
     if (known !== undefined && state === 'fresh') {
       this.#lists.count(tenantId, 'hits');
       return known;
@@ -84,7 +77,7 @@ export class RemoteStatusLists {
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
-      this.#ports.log.warn('status list not refreshed, the older copy is used', {
+      this.ports.log.warn('status list not refreshed, the older copy is used', {
         tenantId,
         reason: error.reason,
       });
@@ -103,7 +96,7 @@ export class RemoteStatusLists {
 
   async #fetch(uri: string, forms: TokenForms): Promise<RemoteStatusList> {
     const token = await this.#download(uri, forms);
-    return readToken(token, uri, this.#ports.clock.now(), this.#ports.signatures);
+    return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
   }
 
   async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {
@@ -113,7 +106,7 @@ export class RemoteStatusLists {
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_TOKEN_BYTES,
     } as const;
-    const answer = await this.#ports.remote.request(uri, options).catch((error: unknown) => {
+    const answer = await this.ports.remote.request(uri, options).catch((error: unknown) => {
       if (error instanceof RemoteError) throw new Refusal('status_unavailable', error.fault);
       throw error;
     });

@@ -11,15 +11,16 @@ import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Log } from '../ports/log.ts';
-import { type Remote, RemoteError } from '../ports/remote.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Log } from '../ports/log.ts';
+import { Remote, RemoteError } from '../ports/remote.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Signatures } from '../ports/signatures.ts';
+import { Store } from '../ports/store.ts';
+import { TenantConfigurations } from '../tenant-configuration.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
@@ -28,16 +29,16 @@ const TIMEOUT_MS = 5_000;
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly settings: ServiceSettings;
-  readonly remote: Remote;
-  readonly signatures: Signatures;
-  readonly certificates: Certificates;
-  readonly clock: Clock;
-  readonly eventBus: EventBus;
-  readonly log: Log;
+const PORTS = {
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
+  remote: Remote,
+  signatures: Signatures,
+  certificates: Certificates,
+  clock: Clock,
+  eventBus: EventBus,
+  log: Log,
 };
 
 type Wanted = {
@@ -57,19 +58,17 @@ type Known = {
 };
 
 /** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
-export class TrustLists {
-  readonly #ports: Ports;
-  readonly #lists: FetchedLists<Known>;
+export class TrustLists extends needs(PORTS) {
+  readonly #lists = new FetchedLists<Known>({
+    clock: this.ports.clock,
+    sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
+    freshUntil: ({ lifetime }) => lifetime.expiresAt,
+    isRefusal: (error) => error instanceof TrustListRefusal,
+    failureMs: FAILURE_MS,
+  });
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
-    this.#lists = new FetchedLists({
-      clock: ports.clock,
-      sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
-      freshUntil: ({ lifetime }) => lifetime.expiresAt,
-      isRefusal: (error) => error instanceof TrustListRefusal,
-      failureMs: FAILURE_MS,
-    });
+  constructor(ports: PortsOf<typeof PORTS>) {
+    super(ports);
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'cache' && wakeUp.lists === 'trust-lists') this.clear(wakeUp.tenantId);
     });
@@ -81,7 +80,7 @@ export class TrustLists {
    */
   async get(tenantId: TenantId, uri: string, signers: PinnedSigners): Promise<TrustList> {
     const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
-    const now = this.#ports.clock.now();
+    const now = this.ports.clock.now();
     const known = this.#lists.peek(wanted.key);
     if (known === undefined || now >= known.lifetime.expiresAt) {
       this.#lists.count(tenantId, 'misses');
@@ -106,7 +105,7 @@ export class TrustLists {
     this.#fetchOnce(wanted).catch((error: unknown) => {
       // Refusals are in the log already.
       if (error instanceof TrustListRefusal) return;
-      this.#ports.log.error('trust list not refreshed', { tenantId: wanted.tenantId }, error);
+      this.ports.log.error('trust list not refreshed', { tenantId: wanted.tenantId }, error);
     });
   }
 
@@ -124,7 +123,7 @@ export class TrustLists {
   #logRefusal({ tenantId, uri }: Wanted, refusal: TrustListRefusal): void {
     // The query may carry a secret of the operator's.
     const { origin, pathname } = new URL(uri);
-    this.#ports.log.warn('trust list not used', {
+    this.ports.log.warn('trust list not used', {
       tenantId,
       list: origin + pathname,
       reason: refusal.message,
@@ -133,15 +132,15 @@ export class TrustLists {
 
   async #fetch(wanted: Wanted): Promise<Known> {
     const { key, uri } = wanted;
-    const own = ownTrustListOf(uri, this.#ports.settings.publicUrl);
+    const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
     const { text, signers } =
       own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
-    const now = this.#ports.clock.now();
-    const { list, contentHash } = verifyTrustList(this.#ports, text, signers, now);
+    const now = this.ports.clock.now();
+    const { list, contentHash } = verifyTrustList(this.ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
-    checkSuccession(await this.#ports.store.lists(wanted.tenantId).noteRelease(id, release, now), release);
+    checkSuccession(await this.ports.store.lists(wanted.tenantId).noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
     const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
@@ -157,7 +156,7 @@ export class TrustLists {
 
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
   async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
-    const { store, tenantConfigurations } = this.#ports;
+    const { store, tenantConfigurations } = this.ports;
     const reads = store.read(tenantId);
     const published = await reads.trustList(listId);
     const head = published === undefined ? undefined : await reads.state();
@@ -179,7 +178,7 @@ export class TrustLists {
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_LIST_BYTES,
     } as const;
-    const answer = await this.#ports.remote.request(uri, options).catch((error: unknown) => {
+    const answer = await this.ports.remote.request(uri, options).catch((error: unknown) => {
       if (error instanceof RemoteError) throw new TrustListRefusal('unavailable', error.fault);
       throw error;
     });

@@ -1,11 +1,10 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { configurationOf } from '../../domain/trust-lists/list-configuration.ts';
 import { chooseSigner, RENEW_BEFORE_MS } from '../../domain/trust-lists/published-list.ts';
-import type { Log } from '../ports/log.ts';
-import type { EndingTrustList, Store } from '../ports/store.ts';
-import type { Ground, TrustListPublisher } from './trust-list-publisher.ts';
-
-type Ports = { readonly store: Store; readonly log: Log; readonly trustListPublisher: TrustListPublisher };
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
+import { type EndingTrustList, Store } from '../ports/store.ts';
+import { type Ground, TrustListPublisher } from './trust-list-publisher.ts';
 
 export type RenewedPortion = {
   readonly renewed: number;
@@ -17,23 +16,21 @@ export type RenewedPortion = {
  * Signs lists anew before they end, made again of what was configured: a key chain that was rotated is listed as it is
  * now. One list that cannot be signed keeps no other from it.
  */
-export class RenewTrustLists {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RenewTrustLists extends needs({
+  store: Store,
+  log: Log,
+  trustListPublisher: TrustListPublisher,
+}) {
   async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedPortion> {
     const until = new Date(now.getTime() + RENEW_BEFORE_MS);
-    const ending = await this.#ports.store.chores.endingTrustLists(until, limit, after);
+    const ending = await this.ports.store.chores.endingTrustLists(until, limit, after);
     let renewed = 0;
     for (const list of ending) if (await this.#renew(list)) renewed++;
     return { renewed, last: ending.length < limit ? undefined : ending.at(-1) };
   }
 
   async #renew({ tenantId, id, nextUpdate }: EndingTrustList): Promise<boolean> {
-    const { log, trustListPublisher } = this.#ports;
+    const { log, trustListPublisher } = this.ports;
     const about = { tenantId, trustListId: id, nextUpdate: nextUpdate.toISOString() };
     const advice = 'give it a key chain for the usage trustList that lasts longer, or make one';
     try {
@@ -42,7 +39,7 @@ export class RenewTrustLists {
         const { known } = ground;
         if (known === undefined || !isDue(ground)) return undefined;
         ends = !isExtended(ground);
-        return ends ? undefined : configurationOf(id, { ...known, entities: [...known.entities] });
+        return ends ? undefined : configurationOf(id, known);
       });
       if (ends) log.warn(`a trust list ends with the certificate of its signer: ${advice}`, about);
       return list !== undefined;

@@ -1,7 +1,8 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Store } from '../ports/store.ts';
 
 export type ServedTrustList = {
   readonly jwt: string;
@@ -16,22 +17,14 @@ const RETRY_SECONDS = 300;
 /** Of a signature, which no two releases share: half of that of the shortest kind. */
 const ETAG_LENGTH = 43;
 
-type Ports = { readonly store: Store; readonly clock: Clock };
-
 /** A trust list for everybody, as it was signed last. Those of suspended tenants stay published. */
-export class ServeTrustList {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
   /**
    * @throws Failure `not_found`; `unavailable` for a list that has ended, because nobody may rely on it any more
    *   (TS 119 602 section 6.3.15).
    */
   async execute(tenantId: TenantId, id: string): Promise<ServedTrustList> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     const published = await store.read(tenantId).trustList(id);
     if (published === undefined) throw new Failure('not_found', 'unknown address');
     const { jwt, nextUpdate } = published;

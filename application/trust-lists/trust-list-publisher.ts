@@ -15,21 +15,14 @@ import {
 } from '../../domain/trust-lists/published-list.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store, TenantRepositories } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store, type TenantRepositories } from '../ports/store.ts';
 
 export const TRUST_LIST_JWT_TYPE = 'trustlist+jwt';
-
-type Ports = {
-  readonly store: Store;
-  readonly kms: Kms;
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
 
 /** What a release is made of, as of one moment. */
 export type Ground = {
@@ -51,14 +44,15 @@ export type Change = (ground: Ground) => TrustListConfiguration | undefined;
 const ATTEMPTS = 20;
 
 /** Makes releases of trust lists. Each has a number that no other release of its list ever has. */
-export class TrustListPublisher {
-  readonly #ports: Ports;
+export class TrustListPublisher extends needs({
+  store: Store,
+  kms: Kms,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+}) {
   /** The last of those who write a list in this process, so that they do not sign in vain. */
   readonly #turns = new Turns();
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /**
    * @returns the new release, or undefined when `change` wants none.
@@ -86,7 +80,7 @@ export class TrustListPublisher {
 
   /** @throws Failure `not_found`. */
   async remove(tenantId: TenantId, id: string, by: TenantActor): Promise<void> {
-    const { store, random } = this.#ports;
+    const { store, random } = this.ports;
     await store.forTenant(
       tenantId,
       async ({ trustLists }) => {
@@ -99,7 +93,7 @@ export class TrustListPublisher {
   }
 
   #ground(tenantId: TenantId, id: string): Promise<Ground> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     return store.forTenant(tenantId, async ({ tenant, keyChains, trustLists }) => ({
       tenant: await tenant.get(),
       chains: await keyChains.list(),
@@ -110,7 +104,7 @@ export class TrustListPublisher {
   }
 
   async #sign(ground: Ground, wanted: TrustListConfiguration): Promise<PublishedList> {
-    const { kms, settings } = this.#ports;
+    const { kms, settings } = this.ports;
     const { tenant, chains, known, lastNumber, now } = ground;
     const { chain, nextUpdate } = signerOf(ground, wanted.keyChainId);
     const sequenceNumber = lastNumber + 1;
@@ -140,7 +134,7 @@ export class TrustListPublisher {
     list: PublishedList,
     by: TenantActor,
   ): Promise<boolean> {
-    const { store, random } = this.#ports;
+    const { store, random } = this.ports;
     return store.forTenant(
       tenantId,
       async (own) => {

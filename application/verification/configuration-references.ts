@@ -1,7 +1,7 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import type {
   PresentationConfigurationBody,
@@ -35,10 +35,7 @@ export function checkReferences(
         : keyChainFault(anchor.keyChainId, chains, path);
     return fault === undefined ? [] : [fault];
   });
-  const [first] = errors;
-  if (first !== undefined) {
-    throw new Failure('invalid_input', { message: `${first.path}: ${first.message}`, errors });
-  }
+  if (errors.length > 0) throw invalidFields(errors);
 }
 
 type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;

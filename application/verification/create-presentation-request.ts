@@ -21,7 +21,7 @@ import {
   requestParameters,
 } from '../../domain/verification/request-object.ts';
 import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
-import { maskWebhook } from '../../domain/verification/webhook-secret.ts';
+import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { attemptFor, type Known, type World } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';

@@ -2,6 +2,7 @@ import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import { needs } from '../needs.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
@@ -14,7 +15,7 @@ import {
   MAX_LISTED_ANCHORS,
   revocationOf,
 } from '../trust-lists/listed-anchors.ts';
-import type { TrustLists } from '../trust-lists/remote-trust-lists.ts';
+import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 
 /**
@@ -37,17 +38,10 @@ type Configured = { readonly anchors: readonly TrustAnchor[]; readonly sources: 
 
 const NOBODY: IssuerTrust = { anchors: [], listed: new Map(), lists: [], missing: [] };
 
-type Ports = { readonly trustLists: TrustLists };
-
 /** Which issuers a tenant trusts: certificates that it names, and those of trust lists that it names. */
-export class IssuerTrusts {
-  readonly #ports: Ports;
+export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   /** What was made of the lists of a configuration; made anew when one of them changes. */
   readonly #gathered = new WeakMap<Configured, { asked: readonly AskedList[]; trust: IssuerTrust }>();
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /**
    * An anchor that is taken away counts no more, also for requests that are under way already; a removed
@@ -60,7 +54,7 @@ export class IssuerTrusts {
       return configuration === undefined ? undefined : read(configuration, await configured.keyChains());
     });
     if (named === undefined) return NOBODY;
-    const asked = await askLists(this.#ports.trustLists, configured.tenantId, named.sources);
+    const asked = await askLists(this.ports.trustLists, configured.tenantId, named.sources);
     const known = this.#gathered.get(named);
     if (known !== undefined && areSame(known.asked, asked)) return known.trust;
     const trust = gather(named, asked);

@@ -45,7 +45,7 @@ export class OpenRequests {
       const request = servable(session, now);
       if (!isWanted(request)) throw unknown();
       if (isUnfetched(session))
-        await known.commit({ session: fetched(session) }, { session: answeredAlready });
+        await known.claim({ session: fetched(session) }, { session: answeredAlready });
       if (request.requestObject === undefined) return { request, chain: undefined };
       const chain = await signerOf(configured, request);
       // A key that was taken away speaks for the tenant no longer, not even in what it signed before.

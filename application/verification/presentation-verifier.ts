@@ -18,21 +18,15 @@ import {
   keyBoundTransactionData,
 } from '../../domain/verification/transaction-data.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
-import type { Certificates } from '../ports/certificates.ts';
-import type { Signatures } from '../ports/signatures.ts';
-import type { StatusChecker } from '../status-lists/check-status.ts';
+import { needs } from '../needs.ts';
+import { Certificates } from '../ports/certificates.ts';
+import { Signatures } from '../ports/signatures.ts';
+import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { type IssuerTrust, type IssuerTrusts, listsOf, revokersOf, withoutQuery } from './issuer-trust.ts';
-
-type Ports = {
-  readonly signatures: Signatures;
-  readonly certificates: Certificates;
-  readonly statusChecker: StatusChecker;
-  readonly issuerTrusts: IssuerTrusts;
-};
+import { type IssuerTrust, IssuerTrusts, listsOf, revokersOf, withoutQuery } from './issuer-trust.ts';
 
 /** What of a request its answer is held against. */
 export type AnsweredRequest = Pick<
@@ -58,13 +52,12 @@ type Task = PresentationsToVerify & { readonly trust: IssuerTrust };
 const MAX_PRESENTATIONS = 100;
 
 /** Verifies what a wallet presents, from the bytes to the values that were asked for. */
-export class PresentationVerifier {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class PresentationVerifier extends needs({
+  signatures: Signatures,
+  certificates: Certificates,
+  statusChecker: StatusChecker,
+  issuerTrusts: IssuerTrusts,
+}) {
   /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
   async verify(wanted: PresentationsToVerify): Promise<Verdict> {
     const { request, vpToken, configured, configurationId } = wanted;
@@ -73,7 +66,7 @@ export class PresentationVerifier {
       texts.map((text, index) => ({ id, text, index })),
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
-    const task = { ...wanted, trust: await this.#ports.issuerTrusts.of(configured, configurationId) };
+    const task = { ...wanted, trust: await this.ports.issuerTrusts.of(configured, configurationId) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -111,7 +104,7 @@ export class PresentationVerifier {
 
   #openSdJwtVc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
     const { request, binding, requestedAt, trust, now } = task;
-    const checked = checkSdJwtVc(this.#ports, text, {
+    const checked = checkSdJwtVc(this.ports, text, {
       now,
       requestedAt,
       nonce: request.nonce,
@@ -139,7 +132,7 @@ export class PresentationVerifier {
 
   #openMdoc({ request, now, binding, trust }: Task, query: CompiledCredentialQuery, text: string): Verified {
     const [docType = ''] = query.types;
-    const checked = checkMdoc(this.#ports, text, {
+    const checked = checkMdoc(this.ports, text, {
       now,
       anchors: trust.anchors,
       transcripts: binding.transcripts(),
@@ -174,7 +167,7 @@ export class PresentationVerifier {
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
     const signers = { chain, issuer, anchors, revocation };
-    await this.#ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
+    await this.ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
   }
 
   /** Lists are looked through only for queries that ask for an issuer of one. */
@@ -184,7 +177,7 @@ export class PresentationVerifier {
     { issuer, chain }: Verified,
   ): PresentedCredential['authority'] {
     const asksForList = authorities.some(({ type }) => type === 'etsi_tl');
-    const trustListUris = asksForList ? listsOf(this.#ports.certificates, trust, chain, now) : [];
+    const trustListUris = asksForList ? listsOf(this.ports.certificates, trust, chain, now) : [];
     return { authorityKeyIds: issuer.authorityKeyIds, trustListUris, federationEntityIds: [] };
   }
 }

@@ -113,7 +113,7 @@ export class ResponseIntake {
    */
   async #claim(known: Known, found: Found, envelope: Envelope): Promise<ResponseReply> {
     const { session } = found;
-    await known.commit({ session: claimed(session) }, { session: alreadyAnswered });
+    await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
     try {
       if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
       if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);

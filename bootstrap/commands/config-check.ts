@@ -1,13 +1,11 @@
 import 'reflect-metadata';
-import { Container } from 'inversify';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { readFolder } from '../../config/import/read-folder.ts';
 import { readSettings } from '../../config/settings.ts';
 import { checkFolder } from '../import-check.ts';
 import { describeFault } from '../import-folder.ts';
 import { importPorts } from '../import-tools.ts';
-import { modules } from '../modules/all.ts';
-import { Closers, openAdapters } from '../modules/platform.ts';
+import { Closers, openPlatform } from '../platform.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
@@ -31,8 +29,7 @@ try {
     PUBLIC_URL,
     OUTBOUND_ALLOW,
   });
-  const container = new Container();
-  container.load(await openAdapters(settings, closers), ...modules);
+  const container = await openPlatform(settings, closers);
   const { publicUrl } = container.get(ServiceSettings);
   const contents = readFolder(folder, { PUBLIC_URL: publicUrl, ...process.env });
   const { documents, faults, warnings } = await checkFolder(importPorts(container), contents);

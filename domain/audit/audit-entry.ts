@@ -1,3 +1,4 @@
+import { type AuditedKind, RESOURCES } from '../resources.ts';
 import type { TenantId } from '../shared/ids.ts';
 import type { Json } from '../shared/json.ts';
 
@@ -17,23 +18,12 @@ export type TenantActor = typeof SYSTEM | ClientActor<TenantId>;
 /** Who changes something: a client, as it called, also one that manages tenants; or the service by itself. */
 export type Actor = TenantActor | ClientActor<null>;
 
-export const AUDIT_KINDS = [
-  'tenant',
-  'client',
-  'key-chain',
-  'issuance-configuration',
-  'credential-configuration',
-  'presentation-configuration',
-  'registrar-configuration',
-  'registration-certificate',
-  'status-list',
-  'trust-list',
-  'session',
-  'deferred-transaction',
-  'cache',
-  'audit-log',
-] as const;
-export type AuditKind = (typeof AUDIT_KINDS)[number];
+export type AuditKind = AuditedKind | (typeof OTHER_KINDS)[number];
+const OTHER_KINDS = ['session', 'deferred-transaction', 'cache', 'audit-log'] as const;
+export const AUDIT_KINDS: readonly AuditKind[] = [
+  ...RESOURCES.flatMap((resource) => ('shown' in resource ? [resource.kind] : [])),
+  ...OTHER_KINDS,
+];
 
 export const AUDIT_ACTIONS = [
   'created',

@@ -63,14 +63,9 @@ export const ClientCreation = z
   .meta({ id: 'ClientCreation' });
 export type ClientCreation = z.infer<typeof ClientCreation>;
 
-export const ClientUpdate = z
-  .object({
-    roles: z.array(Role).min(1).max(20).describe('Only those that you hold yourself can be granted'),
-    description: z.string().max(1000).nullable().optional().describe('For administrators'),
-    allowedPresentationConfigs: allowList('presentation'),
-    allowedIssuanceConfigs: allowList('credential'),
-  })
-  .meta({ id: 'ClientUpdate' });
+export const ClientUpdate = ClientCreation.omit({ clientId: true, secret: true }).meta({
+  id: 'ClientUpdate',
+});
 export type ClientUpdate = z.infer<typeof ClientUpdate>;
 
 /**

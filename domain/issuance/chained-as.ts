@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
-import { HIDDEN } from '../webhooks/keep-secrets.ts';
 
 /** An authorization server of ours that has users log in at another one. */
 export const ChainedAsConfig = z
@@ -54,27 +52,3 @@ export const ChainedAsConfig = z
   })
   .meta({ id: 'ChainedAsConfig' });
 export type ChainedAsConfig = z.infer<typeof ChainedAsConfig>;
-
-type Maybe = ChainedAsConfig | null | undefined;
-
-/** The server as an answer shows it: without the secret that we have at the upstream. */
-export function hideClientSecret<T extends Maybe>(config: T): T {
-  if (config?.upstream.clientSecret === undefined) return config;
-  return { ...config, upstream: { ...config.upstream, clientSecret: HIDDEN } };
-}
-
-/**
- * The placeholder of an answer that is written back stands for the stored secret, as long as it is that of the same
- * client at the same server.
- * @throws Failure `invalid_input` when there is no such secret to keep.
- */
-export function keepClientSecret<T extends Maybe>(next: T, before: Maybe): T {
-  if (next?.upstream.clientSecret !== HIDDEN) return next;
-  const known = before?.upstream;
-  const { issuer, clientId } = next.upstream;
-  if (known?.clientSecret === undefined || known.issuer !== issuer || known.clientId !== clientId) {
-    const path = 'chainedAs.upstream.clientSecret';
-    throw invalidInput(path, 'give the secret itself: the server or the client changed');
-  }
-  return { ...next, upstream: { ...next.upstream, clientSecret: known.clientSecret } };
-}

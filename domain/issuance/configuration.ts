@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { updateOf } from '../shared/update-of.ts';
+import { writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
@@ -13,36 +15,34 @@ const Integrity = z
   .string()
   .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
 
-const VctObject = z
-  .looseObject({
-    vct: z
-      .string()
-      .min(1)
-      .max(2048)
-      .optional()
-      .describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
-    name: Text.optional().describe('For developers; the first display name unless stated'),
-    description: z
-      .string()
-      .max(5000)
-      .optional()
-      .describe('For developers; that of the configuration unless stated'),
-    extends: z.string().max(2048).optional().describe('The type that this one specializes'),
-    'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
-    schema_uri: z.string().max(2048).optional().describe('A JSON Schema for readers; not applied here'),
-    'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
-    display: z
-      .array(z.record(z.string(), z.json()))
-      .max(50)
-      .optional()
-      .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
-    claims: z
-      .array(z.record(z.string(), z.json()))
-      .max(500)
-      .optional()
-      .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
-  })
-  .meta({ id: 'TypeMetadata' });
+const VctObject = writtenFreely({
+  vct: z
+    .string()
+    .min(1)
+    .max(2048)
+    .optional()
+    .describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
+  name: Text.optional().describe('For developers; the first display name unless stated'),
+  description: z
+    .string()
+    .max(5000)
+    .optional()
+    .describe('For developers; that of the configuration unless stated'),
+  extends: z.string().max(2048).optional().describe('The type that this one specializes'),
+  'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
+  schema_uri: z.string().max(2048).optional().describe('A JSON Schema for readers; not applied here'),
+  'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
+  display: z
+    .array(z.record(z.string(), z.json()))
+    .max(50)
+    .optional()
+    .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
+  claims: z
+    .array(z.record(z.string(), z.json()))
+    .max(500)
+    .optional()
+    .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
+}).meta({ id: 'TypeMetadata' });
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
 const KeyAttestationsRequired = z.strictObject({
@@ -175,6 +175,9 @@ export const CredentialConfigurationBody = z
   })
   .meta({ id: 'CredentialConfigurationInput' });
 export type CredentialConfigurationBody = z.infer<typeof CredentialConfigurationBody>;
+
+/** Members of a change; the whole is judged when they are put into what is stored. */
+export const CredentialConfigurationUpdate = updateOf(CredentialConfigurationBody);
 
 /** One kind of credential that the tenant issues. */
 export type CredentialConfiguration = CredentialConfigurationBody & {

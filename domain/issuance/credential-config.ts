@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
 
 const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
@@ -11,24 +12,23 @@ const ClaimPath = z
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
 /** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
-const ClaimDescription = z.object({
+const ClaimDescription = written({
   path: ClaimPath,
   mandatory: z.boolean().optional().describe('Every credential has it; claims without it are not issued'),
   display: z
-    .array(z.object({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
+    .array(written({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
     .max(50)
     .optional()
     .describe('How wallets call it, by language'),
 });
 
-const CredentialDisplay = z.object({
+const CredentialDisplay = written({
   name: Text.min(1).describe('Name of the credential as wallets show it'),
   locale: Locale.optional(),
   description: Text.optional().describe('For the user'),
   background_color: Color.optional().describe('Such as #12355b'),
   text_color: Color.optional().describe('Such as #ffffff'),
-  background_image: z
-    .object({ uri: z.string().min(1).max(100_000).describe('https or data URL') })
+  background_image: written({ uri: z.string().min(1).max(100_000).describe('https or data URL') })
     .optional()
     .describe('Behind the card'),
   logo: Logo.optional().describe('On the card'),
@@ -44,25 +44,24 @@ const Namespace = z.string().min(1).max(500);
 
 export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 
-export const CredentialConfig = z
-  .object({
-    format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
-    display: z.array(CredentialDisplay).min(1).max(50).describe('How wallets show it, by language'),
-    scope: Scope.optional().describe(
-      'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
-    ),
-    claims: z
-      .array(ClaimDescription)
-      .max(500)
-      .optional()
-      .describe('what wallets are told of the claims; mso_mdoc: paths begin with namespace and element'),
-    docType: Namespace.optional().describe('mso_mdoc: the document type'),
-    namespace: Namespace.optional().describe('mso_mdoc: where claims without a namespace belong'),
-    claimsByNamespace: z
-      .record(Namespace, z.record(ElementName, z.json()))
-      .optional()
-      .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
-  })
+export const CredentialConfig = written({
+  format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
+  display: z.array(CredentialDisplay).min(1).max(50).describe('How wallets show it, by language'),
+  scope: Scope.optional().describe(
+    'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
+  ),
+  claims: z
+    .array(ClaimDescription)
+    .max(500)
+    .optional()
+    .describe('what wallets are told of the claims; mso_mdoc: paths begin with namespace and element'),
+  docType: Namespace.optional().describe('mso_mdoc: the document type'),
+  namespace: Namespace.optional().describe('mso_mdoc: where claims without a namespace belong'),
+  claimsByNamespace: z
+    .record(Namespace, z.record(ElementName, z.json()))
+    .optional()
+    .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
+})
   .superRefine((config, context) => {
     const isMdoc = config.format === 'mso_mdoc';
     const refuse = (path: (string | number)[], message: string) =>

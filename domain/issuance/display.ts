@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { written } from '../shared/written.ts';
 
 export const DisplayText = z.string().max(500);
 
@@ -7,16 +8,14 @@ export const Locale = z
   .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a BCP 47 language tag such as en or de-AT')
   .describe('BCP 47, such as en or de-AT; each language at most once');
 
-export const Logo = z.object({
+export const Logo = written({
   uri: z.string().min(1).max(100_000).describe('https or data URL'),
   alt_text: DisplayText.optional().describe('For those who do not see it'),
 });
 
 /** How the issuer itself is shown (OpenID4VCI 1.0 section 12.2.4). */
-export const DisplayInfo = z
-  .object({
-    name: DisplayText.min(1).describe('Name of the issuer as wallets show it'),
-    locale: Locale.optional(),
-    logo: Logo.optional().describe('Of the issuer'),
-  })
-  .meta({ id: 'DisplayInfo' });
+export const DisplayInfo = written({
+  name: DisplayText.min(1).describe('Name of the issuer as wallets show it'),
+  locale: Locale.optional(),
+  logo: Logo.optional().describe('Of the issuer'),
+}).meta({ id: 'DisplayInfo' });

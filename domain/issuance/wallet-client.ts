@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../shared/json.ts';
 import { algorithmOf, readPublicJwk } from '../shared/jwk.ts';
 import { WebAddress } from '../shared/web-address.ts';
+import { written } from '../shared/written.ts';
 
 /** A public key that signatures can be checked with, for the algorithm that it names, if any. */
 function isVerificationKey(jwk: unknown): boolean {
@@ -24,8 +25,7 @@ export const WalletClient = z
       .min(1)
       .max(500)
       .describe('Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one'),
-    jwks: z
-      .object({ keys: z.array(VerificationKey).min(1).max(20) })
+    jwks: written({ keys: z.array(VerificationKey).min(1).max(20) })
       .transform((value) => value as unknown as { keys: JsonObject[] })
       .optional()
       .describe('Its public keys: ES256, ES384, ES512 or EdDSA'),

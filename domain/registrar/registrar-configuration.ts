@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
 import { invalidInput } from '../shared/failure.ts';
+import { updateOf } from '../shared/update-of.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
 
@@ -52,18 +53,9 @@ export const RegistrarConfigurationBody = z
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;
 
 /** Members replace those of the stored configuration; null resets an optional one. */
-export const RegistrarConfigurationUpdate = z
-  .object({
-    registrarUrl: RegistrarUrl.optional(),
-    oidcUrl: OidcUrl.optional(),
-    clientId: ClientId.optional(),
-    clientSecret: ClientSecret.nullable().optional(),
-    username: Username.optional(),
-    password: Password.optional(),
-    registrationCertificateAnchors: Anchors.nullable().optional(),
-    registrationCertificateDefaults: Defaults.nullable().optional(),
-  })
-  .meta({ id: 'RegistrarConfigurationUpdate' });
+export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody).meta({
+  id: 'RegistrarConfigurationUpdate',
+});
 export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
 
 /** One per tenant. */

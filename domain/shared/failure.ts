@@ -89,6 +89,12 @@ export class Failure extends Error {
   }
 }
 
+/** Faults of fields; the first of them stands in the message. */
+export function invalidFields(errors: readonly FieldError[]): Failure {
+  const [{ path, message } = { path: '', message: 'invalid' }] = errors;
+  return new Failure('invalid_input', { message: path === '' ? message : `${path}: ${message}`, errors });
+}
+
 /** A fault of one field, as the caller's own document names it. */
 export function invalidInput(path: string, message: string): Failure {
   return new Failure('invalid_input', { message, errors: [{ path, message }] });

@@ -1,38 +1,26 @@
 import type { z } from 'zod';
-import { unknownMember } from './closest-name.ts';
 import type { FieldError } from './failure.ts';
+import { misspelt, wordsFor } from './written.ts';
 
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-const UNKNOWN = 'there are members that nobody knows';
+const MAX_FAULTS = 50;
 const UNFIT = 'none of the alternatives';
 
 /**
- * To parse with before `fieldErrors`: marks the faults that it words itself. A schema that words its own is left alone, and
+ * To parse with before `fieldErrors`: words what people have to mend. A schema that words its own faults is left alone, and
  * so are all other faults.
  */
 export const PARSING = {
-  error: (issue: {
-    readonly code?: string;
-    readonly errors?: readonly unknown[];
-    readonly input?: unknown;
-  }): string | undefined => {
-    if (issue.code === 'unrecognized_keys') return UNKNOWN;
+  error: (issue: z.core.$ZodRawIssue): string | undefined => {
+    if (issue.code === 'unrecognized_keys') return misspelt(issue);
     if (issue.input === undefined && issue.code?.startsWith('invalid_')) return 'is missing';
     if (issue.code === 'invalid_type' && Number.isNaN(issue.input)) return 'is no number';
     // One with a discriminator names its values.
-    return issue.code === 'invalid_union' && (issue.errors ?? []).length > 0 ? UNFIT : undefined;
+    return issue.code === 'invalid_union' && issue.errors.length > 0 ? UNFIT : undefined;
   },
 };
-
-/** Unknown members of which the schema itself says what to do about them. */
-export function wordedMembers(issues: readonly Issue[]): string[] {
-  return issues.flatMap((issue) => {
-    if (issue.code !== 'unrecognized_keys' || issue.message === UNKNOWN) return [];
-    return issue.keys.map((key) => [...issue.path, key].map(String).join('.'));
-  });
-}
 
 /**
  * The faults of a document, one for each field, as whoever wrote it can mend them: of alternatives the fault of the one
@@ -41,7 +29,8 @@ export function wordedMembers(issues: readonly Issue[]): string[] {
  * @param value what the issues are about.
  */
 export function fieldErrors(issues: readonly Issue[], value: unknown): FieldError[] {
-  return issues.flatMap((issue) => errorsOf(issue, value, []));
+  const some = issues.slice(0, MAX_FAULTS);
+  return some.flatMap((issue) => errorsOf(issue, value, [])).slice(0, MAX_FAULTS);
 }
 
 function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
@@ -50,20 +39,39 @@ function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
     path: [...path, ...below].map(String).join('.'),
     message,
   });
-  if (issue.code === 'unrecognized_keys' && issue.message === UNKNOWN) {
-    return issue.keys.map((key) => fault(unknownMember(key, []), [key]));
+  if (issue.code === 'unrecognized_keys') {
+    const words = wordsFor(issue);
+    if (words !== undefined) return [...words].map(([name, message]) => fault(message, [name]));
   }
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [fault(issue.message)];
   const given = valueAt(value, issue.path);
   const meant = issue.errors.filter((issues) => issues.every((each) => isWithin(each, given)));
   const [only] = meant;
   if (meant.length === 1 && only !== undefined) return only.flatMap((each) => errorsOf(each, given, path));
-  return [fault(issue.message === UNFIT ? `expected ${alternatives(issue.errors)}` : issue.message)];
+  return [
+    fault(issue.message === UNFIT ? `expected ${alternatives(issue.errors)}` : issue.message),
+    ...unknownToAll(issue.errors).map(([name, message]) => fault(message, [name])),
+  ];
+}
+
+/** Members that none of the alternatives knows, with the name that one of them finds near, if any. */
+function unknownToAll(branches: readonly (readonly Issue[])[]): [string, string][] {
+  const known = branches.flatMap((issues) =>
+    issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? (wordsFor(issue) ?? []) : [],
+    ),
+  );
+  const [first, ...others] = known;
+  return [...(first ?? [])].flatMap(([name, plain]) => {
+    if (!others.every((words) => words.has(name))) return [];
+    const words = known.map((each) => each.get(name) ?? plain);
+    return [[name, words.find((text) => text.endsWith('?')) ?? plain]];
+  });
 }
 
 /** Whether the fault lies in a member that is there and known, so that its alternative is the one that was meant. */
 function isWithin(issue: Issue, value: unknown): boolean {
-  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) return false;
+  if (issue.code === 'unrecognized_keys') return true;
   return issue.path.length > 0 && valueAt(value, issue.path) !== undefined;
 }
 

@@ -35,6 +35,13 @@ export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undef
   return isJsonObject(value) ? value : undefined;
 }
 
+/** About how many characters a value has as JSON, without writing it. */
+export function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 4;
+  return Object.entries(value).reduce((sum, [name, member]) => sum + name.length + 4 + lengthOf(member), 2);
+}
+
 /** Databases keep no NUL, and half a surrogate pair is no character (RFC 7493 section 2.1). */
 export function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();

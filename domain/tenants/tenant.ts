@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Role } from '../clients/role.ts';
 import type { TenantId } from '../shared/ids.ts';
+import { written } from '../shared/written.ts';
 
 export type Tenant = {
   readonly id: TenantId;
@@ -58,56 +59,52 @@ export const TenantIdSchema = z
 const seconds = (minimum: number) => z.number().int().min(minimum).max(315_360_000);
 
 /** How long sessions are kept and what remains of them. A null field stands for the global default. */
-export const SessionStorageConfig = z
-  .object({
-    ttlSeconds: seconds(60)
-      .nullable()
-      .optional()
-      .describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
-    cleanupMode: z
-      .enum(['full', 'anonymize'])
-      .optional()
-      .describe(
-        'What becomes of ended sessions: removed, or kept without what was asked for and what came of it',
-      ),
-  })
-  .meta({ id: 'SessionStorageConfig' });
+export const SessionStorageConfig = written({
+  ttlSeconds: seconds(60)
+    .nullable()
+    .optional()
+    .describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
+  cleanupMode: z
+    .enum(['full', 'anonymize'])
+    .optional()
+    .describe(
+      'What becomes of ended sessions: removed, or kept without what was asked for and what came of it',
+    ),
+}).meta({ id: 'SessionStorageConfig' });
 export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 
 /** The shape of status lists that are made from now on. A null field stands for the global default. */
-export const StatusListConfig = z
-  .object({
-    capacity: z
-      .number()
-      .int()
-      .min(100)
-      .max(10_000_000)
-      .nullable()
-      .optional()
-      .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
-    bits: z
-      .literal([1, 2, 4, 8], '1, 2, 4 or 8')
-      .nullable()
-      .optional()
-      .describe(
-        'Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated',
-      ),
-    ttl: seconds(60)
-      .nullable()
-      .optional()
-      .describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
-    immediateUpdate: z
-      .boolean()
-      .nullable()
-      .optional()
-      .describe('Publishes changes at once; otherwise when the published token ends'),
-    enableAggregation: z
-      .boolean()
-      .nullable()
-      .optional()
-      .describe('Names the lists in one document; true unless stated'),
-  })
-  .meta({ id: 'StatusListConfig' });
+export const StatusListConfig = written({
+  capacity: z
+    .number()
+    .int()
+    .min(100)
+    .max(10_000_000)
+    .nullable()
+    .optional()
+    .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
+  bits: z
+    .literal([1, 2, 4, 8], '1, 2, 4 or 8')
+    .nullable()
+    .optional()
+    .describe(
+      'Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated',
+    ),
+  ttl: seconds(60)
+    .nullable()
+    .optional()
+    .describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
+  immediateUpdate: z
+    .boolean()
+    .nullable()
+    .optional()
+    .describe('Publishes changes at once; otherwise when the published token ends'),
+  enableAggregation: z
+    .boolean()
+    .nullable()
+    .optional()
+    .describe('Names the lists in one document; true unless stated'),
+}).meta({ id: 'StatusListConfig' });
 export type StatusListConfig = z.infer<typeof StatusListConfig>;
 
 const Name = z.string().trim().min(1).max(200).describe('For people; wallets see `display` of the issuer');
@@ -135,6 +132,8 @@ export const TenantCreation = z
   .meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;
 
+const { id: _id, name: _name, description: _description, ...settings } = TenantCreation.shape;
+
 export const TenantUpdate = z
   .object({
     name: Name.optional(),
@@ -145,9 +144,7 @@ export const TenantUpdate = z
       .describe(
         'A suspended tenant is refused to its clients and to wallets; its status lists are still served',
       ),
-    roles: AdministratorRoles,
-    sessionConfig: SessionConfig,
-    statusListConfig: StatusConfig,
+    ...settings,
   })
   .meta({ id: 'TenantUpdate' });
 export type TenantUpdate = z.infer<typeof TenantUpdate>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigurationId } from '../shared/configuration-id.ts';
+import { defined } from '../shared/defined.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { ContactUri, Country, Language, Line, TrustListData } from './scheme-information.ts';
 
@@ -82,13 +83,12 @@ export type TrustListConfiguration = {
   readonly data?: TrustListData;
 };
 
-export function configurationOf(id: string, wanted: TrustListReplacement): TrustListConfiguration {
+/** @param wanted by somebody who writes it, or as a list has it. */
+export function configurationOf(
+  id: string,
+  wanted: Omit<TrustListReplacement, 'entities'> & Pick<TrustListConfiguration, 'entities'>,
+): TrustListConfiguration {
   const { description, keyChainId, entities, data } = wanted;
-  return {
-    id,
-    ...(typeof description === 'string' && { description }),
-    ...(typeof keyChainId === 'string' && { keyChainId }),
-    entities,
-    ...(data !== null && data !== undefined && { data }),
-  };
+  const given = { description: description ?? undefined, keyChainId: keyChainId ?? undefined };
+  return { id, ...defined({ ...given, data: data ?? undefined }), entities };
 }

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { updateOf } from '../shared/update-of.ts';
 import { WebAddress } from '../shared/web-address.ts';
+import { written, writtenFreely } from '../shared/written.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
@@ -12,19 +14,17 @@ import { transactionDataFaults } from './transaction-data-faults.ts';
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 /** OpenID4VP 1.0 section 8.4; members beyond these belong to the type and are sent as they stand. */
-export const TransactionData = z
-  .looseObject({
-    type: z.string().min(1).max(500),
-    credential_ids: z.array(QueryId).min(1).max(100),
-    transaction_data_hashes_alg: z
-      .array(z.enum(['sha-256', 'sha-384', 'sha-512']))
-      .min(1)
-      .optional(),
-  })
-  .meta({ id: 'TransactionData' });
+export const TransactionData = writtenFreely({
+  type: z.string().min(1).max(500),
+  credential_ids: z.array(QueryId).min(1).max(100),
+  transaction_data_hashes_alg: z
+    .array(z.enum(['sha-256', 'sha-384', 'sha-512']))
+    .min(1)
+    .optional(),
+}).meta({ id: 'TransactionData' });
 
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
-const Attached = z.object({
+const Attached = written({
   format: z.string().min(1).max(200),
   data: z.union([
     z.record(z.string(), z.json()).transform((value) => value as JsonObject),
@@ -198,28 +198,9 @@ export const PresentationConfigurationBody = z
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
 
 /** Members replace those of the stored configuration; null resets to the default. The whole is validated then. */
-export const PresentationConfigurationUpdate = z
-  .object({
-    id: ConfigurationId.optional(),
-    dcql_query: SupportedDcqlQuery.optional(),
-    description: Description,
-    lifeTime: LifeTime.nullable().optional(),
-    transaction_data: TransactionDataList.nullable().optional(),
-    transactionDataElements: ConfirmingElements.nullable().optional(),
-    registrationCert: RegistrationCert,
-    webhook: WebhookConfig.nullable().optional(),
-    attached: AttachedList,
-    redirectUri: RedirectUri.nullable().optional(),
-    accessKeyChainId: Id.nullable().optional(),
-    trustAnchors: TrustAnchors.nullable().optional(),
-    responseMode: ResponseMode.nullable().optional(),
-    clientIdPrefix: Prefix.nullable().optional(),
-    requestUriMethod: RequestUriMethod.nullable().optional(),
-    invocationUri: InvocationUri.nullable().optional(),
-    expectedOrigins: Origins,
-    dcApiRequest: DcApiRequest.nullable().optional(),
-  })
-  .meta({ id: 'PresentationConfigurationUpdate' });
+export const PresentationConfigurationUpdate = updateOf(PresentationConfigurationBody).meta({
+  id: 'PresentationConfigurationUpdate',
+});
 export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
 
 /** One presentation request that the tenant makes again and again. */
@@ -227,19 +208,6 @@ export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
-
-/** What members mean that a configuration was stored without, before there were any. */
-const LATER_DEFAULTS = {
-  clientIdPrefix: 'x509_hash',
-  requestUriMethod: 'get',
-  invocationUri: INVOCATION_URI,
-  dcApiRequest: 'signed',
-} as const;
-
-/** A stored configuration with the defaults of members that came later than it. */
-export function withLaterDefaults(stored: PresentationConfiguration): PresentationConfiguration {
-  return { ...LATER_DEFAULTS, ...stored };
-}
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
@@ -33,9 +34,9 @@ function isPlainHttpUrl(text: string): boolean {
   return url.username === '' && url.password === '';
 }
 
-const ApiKeyAuth = z.object({
+const ApiKeyAuth = written({
   type: z.literal('apiKey'),
-  config: z.object({
+  config: written({
     headerName: z
       .string()
       .regex(TOKEN, 'Give a header name.')
@@ -53,7 +54,7 @@ const ApiKeyAuth = z.object({
 });
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
-export const WebhookConfig = z.object({
+export const WebhookConfig = written({
   url: z
     .string()
     .max(2048)
@@ -62,3 +63,14 @@ export const WebhookConfig = z.object({
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;
+
+const AGAIN = 'give the key itself: address or header changed';
+
+/**
+ * The key of the webhook that stands in a member of a document, as a secret of that document.
+ * @param variable what it is called in the name of a variable.
+ */
+export function webhookKey(member: string, variable: string, again = AGAIN) {
+  const sentTo = [`${member}.url`, `${member}.auth.config.headerName`];
+  return { [`${member}.auth.config.value`]: { variable, sentTo, again } };
+}

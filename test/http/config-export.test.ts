@@ -40,8 +40,9 @@ function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const path = command === 'main' ? command : `commands/${command}`;
-  const script = fileURLToPath(new URL(`../../bootstrap/${path}.ts`, import.meta.url));
+  const script = fileURLToPath(
+    new URL(`../../bootstrap/${command === 'main' ? command : `commands/${command}`}.ts`, import.meta.url),
+  );
   return new Promise((resolve) => {
     const env = { ...bareEnvironment(), ...environment };
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>

@@ -13,7 +13,7 @@ import {
   type TenantWriting,
   type Writing,
 } from '../../application/ports/store.ts';
-import type { Change, Committed } from '../../domain/change.ts';
+import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 
 /** The store on `sqlite::memory:`, opened at its first use, so that a world of ports can be made in one expression. */

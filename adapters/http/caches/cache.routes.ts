@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { ClearCaches, ReadCacheStats } from '../../../application/caches/list-caches.ts';
+import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
 import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 
 const common = {
   tag: 'Caches',
@@ -21,7 +22,7 @@ const CacheStatsView = z
   .object({ trustListCache: ListCacheView, statusListCache: ListCacheView })
   .meta({ id: 'CacheStats' });
 
-type UseCases = { readonly readCacheStats: ReadCacheStats; readonly clearCaches: ClearCaches };
+const USE_CASES = { getCacheStats: GetCacheStats, clearCaches: ClearCaches };
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
 const TrustListQuery: ClearQuery = z.object({
@@ -42,45 +43,42 @@ const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLi
 ];
 
 /** Copies of the lists of others, as far as they were fetched for the caller's tenant. */
-export class CacheRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const cacheRoutes = family(USE_CASES, routesOf);
 
-  constructor({ readCacheStats, clearCaches }: UseCases) {
-    super();
-    this.routes = [
+function routesOf({ getCacheStats, clearCaches }: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      path: '/cache/stats',
+      summary: 'See which lists of others are kept',
+      description: 'Of the process that answers; each has copies of its own.',
+      responses: { 200: CacheStatsView },
+      handle({ caller }) {
+        const { trustLists, statusLists } = getCacheStats.execute(caller);
+        return reply(200, {
+          trustListCache: toListCacheView(trustLists),
+          statusListCache: toListCacheView(statusLists),
+        });
+      },
+    }),
+    ...CLEARS.map(({ path, summary, lists }) =>
       route({
         ...common,
-        method: 'get',
-        path: '/cache/stats',
-        summary: 'See which lists of others are kept',
-        description: 'Of the process that answers; each has copies of its own.',
-        responses: { 200: CacheStatsView },
-        handle({ caller }) {
-          const { trustLists, statusLists } = readCacheStats.execute(caller);
-          return reply(200, {
-            trustListCache: toListCacheView(trustLists),
-            statusListCache: toListCacheView(statusLists),
-          });
+        access: { ...common.access, unrestricted: true },
+        method: 'delete',
+        path,
+        summary,
+        description: 'The next check fetches them.',
+        query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
+        responses: { 204: 'Done' },
+        async handle({ caller, query }) {
+          await clearCaches.execute(caller, lists, { releases: query.releases === 'true' });
+          return { status: 204, empty: true };
         },
       }),
-      ...CLEARS.map(({ path, summary, lists }) =>
-        route({
-          ...common,
-          access: { ...common.access, unrestricted: true },
-          method: 'delete',
-          path,
-          summary,
-          description: 'The next check fetches them.',
-          query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
-          responses: { 204: 'Done' },
-          async handle({ caller, query }) {
-            await clearCaches.execute(caller, lists, { releases: query.releases === 'true' });
-            return { status: 204, empty: true };
-          },
-        }),
-      ),
-    ];
-  }
+    ),
+  ];
 }
 
 function toListCacheView({ entries, ...counts }: FetchedListStats) {

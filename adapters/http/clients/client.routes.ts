@@ -1,13 +1,17 @@
 import { z } from 'zod';
-import type { CreateClient } from '../../../application/clients/create-client.ts';
-import type { DeleteClient } from '../../../application/clients/delete-client.ts';
-import type { GetClient } from '../../../application/clients/get-client.ts';
-import type { ListClients } from '../../../application/clients/list-clients.ts';
-import type { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
-import type { RotateSecret } from '../../../application/clients/rotate-secret.ts';
-import type { UpdateClient } from '../../../application/clients/update-client.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import {
+  CreateClient,
+  DeleteClient,
+  GetClient,
+  ListClients,
+  UpdateClient,
+} from '../../../application/clients/clients.ts';
+import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
+import { RotateSecret } from '../../../application/clients/rotate-secret.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import { ClientCreation, ClientUpdate } from '../../../domain/clients/client.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { ClientView, SecretView, toClientView } from './client.view.ts';
 
@@ -15,27 +19,35 @@ const params = z.object({ id: z.string().max(128).describe('Client id') });
 const common = { tag: 'Clients', surface: 'admin', access: { anyOf: ['clients:manage'] } } as const;
 const secretAccess = { either: ['clients:manage', 'tenants:manage'] } as const;
 
-type UseCases = {
-  readonly listClients: ListClients;
-  readonly getClient: GetClient;
-  readonly createClient: CreateClient;
-  readonly updateClient: UpdateClient;
-  readonly deleteClient: DeleteClient;
-  readonly pickUpSecret: PickUpSecret;
-  readonly rotateSecret: RotateSecret;
+const USE_CASES = {
+  listClients: ListClients,
+  getClient: GetClient,
+  createClient: CreateClient,
+  updateClient: UpdateClient,
+  deleteClient: DeleteClient,
+  pickUpSecret: PickUpSecret,
+  rotateSecret: RotateSecret,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** Clients of the caller's tenant. */
-export class ClientRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const clientRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+  ...secretRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases), ...secretRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getClient }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) => {
+    const client = await getClient.execute(caller, id);
+    return show(200, toClientView(client, await caller.configured.tenant()), client);
+  };
 }
 
-function readRoutes({ listClients, getClient }: UseCases): Route[] {
+function readRoutes(useCases: UseCases): Route[] {
+  const { listClients } = useCases;
   return [
     route({
       ...common,
@@ -59,15 +71,13 @@ function readRoutes({ listClients, getClient }: UseCases): Route[] {
       summary: 'Read a client',
       params,
       responses: { 200: ClientView },
-      async handle({ caller, params: { id } }) {
-        const client = await getClient.execute(caller, id);
-        return show(200, toClientView(client, await caller.configured.tenant()), client);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createClient, updateClient, deleteClient } = useCases;
   return [
     route({
       ...common,
@@ -95,6 +105,7 @@ function writeRoutes({ createClient, updateClient, deleteClient }: UseCases): Ro
       params,
       body: ClientUpdate,
       example: { roles: ['presentation:request', 'issuance:offer'] },
+      shows: shows(useCases),
       responses: { 200: ClientView },
       async handle({ caller, params: { id }, body }) {
         const client = await updateClient.execute(caller, id, body);

@@ -1,22 +1,26 @@
 import { z } from 'zod';
-import type {
-  ChangeCredentialConfiguration,
+import type { TenantCaller } from '../../../application/caller.ts';
+import { CreateOffer } from '../../../application/issuance/create-offer.ts';
+import {
+  DeleteCredentialConfiguration,
+  GetCredentialConfiguration,
   ListCredentialConfigurations,
-  ReadCredentialConfiguration,
-  RemoveCredentialConfiguration,
-  WriteCredentialConfiguration,
-} from '../../../application/issuance/configure-credentials.ts';
-import type {
-  ReadIssuanceConfiguration,
-  WriteIssuanceConfiguration,
-} from '../../../application/issuance/configure-issuance.ts';
-import type { CreateOffer } from '../../../application/issuance/create-offer.ts';
-import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+  ReplaceCredentialConfiguration,
+  UpdateCredentialConfiguration,
+} from '../../../application/issuance/credential-configurations.ts';
+import {
+  GetIssuanceConfiguration,
+  ReplaceIssuanceConfiguration,
+} from '../../../application/issuance/issuance-configurations.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import {
+  CredentialConfigurationBody,
+  CredentialConfigurationUpdate,
+} from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   CredentialConfigurationView,
   IssuanceConfigurationView,
@@ -24,16 +28,17 @@ import {
   toIssuanceConfigurationView,
 } from './configuration.view.ts';
 
-type UseCases = {
-  readonly readIssuanceConfiguration: ReadIssuanceConfiguration;
-  readonly writeIssuanceConfiguration: WriteIssuanceConfiguration;
-  readonly listCredentialConfigurations: ListCredentialConfigurations;
-  readonly readCredentialConfiguration: ReadCredentialConfiguration;
-  readonly writeCredentialConfiguration: WriteCredentialConfiguration;
-  readonly changeCredentialConfiguration: ChangeCredentialConfiguration;
-  readonly removeCredentialConfiguration: RemoveCredentialConfiguration;
-  readonly createOffer: CreateOffer;
+const USE_CASES = {
+  getIssuanceConfiguration: GetIssuanceConfiguration,
+  replaceIssuanceConfiguration: ReplaceIssuanceConfiguration,
+  listCredentialConfigurations: ListCredentialConfigurations,
+  getCredentialConfiguration: GetCredentialConfiguration,
+  replaceCredentialConfiguration: ReplaceCredentialConfiguration,
+  updateCredentialConfiguration: UpdateCredentialConfiguration,
+  deleteCredentialConfiguration: DeleteCredentialConfiguration,
+  createOffer: CreateOffer,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const tag = 'Issuer';
 const manage = { anyOf: ['issuance:manage'] } as const;
@@ -53,18 +58,11 @@ const EXAMPLE_CREDENTIAL = {
 };
 
 /** How a tenant issues, what it issues, and offers. */
-export class IssuanceRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [
-      offerRoute(useCases),
-      ...issuanceConfiguration(useCases),
-      ...credentialConfigurations(useCases),
-    ];
-  }
-}
+export const issuanceRoutes = family(USE_CASES, (useCases) => [
+  offerRoute(useCases),
+  ...issuanceConfiguration(useCases),
+  ...credentialConfigurations(useCases),
+]);
 
 function offerRoute({ createOffer }: UseCases): Route {
   return route({
@@ -102,7 +100,10 @@ function offerRoute({ createOffer }: UseCases): Route {
   });
 }
 
-function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfiguration }: UseCases): Route[] {
+function issuanceConfiguration({
+  getIssuanceConfiguration,
+  replaceIssuanceConfiguration,
+}: UseCases): Route[] {
   return [
     route({
       method: 'get',
@@ -114,7 +115,7 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
       access: manage,
       responses: { 200: IssuanceConfigurationView },
       async handle({ caller }) {
-        const configuration = await readIssuanceConfiguration.execute(caller);
+        const configuration = await getIssuanceConfiguration.execute(caller);
         return show(200, toIssuanceConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
@@ -135,17 +136,23 @@ function issuanceConfiguration({ readIssuanceConfiguration, writeIssuanceConfigu
       },
       responses: { 201: IssuanceConfigurationView },
       async handle({ caller, body }) {
-        const configuration = await writeIssuanceConfiguration.execute(caller, body);
+        const configuration = await replaceIssuanceConfiguration.execute(caller, body);
         return show(201, toIssuanceConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
   ];
 }
 
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
 function credentialConfigurations(useCases: UseCases): Route[] {
-  const { listCredentialConfigurations, readCredentialConfiguration, writeCredentialConfiguration } =
+  const { listCredentialConfigurations, getCredentialConfiguration, replaceCredentialConfiguration } =
     useCases;
-  const { changeCredentialConfiguration, removeCredentialConfiguration } = useCases;
+  const shows = async ({ caller, params }: Asked) => {
+    const configuration = await getCredentialConfiguration.execute(caller, params.id);
+    return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
+  };
+  const { updateCredentialConfiguration, deleteCredentialConfiguration } = useCases;
   return [
     route({
       method: 'get',
@@ -171,12 +178,12 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       tag,
       surface: 'admin',
       access: manage,
-      body: acceptKeyReferences(CredentialConfigurationBody),
+      body: CredentialConfigurationBody,
       bodyLimit: CONFIGURATION_LIMIT,
       example: EXAMPLE_CREDENTIAL,
       responses: { 201: CredentialConfigurationView },
       async handle({ caller, body }) {
-        const configuration = await writeCredentialConfiguration.execute(caller, body);
+        const configuration = await replaceCredentialConfiguration.execute(caller, body);
         return show(201, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
@@ -190,10 +197,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       access: manage,
       params: Id,
       responses: { 200: CredentialConfigurationView },
-      async handle({ caller, params }) {
-        const configuration = await readCredentialConfiguration.execute(caller, params.id);
-        return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
-      },
+      handle: shows,
     }),
     route({
       method: 'patch',
@@ -205,13 +209,14 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       surface: 'admin',
       access: manage,
       params: Id,
-      body: acceptKeyReferences(z.record(z.string(), z.unknown())),
-      members: CredentialConfigurationBody,
+      body: z.record(z.string(), z.unknown()),
+      members: CredentialConfigurationUpdate,
       bodyLimit: CONFIGURATION_LIMIT,
       example: { description: 'Issued to residents' },
+      shows,
       responses: { 200: CredentialConfigurationView },
       async handle({ caller, params, body }) {
-        const configuration = await changeCredentialConfiguration.execute(caller, params.id, body);
+        const configuration = await updateCredentialConfiguration.execute(caller, params.id, body);
         return show(200, toCredentialConfigurationView(caller.tenantId, configuration), configuration);
       },
     }),
@@ -226,7 +231,7 @@ function credentialConfigurations(useCases: UseCases): Route[] {
       params: Id,
       responses: { 200: DeletedView },
       async handle({ caller, params }) {
-        await removeCredentialConfiguration.execute(caller, params.id);
+        await deleteCredentialConfiguration.execute(caller, params.id);
         return reply(200, { id: params.id });
       },
     }),

@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { hideClientSecret } from '../../../domain/issuance/chained-as.ts';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../../domain/issuance/configuration.ts';
+import { credentialConfigurationResource } from '../../../domain/issuance/credential-configuration.resource.ts';
+import { issuanceConfigurationResource } from '../../../domain/issuance/issuance-configuration.resource.ts';
 import {
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
-import { hideSecret } from '../../../domain/webhooks/keep-secrets.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
+import { hideSecrets } from '../../../domain/shared/secrets.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });
@@ -19,10 +20,9 @@ export const IssuanceConfigurationView = z
   .meta({ id: 'IssuanceConfiguration' });
 
 export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
-  const { id: _id, createdAt, updatedAt, chainedAs, ...body } = configuration;
+  const { id: _id, createdAt, updatedAt, ...body } = configuration;
   return {
-    ...body,
-    ...(chainedAs === undefined ? {} : { chainedAs: hideClientSecret(chainedAs) }),
+    ...hideSecrets(issuanceConfigurationResource, body),
     tenant: { id: tenantId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
@@ -38,15 +38,16 @@ export const CredentialConfigurationView = z
   })
   .meta({ id: 'CredentialConfiguration' });
 
-export function toCredentialConfigurationView(tenantId: string, configuration: CredentialConfiguration) {
+export function toCredentialConfigurationView(tenantId: string, stored: CredentialConfiguration) {
+  const configuration = hideSecrets(credentialConfigurationResource, stored);
   return withKeyReferences({
     id: configuration.id,
     description: configuration.description ?? null,
     config: configuration.config,
     vct: configuration.vct ?? null,
     claims: configuration.claims ?? null,
-    claimsWebhook: hideSecret(configuration.claimsWebhook ?? null),
-    notificationWebhook: hideSecret(configuration.notificationWebhook ?? null),
+    claimsWebhook: configuration.claimsWebhook ?? null,
+    notificationWebhook: configuration.notificationWebhook ?? null,
     iaeActions: configuration.iaeActions ?? null,
     embeddedDisclosurePolicy: configuration.embeddedDisclosurePolicy ?? null,
     disclosureFrame: configuration.disclosureFrame ?? null,

@@ -1,61 +1,61 @@
 import { z } from 'zod';
 import {
-  type DecideDeferred,
+  DecideDeferred,
   DeferredCompletion,
   DeferredFailure,
 } from '../../../application/issuance/decide-deferred.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { DeferredDecisionView, DeferredView, toDecisionView, toDeferredView } from './deferred.view.ts';
 
 const tag = 'Issuer';
 const access = { anyOf: ['issuance:offer', 'issuance:manage'] } as const;
 const Transaction = z.object({ transactionId: z.string().max(100) });
 
-/** What a backend does with credentials that it promised for later. */
-export class DeferredRoutes extends Routes {
-  readonly routes: readonly Route[];
+const USE_CASES = { decideDeferred: DecideDeferred };
 
-  constructor({ decideDeferred }: { readonly decideDeferred: DecideDeferred }) {
-    super();
-    this.routes = [
-      ...reads(decideDeferred),
-      route({
-        method: 'post',
-        path: '/issuer/deferred/:transactionId/complete',
-        summary: 'Supply a deferred credential',
-        description:
-          'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time.',
-        tag,
-        surface: 'admin',
-        access,
-        params: Transaction,
-        body: DeferredCompletion,
-        example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
-        bodyLimit: 1024 * 1024,
-        responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
-        async handle({ caller, params, body }) {
-          const transaction = await decideDeferred.complete(caller, params.transactionId, body);
-          return reply(200, toDecisionView(transaction));
-        },
-      }),
-      route({
-        method: 'post',
-        path: '/issuer/deferred/:transactionId/fail',
-        summary: 'Say that a deferred credential will not come',
-        tag,
-        surface: 'admin',
-        access,
-        params: Transaction,
-        body: DeferredFailure,
-        example: { errorMessage: 'The register knows no such person' },
-        responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
-        async handle({ caller, params, body }) {
-          const transaction = await decideDeferred.fail(caller, params.transactionId, body.errorMessage);
-          return reply(200, toDecisionView(transaction));
-        },
-      }),
-    ];
-  }
+/** What a backend does with credentials that it promised for later. */
+export const deferredRoutes = family(USE_CASES, routesOf);
+
+function routesOf({ decideDeferred }: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    ...reads(decideDeferred),
+    route({
+      method: 'post',
+      path: '/issuer/deferred/:transactionId/complete',
+      summary: 'Supply a deferred credential',
+      description:
+        'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time.',
+      tag,
+      surface: 'admin',
+      access,
+      params: Transaction,
+      body: DeferredCompletion,
+      example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
+      bodyLimit: 1024 * 1024,
+      responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
+      async handle({ caller, params, body }) {
+        const transaction = await decideDeferred.complete(caller, params.transactionId, body);
+        return reply(200, toDecisionView(transaction));
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/issuer/deferred/:transactionId/fail',
+      summary: 'Say that a deferred credential will not come',
+      tag,
+      surface: 'admin',
+      access,
+      params: Transaction,
+      body: DeferredFailure,
+      example: { errorMessage: 'The register knows no such person' },
+      responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
+      async handle({ caller, params, body }) {
+        const transaction = await decideDeferred.fail(caller, params.transactionId, body.errorMessage);
+        return reply(200, toDecisionView(transaction));
+      },
+    }),
+  ];
 }
 
 function reads(decideDeferred: DecideDeferred): Route[] {

@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import type { ReadIssuerMetadata } from '../../../application/issuance/read-metadata.ts';
+import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { languageRanges, prefersJwt } from '../negotiation.ts';
-import { type Reply, type Route, Routes, route } from '../route.ts';
+import { family, type Reply, type Route, route } from '../route.ts';
 
-type UseCases = { readonly readIssuerMetadata: ReadIssuerMetadata };
+const USE_CASES = { getIssuerMetadata: GetIssuerMetadata };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const Tenant = z.object({ tenant: z.string().max(63) });
 const OfConfiguration = z.object({ tenant: z.string().max(63), id: z.string().max(128) });
@@ -19,26 +21,19 @@ function json(text: string): Reply {
 }
 
 /** What an issuer tells about itself, its authorization server, its keys and its credential types. */
-export class IssuanceMetadataRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [
-      ...issuerRoutes(useCases),
-      ...serverRoutes(useCases),
-      jwksRoute(useCases),
-      ...typeRoutes(useCases),
-    ];
-  }
-}
+export const issuanceMetadataRoutes = family(USE_CASES, (useCases) => [
+  ...issuerRoutes(useCases),
+  ...serverRoutes(useCases),
+  jwksRoute(useCases),
+  ...typeRoutes(useCases),
+]);
 
 /** Each document stands at the inserted and at the suffixed well-known address (RFC 8414 section 3.1). */
 function addresses(name: string): readonly string[] {
   return [`/.well-known/${name}/:tenant`, `/:tenant/.well-known/${name}`];
 }
 
-function issuerRoutes({ readIssuerMetadata }: UseCases): Route[] {
+function issuerRoutes({ getIssuerMetadata }: UseCases): Route[] {
   return addresses('openid-credential-issuer').map((path) =>
     route({
       method: 'get',
@@ -52,7 +47,7 @@ function issuerRoutes({ readIssuerMetadata }: UseCases): Route[] {
       asJwt: true,
       responses: { 200: Document },
       async handle({ params, request: { headers } }) {
-        const { text, signed, language } = await readIssuerMetadata.issuer(params.tenant as TenantId, {
+        const { text, signed, language } = await getIssuerMetadata.issuer(params.tenant as TenantId, {
           signed: prefersJwt(headers.accept),
           languages: languageRanges(headers['accept-language']),
         });
@@ -71,7 +66,7 @@ function issuerRoutes({ readIssuerMetadata }: UseCases): Route[] {
   );
 }
 
-function serverRoutes({ readIssuerMetadata }: UseCases): Route[] {
+function serverRoutes({ getIssuerMetadata }: UseCases): Route[] {
   return addresses('oauth-authorization-server').map((path) =>
     route({
       method: 'get',
@@ -83,13 +78,13 @@ function serverRoutes({ readIssuerMetadata }: UseCases): Route[] {
       params: Tenant,
       responses: { 200: Document },
       async handle({ params }) {
-        return json(await readIssuerMetadata.execute(params.tenant as TenantId, 'authorization-server'));
+        return json(await getIssuerMetadata.execute(params.tenant as TenantId, 'authorization-server'));
       },
     }),
   );
 }
 
-function jwksRoute({ readIssuerMetadata }: UseCases): Route {
+function jwksRoute({ getIssuerMetadata }: UseCases): Route {
   return route({
     method: 'get',
     path: '/:tenant/.well-known/jwks.json',
@@ -100,12 +95,12 @@ function jwksRoute({ readIssuerMetadata }: UseCases): Route {
     params: Tenant,
     responses: { 200: z.object({ keys: z.array(Document) }) },
     async handle({ params }) {
-      return json(await readIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
+      return json(await getIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
     },
   });
 }
 
-function typeRoutes({ readIssuerMetadata }: UseCases): Route[] {
+function typeRoutes({ getIssuerMetadata }: UseCases): Route[] {
   return [
     route({
       method: 'get',
@@ -117,7 +112,7 @@ function typeRoutes({ readIssuerMetadata }: UseCases): Route[] {
       params: OfConfiguration,
       responses: { 200: Document },
       async handle({ params }) {
-        return json(await readIssuerMetadata.typeMetadata(params.tenant as TenantId, params.id));
+        return json(await getIssuerMetadata.typeMetadata(params.tenant as TenantId, params.id));
       },
     }),
     route({
@@ -130,7 +125,7 @@ function typeRoutes({ readIssuerMetadata }: UseCases): Route[] {
       params: OfConfiguration,
       responses: { 200: Document },
       async handle({ params }) {
-        return json(await readIssuerMetadata.schema(params.tenant as TenantId, params.id));
+        return json(await getIssuerMetadata.schema(params.tenant as TenantId, params.id));
       },
     }),
   ];

@@ -1,22 +1,24 @@
 import { z } from 'zod';
-import type { CreateNonce } from '../../../application/issuance/create-nonce.ts';
-import type { FetchOffer } from '../../../application/issuance/fetch-offer.ts';
-import type { IssueCredential, WalletRequest } from '../../../application/issuance/issue-credential.ts';
-import type { ReceiveNotification } from '../../../application/issuance/receive-notification.ts';
-import type { RetrieveDeferred } from '../../../application/issuance/retrieve-deferred.ts';
+import { CreateNonce } from '../../../application/issuance/create-nonce.ts';
+import { FetchOffer } from '../../../application/issuance/fetch-offer.ts';
+import { IssueCredential, type WalletRequest } from '../../../application/issuance/issue-credential.ts';
+import { ReceiveNotification } from '../../../application/issuance/receive-notification.ts';
+import { RetrieveDeferred } from '../../../application/issuance/retrieve-deferred.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
-import { type RawRequest, type Route, Routes, reply, route } from '../route.ts';
+import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 
-type UseCases = {
-  readonly fetchOffer: FetchOffer;
-  readonly createNonce: CreateNonce;
-  readonly issueCredential: IssueCredential;
-  readonly retrieveDeferred: RetrieveDeferred;
-  readonly receiveNotification: ReceiveNotification;
+const USE_CASES = {
+  fetchOffer: FetchOffer,
+  createNonce: CreateNonce,
+  issueCredential: IssueCredential,
+  retrieveDeferred: RetrieveDeferred,
+  receiveNotification: ReceiveNotification,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const Tenant = z.object({ tenant: z.string().max(63) });
 const tag = 'Wallet: issuance';
@@ -36,90 +38,87 @@ export function walletRequest(request: RawRequest): WalletRequest {
 }
 
 /** What wallets call to get a credential (OpenID4VCI 1.0). */
-export class IssuanceWalletRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const issuanceWalletRoutes = family(USE_CASES, routesOf);
 
-  constructor(useCases: UseCases) {
-    super();
-    const { fetchOffer, createNonce, issueCredential } = useCases;
-    this.routes = [
-      route({
-        method: 'post',
-        path: '/:tenant/credential',
-        summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
-        description: 'Request and response may be encrypted (section 10).',
-        tag,
-        surface: 'vci',
-        access: 'wallet',
-        params: Tenant,
-        body: Document,
-        example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
-        bodyKind: 'unread',
-        bodyLimit: 512 * 1024,
-        responses: {
-          200: z.object({
-            credentials: z.array(z.object({ credential: z.string() })),
-            notification_id: z.string(),
-          }),
-          202: DeferralView,
-        },
-        async handle({ params, request }) {
-          const { status, text, contentType } = await issueCredential.execute(
-            params.tenant as TenantId,
-            walletRequest(request),
-          );
-          return { status, text, contentType };
-        },
-      }),
-      ...deferredRoutes(useCases),
-      route({
-        method: 'post',
-        path: '/:tenant/notification',
-        summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
-        tag,
-        surface: 'vci',
-        access: 'wallet',
-        params: Tenant,
-        body: Document,
-        example: { notification_id: '3fwe98js', event: 'credential_accepted' },
-        bodyKind: 'unread',
-        bodyLimit: 16 * 1024,
-        responses: { 204: 'Noted' },
-        async handle({ params, request }) {
-          await useCases.receiveNotification.execute(params.tenant as TenantId, walletRequest(request));
-          return { status: 204, empty: true };
-        },
-      }),
-      route({
-        method: 'post',
-        path: '/:tenant/nonce',
-        rateLimit: { group: 'nonce', perAddress: true },
-        summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
-        tag,
-        surface: 'vci',
-        access: 'public',
-        params: Tenant,
-        responses: { 200: z.object({ c_nonce: z.string() }) },
-        async handle({ params }) {
-          return reply(200, { c_nonce: await createNonce.execute(params.tenant as TenantId) });
-        },
-      }),
-      route({
-        method: 'get',
-        path: '/:tenant/credential-offer/:offerId',
-        rateLimit: { group: 'nonce', perAddress: true },
-        summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
-        tag,
-        surface: 'vci',
-        access: 'public',
-        params: z.object({ tenant: z.string().max(63), offerId: z.string().max(64) }),
-        responses: { 200: Document },
-        async handle({ params }) {
-          return reply(200, await fetchOffer.execute(params.tenant as TenantId, params.offerId as PublicId));
-        },
-      }),
-    ];
-  }
+function routesOf(useCases: PortsOf<typeof USE_CASES>): readonly Route[] {
+  const { fetchOffer, createNonce, issueCredential } = useCases;
+  return [
+    route({
+      method: 'post',
+      path: '/:tenant/credential',
+      summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
+      description: 'Request and response may be encrypted (section 10).',
+      tag,
+      surface: 'vci',
+      access: 'wallet',
+      params: Tenant,
+      body: Document,
+      example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
+      bodyKind: 'unread',
+      bodyLimit: 512 * 1024,
+      responses: {
+        200: z.object({
+          credentials: z.array(z.object({ credential: z.string() })),
+          notification_id: z.string(),
+        }),
+        202: DeferralView,
+      },
+      async handle({ params, request }) {
+        const { status, text, contentType } = await issueCredential.execute(
+          params.tenant as TenantId,
+          walletRequest(request),
+        );
+        return { status, text, contentType };
+      },
+    }),
+    ...deferredRoutes(useCases),
+    route({
+      method: 'post',
+      path: '/:tenant/notification',
+      summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
+      tag,
+      surface: 'vci',
+      access: 'wallet',
+      params: Tenant,
+      body: Document,
+      example: { notification_id: '3fwe98js', event: 'credential_accepted' },
+      bodyKind: 'unread',
+      bodyLimit: 16 * 1024,
+      responses: { 204: 'Noted' },
+      async handle({ params, request }) {
+        await useCases.receiveNotification.execute(params.tenant as TenantId, walletRequest(request));
+        return { status: 204, empty: true };
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/nonce',
+      rateLimit: { group: 'nonce', perAddress: true },
+      summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
+      tag,
+      surface: 'vci',
+      access: 'public',
+      params: Tenant,
+      responses: { 200: z.object({ c_nonce: z.string() }) },
+      async handle({ params }) {
+        return reply(200, { c_nonce: await createNonce.execute(params.tenant as TenantId) });
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/:tenant/credential-offer/:offerId',
+      rateLimit: { group: 'nonce', perAddress: true },
+      summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
+      tag,
+      surface: 'vci',
+      access: 'public',
+      params: z.object({ tenant: z.string().max(63), offerId: z.string().max(64) }),
+      responses: { 200: Document },
+      async handle({ params }) {
+        return reply(200, await fetchOffer.execute(params.tenant as TenantId, params.offerId as PublicId));
+      },
+    }),
+  ];
 }
 
 /** The form of OpenID4VCI 1.0, and an older one at the root that tells the tenant by the access token. */

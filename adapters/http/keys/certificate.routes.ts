@@ -1,16 +1,17 @@
 import { z } from 'zod';
-import type { CreateCertificate } from '../../../application/keys/create-certificate.ts';
-import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
-import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { CreateCertificate } from '../../../application/keys/create-certificate.ts';
+import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
+import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
   CertificateUpdate,
-} from '../../../application/keys/key-chain-input.ts';
-import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
+} from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { type Reply, type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Reply, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
@@ -18,32 +19,34 @@ import { CertificateRequestView } from './key-chain.view.ts';
 
 const params = z.object({ certId: z.string().max(128).describe('Certificate id') });
 
-type UseCases = {
-  readonly findCertificates: FindCertificates;
-  readonly createCertificate: CreateCertificate;
-  readonly updateKeyChain: UpdateKeyChain;
-  readonly deleteKeyChain: DeleteKeyChain;
-  readonly requestCertificate: RequestCertificate;
+const USE_CASES = {
+  findCertificates: FindCertificates,
+  createCertificate: CreateCertificate,
+  updateKeyChain: UpdateKeyChain,
+  deleteKeyChain: DeleteKeyChain,
+  requestCertificate: RequestCertificate,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
-export class CertificateRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const certificateRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
+
+function shows({ findCertificates }: UseCases) {
+  return async ({ caller, params: { certId } }: Asked): Promise<Reply> => {
+    const { found, all } = await findCertificates.execute(caller, { certId });
+    const [chain] = found;
+    if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
+    return show(200, toCertificateView(chain, all), chain);
+  };
 }
 
-/** The one that was found. */
-function shown({ found, all }: Awaited<ReturnType<FindCertificates['execute']>>): Reply {
-  const [chain] = found;
-  if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
-  return show(200, toCertificateView(chain, all), chain);
-}
-
-function readRoutes({ findCertificates }: UseCases): Route[] {
+function readRoutes(useCases: UseCases): Route[] {
+  const { findCertificates } = useCases;
   return [
     route({
       ...common,
@@ -68,16 +71,13 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
-      async handle({ caller, params: { certId } }) {
-        return shown(await findCertificates.execute(caller, { certId }));
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
 function writeRoutes(useCases: UseCases): Route[] {
-  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
-    useCases;
+  const { createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } = useCases;
   return [
     route({
       ...written,
@@ -109,6 +109,7 @@ function writeRoutes(useCases: UseCases): Route[] {
       params,
       body: CertificateUpdate,
       example: { description: 'Signs diplomas' },
+      shows: shows(useCases),
       responses: {
         200: CertificateView,
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
@@ -122,7 +123,7 @@ function writeRoutes(useCases: UseCases): Route[] {
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        return shown(await findCertificates.execute(caller, { certId }));
+        return shows(useCases)({ caller, params: { certId } });
       },
     }),
     route({

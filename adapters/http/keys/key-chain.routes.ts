@@ -1,21 +1,24 @@
 import { z } from 'zod';
-import type { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
-import type { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
-import type { GetKeyChain } from '../../../application/keys/get-key-chain.ts';
-import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import {
+  CreateKeyChain,
+  DeleteKeyChain,
+  GetKeyChain,
+  ListKeyChains,
+  UpdateKeyChain,
+} from '../../../application/keys/key-chains.ts';
+import { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
+import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
   CertificateSigningRequest,
   KeyChainCreation,
   KeyChainImport,
   KeyChainRotation,
   KeyChainUpdate,
-} from '../../../application/keys/key-chain-input.ts';
-import type { ListKeyChains } from '../../../application/keys/list-key-chains.ts';
-import type { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
-import type { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
-import type { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+} from '../../../domain/keys/key-chain-input.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
@@ -31,29 +34,36 @@ const EXAMPLE_KEY = {
   d: 'jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI',
 };
 
-type UseCases = {
-  readonly listKeyChains: ListKeyChains;
-  readonly getKeyChain: GetKeyChain;
-  readonly createKeyChain: CreateKeyChain;
-  readonly updateKeyChain: UpdateKeyChain;
-  readonly deleteKeyChain: DeleteKeyChain;
-  readonly listKeyProviders: ListKeyProviders;
-  readonly importKeyChain: ImportKeyChain;
-  readonly rotateKeyChain: RotateKeyChain;
-  readonly requestCertificate: RequestCertificate;
+const USE_CASES = {
+  listKeyChains: ListKeyChains,
+  getKeyChain: GetKeyChain,
+  updateKeyChain: UpdateKeyChain,
+  deleteKeyChain: DeleteKeyChain,
+  listKeyProviders: ListKeyProviders,
+  createKeyChain: CreateKeyChain,
+  rotateKeyChain: RotateKeyChain,
+  requestCertificate: RequestCertificate,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** Keys in the vocabulary of key chains. */
-export class KeyChainRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const keyChainRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+  ...keyRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases), ...keyRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getKeyChain }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) => {
+    const chain = await getKeyChain.execute(caller, id);
+    return show(200, toKeyChainView(chain), chain);
+  };
 }
 
-function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases): Route[] {
+function readRoutes(useCases: UseCases): Route[] {
+  const { listKeyChains, listKeyProviders } = useCases;
   return [
     route({
       ...common,
@@ -84,15 +94,13 @@ function readRoutes({ listKeyChains, getKeyChain, listKeyProviders }: UseCases):
       summary: 'Read a key chain',
       params,
       responses: { 200: KeyChainView },
-      async handle({ caller, params: { id } }) {
-        const chain = await getKeyChain.execute(caller, id);
-        return show(200, toKeyChainView(chain), chain);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createKeyChain, updateKeyChain, deleteKeyChain } = useCases;
   return [
     route({
       ...written,
@@ -119,6 +127,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
       params,
       body: KeyChainUpdate,
       example: { description: 'Signs diplomas' },
+      shows: shows(useCases),
       responses: {
         200: KeyChainView,
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
@@ -145,7 +154,7 @@ function writeRoutes({ createKeyChain, updateKeyChain, deleteKeyChain }: UseCase
 }
 
 /** What is done to the keys themselves. */
-function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCases): Route[] {
+function keyRoutes({ createKeyChain, rotateKeyChain, requestCertificate }: UseCases): Route[] {
   return [
     route({
       ...written,
@@ -159,7 +168,7 @@ function keyRoutes({ importKeyChain, rotateKeyChain, requestCertificate }: UseCa
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
       responses: { 201: KeyChainView, 409: 'The id is taken' },
       async handle({ caller, body }) {
-        return reply(201, toKeyChainView(await importKeyChain.execute(caller, body)));
+        return reply(201, toKeyChainView(await createKeyChain.execute(caller, body)));
       },
     }),
     route({

@@ -1,34 +1,27 @@
 import { z } from 'zod';
-import type { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
-import type { DeleteKey } from '../../../application/keys/delete-key.ts';
-import type { FindCertificates } from '../../../application/keys/find-certificates.ts';
-import type { ImportKeyChain } from '../../../application/keys/import-key-chain.ts';
-import { KeyCreation } from '../../../application/keys/key-chain-input.ts';
+import { DeleteKey } from '../../../application/keys/delete-key.ts';
+import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key id') });
 
-type UseCases = {
-  readonly findCertificates: FindCertificates;
-  readonly createKeyChain: CreateKeyChain;
-  readonly importKeyChain: ImportKeyChain;
-  readonly deleteKey: DeleteKey;
+const USE_CASES = {
+  findCertificates: FindCertificates,
+  createKeyChain: CreateKeyChain,
+  deleteKey: DeleteKey,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
-export class KeyRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
-}
+export const keyRoutes = family(USE_CASES, (useCases) => [...readRoutes(useCases), ...writeRoutes(useCases)]);
 
 function readRoutes({ findCertificates }: UseCases): Route[] {
   return [
@@ -64,7 +57,7 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
   ];
 }
 
-function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): Route[] {
+function writeRoutes({ createKeyChain, deleteKey }: UseCases): Route[] {
   return [
     route({
       ...written,
@@ -77,10 +70,8 @@ function writeRoutes({ createKeyChain, importKeyChain, deleteKey }: UseCases): R
       example: { id: 'diplomas', description: 'Signs diplomas' },
       responses: { 201: KeyView, 409: 'The id is taken' },
       async handle({ caller, body: { key, usages = [], ...body } }) {
-        const chain =
-          key === undefined
-            ? await createKeyChain.execute(caller, { ...body, usages })
-            : await importKeyChain.execute(caller, { ...body, key, usages });
+        const wanted = { ...body, usages };
+        const chain = await createKeyChain.execute(caller, key === undefined ? wanted : { ...wanted, key });
         return reply(201, toKeyView(chain, [chain]));
       },
     }),

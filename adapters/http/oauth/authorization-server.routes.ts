@@ -1,24 +1,26 @@
 import { z } from 'zod';
-import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
-import type { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
 import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
-import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
-import type { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
+import { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
-import { type Reply, type Route, Routes, route } from '../route.ts';
+import { family, type Reply, type Route, route } from '../route.ts';
 import { browserCookie, CONSENT, readBrowserCookies, VISIT } from './browser-cookie.ts';
 import { Form, serverEndpoints, Tenant } from './server-endpoints.ts';
 
-type UseCases = {
-  readonly pushAuthorization: PushAuthorization;
-  readonly showAuthorization: ShowAuthorization;
-  readonly decideAuthorization: DecideAuthorization;
-  readonly answerTokenRequest: AnswerTokenRequest;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  pushAuthorization: PushAuthorization,
+  showAuthorization: ShowAuthorization,
+  decideAuthorization: DecideAuthorization,
+  answerTokenRequest: AnswerTokenRequest,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const tag = 'Wallet: issuance';
 
@@ -29,19 +31,16 @@ export const BrowserQuery = z.object({
 });
 
 /** The tenant's built-in authorization server. */
-export class AuthorizationServerRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const authorizationServerRoutes = family(USE_CASES, routesOf);
 
-  constructor(useCases: UseCases) {
-    super();
-    const place = {
-      server: 'built-in',
-      base: '/:tenant',
-      tag,
-      grants: 'For a pre-authorized code, an authorization code or a refresh token.',
-    } as const;
-    this.routes = [...serverEndpoints(place, useCases), ...pageRoutes(useCases)];
-  }
+function routesOf(useCases: PortsOf<typeof USE_CASES>): readonly Route[] {
+  const place = {
+    server: 'built-in',
+    base: '/:tenant',
+    tag,
+    grants: 'For a pre-authorized code, an authorization code or a refresh token.',
+  } as const;
+  return [...serverEndpoints(place, useCases), ...pageRoutes(useCases)];
 }
 
 /** A browser that goes to the customer's page takes a cookie along. */

@@ -1,31 +1,33 @@
 import { z } from 'zod';
-import type { ReadIssuerMetadata } from '../../../application/issuance/read-metadata.ts';
-import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
-import type { ConfirmWallet } from '../../../application/oauth/confirm-wallet.ts';
-import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
-import type { FinishUpstreamLogin } from '../../../application/oauth/finish-upstream-login.ts';
-import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
-import type { StartUpstreamLogin } from '../../../application/oauth/start-upstream-login.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import { ConfirmWallet } from '../../../application/oauth/confirm-wallet.ts';
+import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import { FinishUpstreamLogin } from '../../../application/oauth/finish-upstream-login.ts';
+import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
+import { StartUpstreamLogin } from '../../../application/oauth/start-upstream-login.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { DOCUMENT_HEADERS } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
-import { type Reply, type Route, Routes, reply, route } from '../route.ts';
+import { family, type Reply, type Route, reply, route } from '../route.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
 import { browserCookie, LOGIN, readBrowserCookies, spentBrowserCookie } from './browser-cookie.ts';
 import { Form, serverEndpoints, Tenant } from './server-endpoints.ts';
 
-type UseCases = {
-  readonly pushAuthorization: PushAuthorization;
-  readonly startUpstreamLogin: StartUpstreamLogin;
-  readonly finishUpstreamLogin: FinishUpstreamLogin;
-  readonly confirmWallet: ConfirmWallet;
-  readonly answerTokenRequest: AnswerTokenRequest;
-  readonly createChallenge: CreateChallenge;
-  readonly readIssuerMetadata: ReadIssuerMetadata;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  pushAuthorization: PushAuthorization,
+  startUpstreamLogin: StartUpstreamLogin,
+  finishUpstreamLogin: FinishUpstreamLogin,
+  confirmWallet: ConfirmWallet,
+  answerTokenRequest: AnswerTokenRequest,
+  createChallenge: CreateChallenge,
+  getIssuerMetadata: GetIssuerMetadata,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const Document = z.record(z.string(), z.unknown());
 const tag = 'Wallet: chained authorization server';
@@ -40,14 +42,11 @@ const CallbackQuery = z.object({
 });
 
 /** The tenant's authorization server that has users log in at an upstream provider. */
-export class ChainedAsRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...endpointRoutes(useCases), ...browserRoutes(useCases), ...documentRoutes(useCases)];
-  }
-}
+export const chainedAsRoutes = family(USE_CASES, (useCases) => [
+  ...endpointRoutes(useCases),
+  ...browserRoutes(useCases),
+  ...documentRoutes(useCases),
+]);
 
 function endpointRoutes(useCases: UseCases): Route[] {
   const place = {
@@ -163,14 +162,14 @@ function confirmRoute({ confirmWallet, settings }: UseCases): Route {
   });
 }
 
-function documentRoutes({ readIssuerMetadata }: UseCases): Route[] {
+function documentRoutes({ getIssuerMetadata }: UseCases): Route[] {
   const json = (text: string): Reply => ({
     status: 200,
     text,
     contentType: 'application/json',
     headers: DOCUMENT_HEADERS,
   });
-  const metadata = (tenant: string) => readIssuerMetadata.execute(tenant as TenantId, 'chained-as');
+  const metadata = (tenant: string) => getIssuerMetadata.execute(tenant as TenantId, 'chained-as');
   // RFC 8414 section 3.1 inserts the well-known name; the contract publishes the other form.
   const addresses = [
     '/:tenant/chained-as/.well-known/oauth-authorization-server',
@@ -195,7 +194,7 @@ function documentRoutes({ readIssuerMetadata }: UseCases): Route[] {
       async handle({ params }) {
         // The keys are the tenant's; without the server there is nothing to verify here.
         await metadata(params.tenant);
-        return json(await readIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
+        return json(await getIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
       },
     }),
   ];

@@ -1,18 +1,19 @@
 import { z } from 'zod';
-import type { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
-import type { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
+import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { ProtocolError } from '../shapes/protocol-error.ts';
 import { readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { oauthRequest } from './oauth-request.ts';
 import { EXAMPLE_REQUEST } from './server-endpoints.ts';
 
-type UseCases = {
-  readonly interactiveAuthorization: InteractiveAuthorization;
-  readonly returnToInteraction: ReturnToInteraction;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  interactiveAuthorization: InteractiveAuthorization,
+  returnToInteraction: ReturnToInteraction,
+  settings: ServiceSettings,
 };
 
 const common = {
@@ -51,63 +52,64 @@ const Returned = z.object({
 });
 
 /** What the user does before a credential is issued (OpenID4VCI 1.1 section 6). */
-export class InteractiveRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const interactiveRoutes = family(USE_CASES, routesOf);
 
-  constructor({ interactiveAuthorization, returnToInteraction, settings }: UseCases) {
-    super();
-    this.routes = [
-      route({
-        ...common,
-        method: 'post',
-        path: '/:tenant/interactive-authorization',
-        summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
-        description:
-          'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and ' +
-          '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported`, separated by commas, ' +
-          'decide in which of its forms the draft is spoken, the newest that fits first:\n\n' +
-          '- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n' +
-          '- `urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n' +
-          '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
-          'Other names are passed over.',
-        surface: 'oauth',
-        body: z.record(z.string(), z.string()),
-        example: {
-          ...EXAMPLE_REQUEST,
-          interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
-        },
-        bodyKind: 'form',
-        bodyLimit: FORM_LIMIT,
-        responses: {
-          200: z.union([Code, EarlierCode, EarlierInteraction]),
-          401: z.union([RequiredInteraction, ProtocolError]),
-        },
-        async handle({ params, body, request }) {
-          const wallet = oauthRequest(body, request);
-          const answer = await interactiveAuthorization.execute(params.tenant as TenantId, wallet);
-          return reply(answer.status, answer.body);
-        },
-      }),
-      route({
-        ...common,
-        method: 'get',
-        path: '/:tenant/interactive-authorization/return',
-        summary: 'Where a page of the customer sends the browser when the user is done',
-        description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
-        surface: 'page',
-        query: Returned,
-        responses: { 303: 'On to the wallet' },
-        async handle({ params: { tenant: tenantId }, query, request }) {
-          const place = { settings, tenantId, errand: VISIT };
-          const { location, authorizationId } = await returnToInteraction.execute(tenantId as TenantId, {
-            pageHandle: query.auth_session,
-            error: query.error,
-            browserSecrets: readBrowserCookies(place, request.headers.cookie),
-          });
-          const cookie = spentBrowserCookie(place, authorizationId);
-          return { status: 303, empty: true, headers: { Location: location, 'Set-Cookie': cookie } };
-        },
-      }),
-    ];
-  }
+function routesOf({
+  interactiveAuthorization,
+  returnToInteraction,
+  settings,
+}: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'post',
+      path: '/:tenant/interactive-authorization',
+      summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
+      description:
+        'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and ' +
+        '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported`, separated by commas, ' +
+        'decide in which of its forms the draft is spoken, the newest that fits first:\n\n' +
+        '- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n' +
+        '- `urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n' +
+        '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
+        'Other names are passed over.',
+      surface: 'oauth',
+      body: z.record(z.string(), z.string()),
+      example: {
+        ...EXAMPLE_REQUEST,
+        interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
+      },
+      bodyKind: 'form',
+      bodyLimit: FORM_LIMIT,
+      responses: {
+        200: z.union([Code, EarlierCode, EarlierInteraction]),
+        401: z.union([RequiredInteraction, ProtocolError]),
+      },
+      async handle({ params, body, request }) {
+        const wallet = oauthRequest(body, request);
+        const answer = await interactiveAuthorization.execute(params.tenant as TenantId, wallet);
+        return reply(answer.status, answer.body);
+      },
+    }),
+    route({
+      ...common,
+      method: 'get',
+      path: '/:tenant/interactive-authorization/return',
+      summary: 'Where a page of the customer sends the browser when the user is done',
+      description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
+      surface: 'page',
+      query: Returned,
+      responses: { 303: 'On to the wallet' },
+      async handle({ params: { tenant: tenantId }, query, request }) {
+        const place = { settings, tenantId, errand: VISIT };
+        const { location, authorizationId } = await returnToInteraction.execute(tenantId as TenantId, {
+          pageHandle: query.auth_session,
+          error: query.error,
+          browserSecrets: readBrowserCookies(place, request.headers.cookie),
+        });
+        const cookie = spentBrowserCookie(place, authorizationId);
+        return { status: 303, empty: true, headers: { Location: location, 'Set-Cookie': cookie } };
+      },
+    }),
+  ];
 }

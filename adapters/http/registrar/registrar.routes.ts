@@ -1,24 +1,26 @@
+import type { TenantCaller } from '../../../application/caller.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
   AccessCertificateOrder,
-  type ObtainAccessCertificate,
+  ObtainAccessCertificate,
 } from '../../../application/registrar/obtain-access-certificate.ts';
 import {
-  type ObtainRegistrationCertificate,
+  ObtainRegistrationCertificate,
   RegistrationCertificateOrder,
 } from '../../../application/registrar/obtain-registration-certificate.ts';
-import type { GetRegistrarConfiguration } from '../../../application/registrar/read-registrar-configuration.ts';
-import type {
-  DeleteRegistrarConfiguration,
-  SaveRegistrarConfiguration,
-  UpdateRegistrarConfiguration,
-} from '../../../application/registrar/write-registrar-configuration.ts';
 import {
+  DeleteRegistrarConfiguration,
+  GetRegistrarConfiguration,
+  ReplaceRegistrarConfiguration,
+  UpdateRegistrarConfiguration,
+} from '../../../application/registrar/registrar-configurations.ts';
+import {
+  type RegistrarConfiguration,
   RegistrarConfigurationBody,
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   AccessCertificateView,
   RegistrarConfigurationView,
@@ -34,28 +36,32 @@ const written = { ...common, access: { ...common.access, unrestricted: true } } 
 /** Anchors, or a registration certificate of which a presentation configuration takes as much. */
 const BODY_LIMIT = 512 * 1024;
 
-type UseCases = {
-  readonly getRegistrarConfiguration: GetRegistrarConfiguration;
-  readonly saveRegistrarConfiguration: SaveRegistrarConfiguration;
-  readonly updateRegistrarConfiguration: UpdateRegistrarConfiguration;
-  readonly deleteRegistrarConfiguration: DeleteRegistrarConfiguration;
-  readonly obtainAccessCertificate: ObtainAccessCertificate;
-  readonly obtainRegistrationCertificate: ObtainRegistrationCertificate;
+const USE_CASES = {
+  getRegistrarConfiguration: GetRegistrarConfiguration,
+  replaceRegistrarConfiguration: ReplaceRegistrarConfiguration,
+  updateRegistrarConfiguration: UpdateRegistrarConfiguration,
+  deleteRegistrarConfiguration: DeleteRegistrarConfiguration,
+  obtainAccessCertificate: ObtainAccessCertificate,
+  obtainRegistrationCertificate: ObtainRegistrationCertificate,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** The login at the registrar, and what is obtained there. */
-export class RegistrarRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const registrarRoutes = family(USE_CASES, (useCases) => [
+  ...configurationRoutes(useCases),
+  ...certificateRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...configurationRoutes(useCases), ...certificateRoutes(useCases)];
-  }
+async function shown(status: number, caller: TenantCaller, configuration: RegistrarConfiguration) {
+  const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
+  return show(status, view, configuration);
 }
 
 function configurationRoutes(useCases: UseCases): readonly Route[] {
-  const { getRegistrarConfiguration, saveRegistrarConfiguration } = useCases;
+  const { getRegistrarConfiguration, replaceRegistrarConfiguration } = useCases;
   const { updateRegistrarConfiguration, deleteRegistrarConfiguration } = useCases;
+  const shows = async ({ caller }: { readonly caller: TenantCaller }) =>
+    shown(200, caller, await getRegistrarConfiguration.execute(caller));
   return [
     route({
       ...common,
@@ -65,11 +71,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Read the login at the registrar',
       description: 'Secrets are never shown.',
       responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
-      async handle({ caller }) {
-        const configuration = await getRegistrarConfiguration.execute(caller);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(200, view, configuration);
-      },
+      handle: shows,
     }),
     route({
       ...written,
@@ -96,9 +98,7 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       },
       responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
       async handle({ caller, body }) {
-        const configuration = await saveRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(201, view, configuration);
+        return shown(201, caller, await replaceRegistrarConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -113,15 +113,14 @@ function configurationRoutes(useCases: UseCases): readonly Route[] {
       body: RegistrarConfigurationUpdate,
       bodyLimit: BODY_LIMIT,
       example: { password: 'the new password of the account' },
+      shows,
       responses: {
         200: RegistrarConfigurationView,
         404: 'Nothing is configured',
         503: 'Nobody answers; nothing is stored',
       },
       async handle({ caller, body }) {
-        const configuration = await updateRegistrarConfiguration.execute(caller, body);
-        const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-        return show(200, view, configuration);
+        return shown(200, caller, await updateRegistrarConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -153,7 +152,7 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
       summary: 'Obtain an access certificate for a key chain',
       description:
         'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
-      body: acceptKeyReferences(AccessCertificateOrder),
+      body: AccessCertificateOrder,
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
         201: AccessCertificateView,

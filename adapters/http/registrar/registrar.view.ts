@@ -6,9 +6,9 @@ import {
   type RegistrarConfiguration,
   RegistrarConfigurationBody,
 } from '../../../domain/registrar/registrar-configuration.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
 
 const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { type Reply, type Route, Routes, route } from '../route.ts';
+import { type Reply, type Route, route } from '../route.ts';
 import { DOCUMENTATION_FILES, documentationPage, readDocumentationFile } from './documentation-page.ts';
 
 /** Everything from this service; the style sheet carries its images as data. */
@@ -11,53 +11,48 @@ const CONTENT_SECURITY_POLICY =
 const CACHED = { 'Cache-Control': 'public, max-age=3600' } as const;
 const common = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
 
-type UseCases = {
-  /** The OpenAPI document; asked for at the first request, when all routes are known. */
-  readonly document: () => Promise<object>;
-  readonly settings: ServiceSettings;
-};
-
-/** The description of the interface, for machines and for people. */
-export class DocumentationRoutes extends Routes {
-  readonly routes: readonly Route[];
-  #document: Buffer | undefined;
-
-  constructor({ document, settings }: UseCases) {
-    super();
-    const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
-    this.routes = [
-      route({
-        ...common,
-        path: '/openapi.json',
-        summary: 'This description (OpenAPI 3.1)',
-        responses: { 200: z.record(z.string(), z.unknown()) },
-        handle: async () => {
-          this.#document ??= Buffer.from(JSON.stringify(await document()));
-          return { status: 200, text: this.#document, contentType: 'application/json', headers: CACHED };
-        },
+/**
+ * The description of the interface, for machines and for people.
+ * @param document the OpenAPI document; asked for at the first request, when all routes are known.
+ */
+export function documentationRoutes(
+  document: () => Promise<object>,
+  { publicUrl }: Pick<ServiceSettings, 'publicUrl'>,
+): readonly Route[] {
+  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  let text: Buffer | undefined;
+  return [
+    route({
+      ...common,
+      path: '/openapi.json',
+      summary: 'This description (OpenAPI 3.1)',
+      responses: { 200: z.record(z.string(), z.unknown()) },
+      async handle() {
+        text ??= Buffer.from(JSON.stringify(await document()));
+        return { status: 200, text, contentType: 'application/json', headers: CACHED };
+      },
+    }),
+    route({
+      ...common,
+      path: '/docs',
+      summary: 'This description as a page',
+      responses: { 200: 'An HTML page' },
+      handle: () => ({
+        status: 200,
+        text: documentationPage(base),
+        contentType: 'text/html; charset=utf-8',
+        headers: { ...CACHED, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
       }),
-      route({
-        ...common,
-        path: '/docs',
-        summary: 'This description as a page',
-        responses: { 200: 'An HTML page' },
-        handle: () => ({
-          status: 200,
-          text: documentationPage(base),
-          contentType: 'text/html; charset=utf-8',
-          headers: { ...CACHED, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
-        }),
-      }),
-      route({
-        ...common,
-        path: '/docs/:file',
-        summary: 'A file of the page',
-        params: z.object({ file: z.string().max(64) }),
-        responses: { 200: `One of: ${Object.keys(DOCUMENTATION_FILES).join(', ')}` },
-        handle: ({ params: { file } }): Promise<Reply> => serveFile(file),
-      }),
-    ];
-  }
+    }),
+    route({
+      ...common,
+      path: '/docs/:file',
+      summary: 'A file of the page',
+      params: z.object({ file: z.string().max(64) }),
+      responses: { 200: `One of: ${Object.keys(DOCUMENTATION_FILES).join(', ')}` },
+      handle: ({ params: { file } }): Promise<Reply> => serveFile(file),
+    }),
+  ];
 }
 
 async function serveFile(name: string): Promise<Reply> {

@@ -1,21 +1,5 @@
-import type { WebhookConfigValue } from '../../../domain/sessions/session.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
-
-const MASK = '***';
-
-export type MaskedWebhook = {
-  readonly url: string;
-  readonly auth?: {
-    readonly type: 'apiKey';
-    readonly config: { readonly headerName: string; readonly value: string };
-  };
-};
-
-/** A webhook as an administrator may see it: the key is never shown. */
-export function maskWebhook({ url, auth }: WebhookConfigValue): MaskedWebhook {
-  if (auth === undefined) return { url };
-  return { url, auth: { type: 'apiKey', config: { headerName: auth.config.headerName, value: MASK } } };
-}
+import { HIDDEN } from '../../../domain/shared/secrets.ts';
 
 /** The body of an offer or presentation request with the keys of its webhooks masked. */
 export function maskOfferRequest(body: JsonObject): JsonObject {
@@ -36,6 +20,6 @@ export function maskOfferRequest(body: JsonObject): JsonObject {
 function maskJson(webhook: Json): Json {
   if (!isJsonObject(webhook) || !isJsonObject(webhook['auth'])) return webhook;
   const { auth } = webhook;
-  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: MASK } : MASK;
+  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: HIDDEN } : HIDDEN;
   return { ...webhook, auth: { ...auth, config } };
 }

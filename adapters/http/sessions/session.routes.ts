@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { DeleteSession } from '../../../application/sessions/delete-session.ts';
-import type { GetSession } from '../../../application/sessions/get-session.ts';
-import { type ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { DeleteSession } from '../../../application/sessions/delete-session.ts';
+import { GetSession } from '../../../application/sessions/get-session.ts';
+import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
-import type { StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
+import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
-import { type Route, Routes, reply, route, type StreamItem } from '../route.ts';
+import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { nextPage } from './next-page.ts';
 import { SessionView, toSessionView } from './session.view.ts';
@@ -20,23 +21,20 @@ const params = z.object({
 });
 const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROLES } } as const;
 
-type UseCases = {
-  readonly listSessions: ListSessions;
-  readonly getSession: GetSession;
-  readonly deleteSession: DeleteSession;
-  readonly watchSession: WatchSession;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  listSessions: ListSessions,
+  getSession: GetSession,
+  deleteSession: DeleteSession,
+  watchSession: WatchSession,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** Sessions, as far as the caller's roles and restrictions let it see them. */
-export class SessionRoutes extends Routes {
-  readonly routes: readonly Route[];
-
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...plainRoutes(useCases), streamRoute(useCases)];
-  }
-}
+export const sessionRoutes = family(USE_CASES, (useCases) => [
+  ...plainRoutes(useCases),
+  streamRoute(useCases),
+]);
 
 function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseCases): Route[] {
   return [
@@ -52,15 +50,12 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
         const tenant = await caller.configured.tenant();
-        const { sessions, next } = await listSessions.execute(caller, query, (session, now) =>
-          JSON.stringify(toSessionView(session, tenant, now)),
+        const { sessions, now, next } = await listSessions.execute(caller, query);
+        return reply(
+          200,
+          sessions.map((session) => toSessionView(session, tenant, now)),
+          next === undefined ? {} : nextPage(settings.publicUrl, query, next),
         );
-        return {
-          status: 200,
-          text: `[${sessions.join(',')}]`,
-          contentType: 'application/json',
-          headers: next === undefined ? {} : nextPage(settings.publicUrl, query, next),
-        };
       },
     }),
     route({

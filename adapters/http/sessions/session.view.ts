@@ -6,9 +6,11 @@ import {
   type Session,
   statusAt,
   type VerificationRequest,
+  type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
+import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
-import { type MaskedWebhook, maskOfferRequest, maskWebhook } from './masked-webhook.ts';
+import { maskOfferRequest } from './masked-webhook.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
 const Webhook = z
@@ -97,7 +99,7 @@ function issuanceFields(request: IssuanceRequest) {
   };
 }
 
-function claimsWebhookOf({ credentialClaims }: IssuanceRequest): MaskedWebhook | undefined {
+function claimsWebhookOf({ credentialClaims }: IssuanceRequest): WebhookConfigValue | undefined {
   for (const source of Object.values(credentialClaims)) {
     if (source.type === 'webhook') return maskWebhook(source.webhook);
   }

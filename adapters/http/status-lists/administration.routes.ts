@@ -1,24 +1,27 @@
 import { z } from 'zod';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { GetStatusList, ListStatusLists } from '../../../application/status-lists/read-status-lists.ts';
-import type {
+import type { TenantCaller } from '../../../application/caller.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import {
   CreateStatusList,
   DeleteStatusList,
+  GetStatusList,
+  ListStatusLists,
   UpdateStatusList,
-} from '../../../application/status-lists/write-status-lists.ts';
+} from '../../../application/status-lists/status-lists.ts';
 import { StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { StatusListView, toStatusListView } from './status-list.view.ts';
 
-type UseCases = {
-  readonly listStatusLists: ListStatusLists;
-  readonly getStatusList: GetStatusList;
-  readonly createStatusList: CreateStatusList;
-  readonly updateStatusList: UpdateStatusList;
-  readonly deleteStatusList: DeleteStatusList;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  listStatusLists: ListStatusLists,
+  getStatusList: GetStatusList,
+  createStatusList: CreateStatusList,
+  updateStatusList: UpdateStatusList,
+  deleteStatusList: DeleteStatusList,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const params = z.object({ listId: z.string().max(128) });
 const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
@@ -26,16 +29,22 @@ const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issua
 const writing = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 /** Status lists as their tenant administers them. Without any of this, issuing makes the lists that it needs. */
-export class StatusListAdministrationRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const statusListAdministrationRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly listId: string } };
+
+function shows({ getStatusList, settings }: UseCases) {
+  return async ({ caller, params: { listId } }: Asked) => {
+    const list = await getStatusList.execute(caller, listId);
+    return show(200, toStatusListView(settings, caller.tenantId, list), list);
+  };
 }
 
-function readRoutes({ listStatusLists, getStatusList, settings }: UseCases): readonly Route[] {
+function readRoutes(useCases: UseCases): readonly Route[] {
+  const { listStatusLists, settings } = useCases;
   return [
     route({
       ...common,
@@ -59,10 +68,7 @@ function readRoutes({ listStatusLists, getStatusList, settings }: UseCases): rea
       summary: 'Read a status list',
       params,
       responses: { 200: StatusListView },
-      async handle({ caller, params: { listId } }) {
-        const list = await getStatusList.execute(caller, listId);
-        return show(200, toStatusListView(settings, caller.tenantId, list), list);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
@@ -80,7 +86,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only ' +
         'credentials of that configuration get entries, and they get them there first. There may be 100 lists that no ' +
         'credential uses.',
-      body: acceptKeyReferences(StatusListCreation),
+      body: StatusListCreation,
       example: { bits: 2, capacity: 10000 },
       responses: { 201: StatusListView, 409: 'There are 100 lists that no credential uses' },
       async handle({ caller, body }) {
@@ -98,8 +104,9 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the ' +
         "tenant's default sign it.",
       params,
-      body: acceptKeyReferences(StatusListUpdate),
+      body: StatusListUpdate,
       example: { credentialConfigurationId: null },
+      shows: shows(useCases),
       responses: { 200: StatusListView, 409: 'Readers of its credentials do not trust this key chain' },
       async handle({ caller, params: { listId }, body }) {
         const list = await updateStatusList.execute(caller, listId, body);

@@ -1,110 +1,114 @@
 import { z } from 'zod';
-import type { Clock } from '../../../application/ports/clock.ts';
-import type { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
-import { Revocation, type RevokeSession } from '../../../application/status-lists/revoke-session.ts';
-import type { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
-import type { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
+import { Revocation, RevokeSession } from '../../../application/status-lists/revoke-session.ts';
+import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
+import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
 import { isKnown } from '../conditional.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 
-type UseCases = {
-  readonly statusPublisher: StatusPublisher;
-  readonly statusCwtPublisher: StatusCwtPublisher;
-  readonly aggregateStatusLists: AggregateStatusLists;
-  readonly revokeSession: RevokeSession;
-  readonly clock: Clock;
+const USE_CASES = {
+  statusPublisher: StatusPublisher,
+  statusCwtPublisher: StatusCwtPublisher,
+  aggregateStatusLists: AggregateStatusLists,
+  revokeSession: RevokeSession,
+  clock: Clock,
 };
 
 const TOKEN_TYPE = 'application/statuslist+jwt';
 const PUBLIC = { 'Access-Control-Allow-Origin': '*' };
 
 /** Status lists for everybody (Token Status List sections 8 and 9) and revocation for the issuer. */
-export class StatusListRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const statusListRoutes = family(USE_CASES, routesOf);
 
-  constructor({ statusPublisher, statusCwtPublisher, aggregateStatusLists, revokeSession, clock }: UseCases) {
-    super();
-    this.routes = [
-      route({
-        method: 'get',
-        path: '/:tenant/status-list/:listId',
-        summary: 'Fetch a status list token (Token Status List section 8.1)',
-        tag: 'Status lists',
-        surface: 'document',
-        access: 'public',
-        params: z.object({ tenant: z.string().max(63), listId: z.string().max(128) }),
-        query: z.object({ time: z.unknown().optional() }),
-        responses: {
-          200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
-          304: 'Not modified',
-          406: z.object({ error: z.string() }),
-          501: z.object({ error: z.string() }),
-        },
-        async handle({ params, query, request }) {
-          // Token Status List section 8.4: looking into the past would tell when a credential was revoked
-          if (query.time !== undefined)
-            return reply(501, { error: 'historical resolution is not supported' }, PUBLIC);
-          const contentType = negotiate(request.headers.accept);
-          if (contentType === undefined) {
-            const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
-            return reply(406, { error }, PUBLIC);
-          }
-          const [tenantId, listId] = [params.tenant as TenantId, params.listId];
-          const token =
-            contentType === TOKEN_TYPE
-              ? await statusPublisher.publish(tenantId, listId)
-              : await statusCwtPublisher.publish(tenantId, listId);
-          const { etag, expiresAt } = token;
-          const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
-          const headers = {
-            ...PUBLIC,
-            'Cache-Control': `public, max-age=${seconds}`,
-            ETag: etag,
-            Vary: 'Accept',
-          };
-          if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
-          return { status: 200, text: 'jwt' in token ? token.jwt : token.cwt, contentType, headers };
-        },
-      }),
-      route({
-        method: 'get',
-        path: '/:tenant/status-lists',
-        summary: 'List the addresses of all status lists (Token Status List section 9)',
-        tag: 'Status lists',
-        surface: 'document',
-        access: 'public',
-        params: z.object({ tenant: z.string().max(63) }),
-        responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
-        async handle({ params }) {
-          const lists = await aggregateStatusLists.execute(params.tenant as TenantId);
-          return reply(200, { status_lists: lists }, { ...PUBLIC, 'Cache-Control': 'public, max-age=300' });
-        },
-      }),
-      route({
-        method: 'post',
-        path: '/session/revoke',
-        summary: 'Revoke, suspend or reinstate the credentials of a session',
-        tag: 'Sessions',
-        surface: 'admin',
-        access: { anyOf: ['issuance:manage', 'issuance:offer'], remembered: true },
-        body: Revocation,
-        example: { sessionId: 'pTx5d1mKqkq1sWc0J6h0Sw', status: 1 },
-        responses: {
-          201: z
-            .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
-            .meta({ id: 'Revoked' }),
-          404: 'There is no such session',
-          409: 'The session issued nothing that has a status, or somebody else changed it meanwhile',
-        },
-        async handle({ caller, body }) {
-          const changed = await revokeSession.execute(caller, body);
-          return reply(201, { sessionId: body.sessionId, status: body.status, changed });
-        },
-      }),
-    ];
-  }
+function routesOf({
+  statusPublisher,
+  statusCwtPublisher,
+  aggregateStatusLists,
+  revokeSession,
+  clock,
+}: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/:tenant/status-list/:listId',
+      summary: 'Fetch a status list token (Token Status List section 8.1)',
+      tag: 'Status lists',
+      surface: 'document',
+      access: 'public',
+      params: z.object({ tenant: z.string().max(63), listId: z.string().max(128) }),
+      query: z.object({ time: z.unknown().optional() }),
+      responses: {
+        200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
+        304: 'Not modified',
+        406: z.object({ error: z.string() }),
+        501: z.object({ error: z.string() }),
+      },
+      async handle({ params, query, request }) {
+        // Token Status List section 8.4: looking into the past would tell when a credential was revoked
+        if (query.time !== undefined)
+          return reply(501, { error: 'historical resolution is not supported' }, PUBLIC);
+        const contentType = negotiate(request.headers.accept);
+        if (contentType === undefined) {
+          const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
+          return reply(406, { error }, PUBLIC);
+        }
+        const [tenantId, listId] = [params.tenant as TenantId, params.listId];
+        const token =
+          contentType === TOKEN_TYPE
+            ? await statusPublisher.publish(tenantId, listId)
+            : await statusCwtPublisher.publish(tenantId, listId);
+        const { etag, expiresAt } = token;
+        const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
+        const headers = {
+          ...PUBLIC,
+          'Cache-Control': `public, max-age=${seconds}`,
+          ETag: etag,
+          Vary: 'Accept',
+        };
+        if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
+        return { status: 200, text: 'jwt' in token ? token.jwt : token.cwt, contentType, headers };
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/:tenant/status-lists',
+      summary: 'List the addresses of all status lists (Token Status List section 9)',
+      tag: 'Status lists',
+      surface: 'document',
+      access: 'public',
+      params: z.object({ tenant: z.string().max(63) }),
+      responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
+      async handle({ params }) {
+        const lists = await aggregateStatusLists.execute(params.tenant as TenantId);
+        return reply(200, { status_lists: lists }, { ...PUBLIC, 'Cache-Control': 'public, max-age=300' });
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/session/revoke',
+      summary: 'Revoke, suspend or reinstate the credentials of a session',
+      tag: 'Sessions',
+      surface: 'admin',
+      access: { anyOf: ['issuance:manage', 'issuance:offer'], remembered: true },
+      body: Revocation,
+      example: { sessionId: 'pTx5d1mKqkq1sWc0J6h0Sw', status: 1 },
+      responses: {
+        201: z
+          .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
+          .meta({ id: 'Revoked' }),
+        404: 'There is no such session',
+        409: 'The session issued nothing that has a status, or somebody else changed it meanwhile',
+      },
+      async handle({ caller, body }) {
+        const changed = await revokeSession.execute(caller, body);
+        return reply(201, { sessionId: body.sessionId, status: body.status, changed });
+      },
+    }),
+  ];
 }
 
 /** Token Status List section 8.1: the JWT form for whoever takes it, the CWT form for the rest. */

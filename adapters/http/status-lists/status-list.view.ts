@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { statusListUri } from '../../../application/status-lists/status-allocator.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { StatusList } from '../../../domain/status-lists/status-list.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 
 export const StatusListView = z
   .object({

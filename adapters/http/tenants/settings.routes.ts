@@ -1,8 +1,8 @@
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { ChangeOwnSettings } from '../../../application/tenants/change-own-settings.ts';
-import type { GetOwnSettings } from '../../../application/tenants/get-own-settings.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { GetOwnSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { SessionStorageConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
-import { type Route, Routes, route, show } from '../route.ts';
+import { family, type Route, route, show } from '../route.ts';
 import {
   EffectiveSessionConfig,
   EffectiveStatusListConfig,
@@ -25,23 +25,20 @@ const statusLists = {
   responses: { 200: EffectiveStatusListConfig },
 } as const;
 
-type UseCases = {
-  readonly getOwnSettings: GetOwnSettings;
-  readonly changeOwnSettings: ChangeOwnSettings;
-  readonly settings: ServiceSettings;
+const USE_CASES = {
+  getOwnSettings: GetOwnSettings,
+  updateOwnSettings: UpdateOwnSettings,
+  settings: ServiceSettings,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** A tenant's own settings. Answers show what holds, the global defaults included. */
-export class SettingsRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const settingsRoutes = family(USE_CASES, (useCases) => [
+  ...sessionRoutes(useCases),
+  ...statusListRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...sessionRoutes(useCases), ...statusListRoutes(useCases)];
-  }
-}
-
-function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases): Route[] {
+function sessionRoutes({ getOwnSettings, updateOwnSettings, settings }: UseCases): Route[] {
   return [
     route({
       ...sessions,
@@ -63,7 +60,7 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
       body: SessionStorageConfig,
       example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
       async handle({ caller, body }) {
-        const tenant = await changeOwnSettings.execute(caller, { sessionConfig: body });
+        const tenant = await updateOwnSettings.execute(caller, { sessionConfig: body });
         return show(200, toSessionConfigView(tenant, settings), tenant);
       },
     }),
@@ -74,14 +71,14 @@ function sessionRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases
       method: 'delete',
       summary: 'Go back to the global defaults',
       async handle({ caller }) {
-        const tenant = await changeOwnSettings.execute(caller, { sessionConfig: null });
+        const tenant = await updateOwnSettings.execute(caller, { sessionConfig: null });
         return show(200, toSessionConfigView(tenant, settings), tenant);
       },
     }),
   ];
 }
 
-function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCases): Route[] {
+function statusListRoutes({ getOwnSettings, updateOwnSettings, settings }: UseCases): Route[] {
   return [
     route({
       ...statusLists,
@@ -104,7 +101,7 @@ function statusListRoutes({ getOwnSettings, changeOwnSettings, settings }: UseCa
       body: StatusListConfig,
       example: { bits: 2, ttl: 900, immediateUpdate: true },
       async handle({ caller, body }) {
-        const tenant = await changeOwnSettings.execute(caller, { statusListConfig: body });
+        const tenant = await updateOwnSettings.execute(caller, { statusListConfig: body });
         return show(200, toStatusListConfigView(tenant, settings.statusDefaults), tenant);
       },
     }),

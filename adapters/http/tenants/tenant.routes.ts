@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import type { CreateTenant } from '../../../application/tenants/create-tenant.ts';
-import type { DeleteTenant } from '../../../application/tenants/delete-tenant.ts';
-import type { GetTenant } from '../../../application/tenants/get-tenant.ts';
-import type { ListTenants } from '../../../application/tenants/list-tenants.ts';
-import type { UpdateTenant } from '../../../application/tenants/update-tenant.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import {
+  CreateTenant,
+  DeleteTenant,
+  GetTenant,
+  ListTenants,
+  UpdateTenant,
+} from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { TenantConfiguration, toTenantView, WrittenTenantView } from './tenant.view.ts';
 
@@ -19,25 +22,30 @@ const params = z.object({
 });
 const common = { tag: 'Tenants', surface: 'admin', access: { service: ['tenants:manage'] } } as const;
 
-type UseCases = {
-  readonly listTenants: ListTenants;
-  readonly getTenant: GetTenant;
-  readonly createTenant: CreateTenant;
-  readonly updateTenant: UpdateTenant;
-  readonly deleteTenant: DeleteTenant;
+const USE_CASES = {
+  listTenants: ListTenants,
+  getTenant: GetTenant,
+  createTenant: CreateTenant,
+  updateTenant: UpdateTenant,
+  deleteTenant: DeleteTenant,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 /** Tenants, for accounts that manage the service. */
-export class TenantRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const tenantRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
+function shows({ getTenant }: UseCases) {
+  return async ({ params: { id } }: { readonly params: { readonly id: TenantId } }) => {
+    const found = await getTenant.execute(id);
+    return show(200, toTenantView(found), found.tenant);
+  };
 }
 
-function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
+function readRoutes(useCases: UseCases): Route[] {
+  const { listTenants } = useCases;
   return [
     route({
       ...common,
@@ -57,15 +65,13 @@ function readRoutes({ listTenants, getTenant }: UseCases): Route[] {
       summary: 'Read a tenant',
       params,
       responses: { 200: TenantConfiguration },
-      async handle({ params: { id } }) {
-        const found = await getTenant.execute(id);
-        return show(200, toTenantView(found), found.tenant);
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
-function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Route[] {
+function writeRoutes(useCases: UseCases): Route[] {
+  const { createTenant, updateTenant, deleteTenant } = useCases;
   return [
     route({
       ...common,
@@ -107,6 +113,7 @@ function writeRoutes({ createTenant, updateTenant, deleteTenant }: UseCases): Ro
       params,
       body: TenantUpdate,
       example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
+      shows: shows(useCases),
       responses: { 200: WrittenTenantView },
       async handle({ caller, params: { id }, body }) {
         const updated = await updateTenant.execute(caller, id, body);

@@ -1,24 +1,24 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
-  type GetTrustList,
-  type GetTrustListVersion,
-  type ListTrustLists,
-  type ListTrustListVersions,
+  GetTrustListVersion,
+  ListTrustListVersions,
   VersionListQuery,
-} from '../../../application/trust-lists/read-trust-lists.ts';
-import type {
+} from '../../../application/trust-lists/trust-list-versions.ts';
+import {
   CreateTrustList,
   DeleteTrustList,
+  GetTrustList,
+  ListTrustLists,
   ReplaceTrustList,
   UpdateTrustList,
-} from '../../../application/trust-lists/write-trust-lists.ts';
+} from '../../../application/trust-lists/trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import type { PublishedList } from '../../../domain/trust-lists/published-list.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import {
   TrustListExportView,
   TrustListVersionView,
@@ -43,17 +43,18 @@ const written = {
 } as const;
 const params = z.object({ id: z.string().max(128) });
 
-type UseCases = {
-  readonly listTrustLists: ListTrustLists;
-  readonly getTrustList: GetTrustList;
-  readonly createTrustList: CreateTrustList;
-  readonly replaceTrustList: ReplaceTrustList;
-  readonly updateTrustList: UpdateTrustList;
-  readonly deleteTrustList: DeleteTrustList;
-  readonly listTrustListVersions: ListTrustListVersions;
-  readonly settings: ServiceSettings;
-  readonly getTrustListVersion: GetTrustListVersion;
+const USE_CASES = {
+  listTrustLists: ListTrustLists,
+  getTrustList: GetTrustList,
+  createTrustList: CreateTrustList,
+  replaceTrustList: ReplaceTrustList,
+  updateTrustList: UpdateTrustList,
+  deleteTrustList: DeleteTrustList,
+  listTrustListVersions: ListTrustListVersions,
+  settings: ServiceSettings,
+  getTrustListVersion: GetTrustListVersion,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const ENTITIES = [
   {
@@ -78,16 +79,21 @@ async function shown(status: number, caller: TenantCaller, list: PublishedList) 
 }
 
 /** The trust lists of a tenant as its administrators write and read them. */
-export class TrustListRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const trustListRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...versionRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...versionRoutes(useCases), ...writeRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getTrustList }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) =>
+    shown(200, caller, await getTrustList.execute(caller, id));
 }
 
-function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[] {
+function readRoutes(useCases: UseCases): readonly Route[] {
+  const { listTrustLists, getTrustList } = useCases;
   return [
     route({
       ...common,
@@ -112,9 +118,7 @@ function readRoutes({ listTrustLists, getTrustList }: UseCases): readonly Route[
       summary: 'Read a trust list',
       params,
       responses: { 200: TrustListView },
-      async handle({ caller, params: { id } }) {
-        return shown(200, caller, await getTrustList.execute(caller, id));
-      },
+      handle: shows(useCases),
     }),
     route({
       ...common,
@@ -144,15 +148,12 @@ function versionRoutes({ listTrustListVersions, getTrustListVersion, settings }:
       query: VersionListQuery,
       responses: { 200: z.array(TrustListVersionView) },
       async handle({ caller, params: { id }, query }) {
-        const { versions, next } = await listTrustListVersions.execute(caller, id, query, (version) =>
-          JSON.stringify(toVersionView(version, caller.tenantId)),
+        const { versions, next } = await listTrustListVersions.execute(caller, id, query);
+        return reply(
+          200,
+          versions.map((version) => toVersionView(version, caller.tenantId)),
+          next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
         );
-        return {
-          status: 200,
-          text: `[${versions.join(',')}]`,
-          contentType: 'application/json',
-          headers: next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
-        };
       },
     }),
     route({
@@ -195,7 +196,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'entity is listed with the CA of its key chains, an external one with the certificates that are given. ' +
         '`data` says more about the scheme, in the shape of the document; numbers, times and entities in it are ' +
         'written by the service and refused.',
-      body: acceptKeyReferences(TrustListReplacement),
+      body: TrustListReplacement,
       example: EXAMPLE,
       responses: { 201: TrustListView, 409: 'There is a list of this id, or there are 50 already' },
       async handle({ caller, body }) {
@@ -209,8 +210,9 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       edits: { kind: 'trust-list', id: ({ params }) => params.id },
       summary: 'Replace a trust list',
       params,
-      body: acceptKeyReferences(TrustListReplacement),
+      body: TrustListReplacement,
       example: { description: 'Nobody at present', entities: [] },
+      shows: shows(useCases),
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await replaceTrustList.execute(caller, id, body));
@@ -225,8 +227,9 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       description:
         'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
       params,
-      body: acceptKeyReferences(TrustListUpdate),
+      body: TrustListUpdate,
       example: { entities: ENTITIES },
+      shows: shows(useCases),
       responses: { 200: TrustListView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await updateTrustList.execute(caller, id, body));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
   documentOf,
@@ -8,7 +9,6 @@ import {
 } from '../../../domain/trust-lists/published-list.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
 
 const Entities = z

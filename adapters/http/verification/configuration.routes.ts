@@ -1,22 +1,20 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import type {
+import type { PortsOf } from '../../../application/needs.ts';
+import {
+  DeletePresentationConfiguration,
   GetPresentationConfiguration,
   ListPresentationConfigurations,
-} from '../../../application/verification/read-presentation-configurations.ts';
-import type {
-  RemovePresentationConfiguration,
-  SavePresentationConfiguration,
+  ReplacePresentationConfiguration,
   UpdatePresentationConfiguration,
-} from '../../../application/verification/write-presentation-configurations.ts';
+} from '../../../application/verification/presentation-configurations.ts';
 import {
   type PresentationConfiguration,
   PresentationConfigurationBody,
   PresentationConfigurationUpdate,
 } from '../../../domain/verification/configuration.ts';
-import { type Route, Routes, reply, route, show } from '../route.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { acceptKeyReferences } from '../shapes/key-reference.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
 
 const common = { tag: 'Verifier', surface: 'admin' } as const;
@@ -26,13 +24,14 @@ const writes = { anyOf: ['presentation:manage'] } as const;
 const BODY_LIMIT = 1024 * 1024;
 const params = z.object({ id: z.string().max(128) });
 
-type UseCases = {
-  readonly listPresentationConfigurations: ListPresentationConfigurations;
-  readonly getPresentationConfiguration: GetPresentationConfiguration;
-  readonly savePresentationConfiguration: SavePresentationConfiguration;
-  readonly updatePresentationConfiguration: UpdatePresentationConfiguration;
-  readonly removePresentationConfiguration: RemovePresentationConfiguration;
+const USE_CASES = {
+  listPresentationConfigurations: ListPresentationConfigurations,
+  getPresentationConfiguration: GetPresentationConfiguration,
+  replacePresentationConfiguration: ReplacePresentationConfiguration,
+  updatePresentationConfiguration: UpdatePresentationConfiguration,
+  deletePresentationConfiguration: DeletePresentationConfiguration,
 };
+type UseCases = PortsOf<typeof USE_CASES>;
 
 const EXAMPLE = {
   id: 'name-check',
@@ -56,17 +55,20 @@ async function shown(status: number, caller: TenantCaller, configuration: Presen
   return show(status, toConfigurationView(configuration, await caller.configured.tenant()), configuration);
 }
 
-export class PresentationConfigurationRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const presentationConfigurationRoutes = family(USE_CASES, (useCases) => [
+  ...readRoutes(useCases),
+  ...writeRoutes(useCases),
+]);
 
-  constructor(useCases: UseCases) {
-    super();
-    this.routes = [...readRoutes(useCases), ...writeRoutes(useCases)];
-  }
+type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
+
+function shows({ getPresentationConfiguration }: UseCases) {
+  return async ({ caller, params: { id } }: Asked) =>
+    shown(200, caller, await getPresentationConfiguration.execute(caller, id));
 }
 
 function readRoutes(useCases: UseCases): readonly Route[] {
-  const { listPresentationConfigurations, getPresentationConfiguration } = useCases;
+  const { listPresentationConfigurations } = useCases;
   return [
     route({
       ...common,
@@ -96,16 +98,17 @@ function readRoutes(useCases: UseCases): readonly Route[] {
       access: reads,
       params,
       responses: { 200: PresentationConfigurationView },
-      async handle({ caller, params: { id } }) {
-        return shown(200, caller, await getPresentationConfiguration.execute(caller, id));
-      },
+      handle: shows(useCases),
     }),
   ];
 }
 
 function writeRoutes(useCases: UseCases): readonly Route[] {
-  const { savePresentationConfiguration, updatePresentationConfiguration, removePresentationConfiguration } =
-    useCases;
+  const {
+    replacePresentationConfiguration,
+    updatePresentationConfiguration,
+    deletePresentationConfiguration,
+  } = useCases;
   return [
     route({
       ...common,
@@ -118,12 +121,12 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
         'the certificate under which this tenant issues. ' +
         'A webhook key given as `***` stays the stored one while address and header are unchanged.',
       access: writes,
-      body: acceptKeyReferences(PresentationConfigurationBody),
+      body: PresentationConfigurationBody,
       bodyLimit: BODY_LIMIT,
       example: EXAMPLE,
       responses: { 201: PresentationConfigurationView },
       async handle({ caller, body }) {
-        return shown(201, caller, await savePresentationConfiguration.execute(caller, body));
+        return shown(201, caller, await replacePresentationConfiguration.execute(caller, body));
       },
     }),
     route({
@@ -135,9 +138,10 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       description: 'Members are replaced whole; null resets one to its default.',
       access: writes,
       params,
-      body: acceptKeyReferences(PresentationConfigurationUpdate),
+      body: PresentationConfigurationUpdate,
       bodyLimit: BODY_LIMIT,
       example: { lifeTime: 600, redirectUri: null },
+      shows: shows(useCases),
       responses: { 200: PresentationConfigurationView },
       async handle({ caller, params: { id }, body }) {
         return shown(200, caller, await updatePresentationConfiguration.execute(caller, id, body));
@@ -153,7 +157,7 @@ function writeRoutes(useCases: UseCases): readonly Route[] {
       params,
       responses: { 200: DeletedView, 409: 'A credential configuration asks for it' },
       async handle({ caller, params: { id } }) {
-        await removePresentationConfiguration.execute(caller, id);
+        await deletePresentationConfiguration.execute(caller, id);
         return reply(200, { id });
       },
     }),

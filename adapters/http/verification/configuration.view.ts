@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
   type PresentationConfiguration,
   TransactionData,
   TrustAnchorConfig,
 } from '../../../domain/verification/configuration.ts';
-import { maskWebhook } from '../../../domain/verification/webhook-secret.ts';
+import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
-import { withKeyReferences } from '../shapes/key-reference.ts';
 
 const KeyReference = z.string().nullable();
 const TrustAnchorView = z

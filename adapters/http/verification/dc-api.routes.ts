@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import type { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
-import type { ServeDcApiRequest } from '../../../application/verification/serve-dc-api-request.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
+import { ServeDcApiRequest } from '../../../application/verification/serve-dc-api-request.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { RESPONSE_LIMIT } from './wallet.routes.ts';
 
-type UseCases = {
-  readonly serveDcApiRequest: ServeDcApiRequest;
-  readonly receiveDcApiResponse: ReceiveDcApiResponse;
-};
+const USE_CASES = { serveDcApiRequest: ServeDcApiRequest, receiveDcApiResponse: ReceiveDcApiResponse };
 
 export const DcApiRequestsView = z
   .object({
@@ -42,41 +40,38 @@ const common = {
 } as const;
 
 /** What pages call that ask with the Digital Credentials API (OpenID4VP 1.0 appendix A). */
-export class DcApiRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const dcApiRoutes = family(USE_CASES, routesOf);
 
-  constructor({ serveDcApiRequest, receiveDcApiResponse }: UseCases) {
-    super();
-    this.routes = [
-      route({
-        ...common,
-        method: 'get',
-        summary: 'Fetch a request for the Digital Credentials API',
-        responses: { 200: DcApiRequestsView, 404: 'No such request', 410: 'Expired, or answered already' },
-        async handle({ params: { tenant, requestId } }) {
-          return reply(200, await serveDcApiRequest.execute(tenant, requestId));
-        },
-      }),
-      route({
-        ...common,
-        method: 'post',
-        summary: 'Hand over what the Digital Credentials API answered',
-        body: ResponseData,
-        bodyLimit: RESPONSE_LIMIT,
-        example: { error: 'access_denied' },
-        responses: {
-          200: z.object({}).meta({ description: 'Taken in; the result is in the session' }),
-          400: 'Not accepted, or answered already',
-          404: 'No such request',
-          410: 'Expired',
-          413: 'Larger than 1 MiB',
-          415: 'Not JSON',
-        },
-        async handle({ params: { tenant, requestId }, body }) {
-          await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject);
-          return reply(200, {});
-        },
-      }),
-    ];
-  }
+function routesOf({ serveDcApiRequest, receiveDcApiResponse }: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    route({
+      ...common,
+      method: 'get',
+      summary: 'Fetch a request for the Digital Credentials API',
+      responses: { 200: DcApiRequestsView, 404: 'No such request', 410: 'Expired, or answered already' },
+      async handle({ params: { tenant, requestId } }) {
+        return reply(200, await serveDcApiRequest.execute(tenant, requestId));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      summary: 'Hand over what the Digital Credentials API answered',
+      body: ResponseData,
+      bodyLimit: RESPONSE_LIMIT,
+      example: { error: 'access_denied' },
+      responses: {
+        200: z.object({}).meta({ description: 'Taken in; the result is in the session' }),
+        400: 'Not accepted, or answered already',
+        404: 'No such request',
+        410: 'Expired',
+        413: 'Larger than 1 MiB',
+        415: 'Not JSON',
+      },
+      async handle({ params: { tenant, requestId }, body }) {
+        await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject);
+        return reply(200, {});
+      },
+    }),
+  ];
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { PortsOf } from '../../../application/needs.ts';
 import {
-  type CreatePresentationRequest,
+  CreatePresentationRequest,
   PresentationRequestBody,
 } from '../../../application/verification/create-presentation-request.ts';
-import { type Route, Routes, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { DcApiRequestsView } from './dc-api.routes.ts';
 
 const OfferView = z
@@ -20,31 +21,26 @@ const OfferView = z
   })
   .meta({ id: 'PresentationOffer' });
 
-export class PresentationOfferRoutes extends Routes {
-  readonly routes: readonly Route[];
+const USE_CASES = { createPresentationRequest: CreatePresentationRequest };
 
-  constructor({
-    createPresentationRequest,
-  }: {
-    readonly createPresentationRequest: CreatePresentationRequest;
-  }) {
-    super();
-    this.routes = [
-      route({
-        method: 'post',
-        path: '/verifier/offer',
-        rateLimit: { group: 'offer', perClient: true },
-        summary: 'Ask a wallet for a presentation',
-        tag: 'Verifier',
-        surface: 'admin',
-        access: { anyOf: ['presentation:request'], remembered: true },
-        body: PresentationRequestBody,
-        example: { response_type: 'uri', requestId: 'name-check' },
-        responses: { 201: OfferView, 404: 'There is no such configuration' },
-        async handle({ caller, body }) {
-          return reply(201, await createPresentationRequest.execute(caller, body));
-        },
-      }),
-    ];
-  }
+export const presentationOfferRoutes = family(USE_CASES, routesOf);
+
+function routesOf({ createPresentationRequest }: PortsOf<typeof USE_CASES>): readonly Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/verifier/offer',
+      rateLimit: { group: 'offer', perClient: true },
+      summary: 'Ask a wallet for a presentation',
+      tag: 'Verifier',
+      surface: 'admin',
+      access: { anyOf: ['presentation:request'], remembered: true },
+      body: PresentationRequestBody,
+      example: { response_type: 'uri', requestId: 'name-check' },
+      responses: { 201: OfferView, 404: 'There is no such configuration' },
+      async handle({ caller, body }) {
+        return reply(201, await createPresentationRequest.execute(caller, body));
+      },
+    }),
+  ];
 }

@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import type { ReceiveResponse } from '../../../application/verification/receive-response.ts';
-import type { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
+import type { PortsOf } from '../../../application/needs.ts';
+import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
+import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
-import { type Reply, type Route, Routes, reply, route } from '../route.ts';
+import { family, type Reply, type Route, reply, route } from '../route.ts';
 
-type UseCases = {
-  readonly serveRequestObject: ServeRequestObject;
-  readonly receiveResponse: ReceiveResponse;
-};
+const USE_CASES = { serveRequestObject: ServeRequestObject, receiveResponse: ReceiveResponse };
 
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
 export const RESPONSE_LIMIT = 1024 * 1024;
@@ -33,69 +31,66 @@ const ResponseForm = z
   .meta({ id: 'PresentationResponse' });
 
 /** What wallets call (OpenID4VP 1.0 sections 5.10 and 8.2). */
-export class PresentationWalletRoutes extends Routes {
-  readonly routes: readonly Route[];
+export const presentationWalletRoutes = family(USE_CASES, routesOf);
 
-  constructor({ serveRequestObject, receiveResponse }: UseCases) {
-    super();
-    const served = {
-      ...common,
-      path: '/:tenant/request/:requestId',
-      params,
-      responses: {
-        200: `The signed request, ${MEDIA_TYPE}`,
-        404: 'No such request',
-        410: 'Expired, or answered already',
+function routesOf({ serveRequestObject, receiveResponse }: PortsOf<typeof USE_CASES>): readonly Route[] {
+  const served = {
+    ...common,
+    path: '/:tenant/request/:requestId',
+    params,
+    responses: {
+      200: `The signed request, ${MEDIA_TYPE}`,
+      404: 'No such request',
+      410: 'Expired, or answered already',
+    },
+  };
+  return [
+    route({
+      ...served,
+      method: 'get',
+      summary: 'Fetch a presentation request',
+      async handle({ params: { tenant, requestId } }) {
+        return requestObject(await serveRequestObject.execute(tenant, requestId));
       },
-    };
-    this.routes = [
-      route({
-        ...served,
-        method: 'get',
-        summary: 'Fetch a presentation request',
-        async handle({ params: { tenant, requestId } }) {
-          return requestObject(await serveRequestObject.execute(tenant, requestId));
-        },
-      }),
-      route({
-        ...served,
-        method: 'post',
-        summary: 'Fetch a presentation request with what the wallet supports',
-        body: WalletForm,
-        bodyKind: 'form',
-        example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
-        async handle({ params: { tenant, requestId }, body }) {
-          return requestObject(await serveRequestObject.execute(tenant, requestId, body));
-        },
-      }),
-      route({
-        ...common,
-        method: 'post',
-        path: '/:tenant/response/:requestId',
-        summary: 'Answer a presentation request',
-        params,
-        body: ResponseForm,
-        bodyKind: 'form',
-        bodyLimit: RESPONSE_LIMIT,
-        example: { state: 'af0ifjsldkj', error: 'access_denied' },
-        responses: {
-          200: z.object({ redirect_uri: z.string().optional() }).meta({
-            id: 'PresentationReply',
-            description: 'Where the wallet sends the browser, if anywhere',
-          }),
-          400: 'Not accepted, or answered already',
-          404: 'No such request',
-          410: 'Expired',
-          413: 'Larger than 1 MiB',
-          415: 'Not a form',
-        },
-        async handle({ params: { tenant, requestId }, body }) {
-          const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body);
-          return reply(200, redirect_uri === undefined ? {} : { redirect_uri });
-        },
-      }),
-    ];
-  }
+    }),
+    route({
+      ...served,
+      method: 'post',
+      summary: 'Fetch a presentation request with what the wallet supports',
+      body: WalletForm,
+      bodyKind: 'form',
+      example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
+      async handle({ params: { tenant, requestId }, body }) {
+        return requestObject(await serveRequestObject.execute(tenant, requestId, body));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/:tenant/response/:requestId',
+      summary: 'Answer a presentation request',
+      params,
+      body: ResponseForm,
+      bodyKind: 'form',
+      bodyLimit: RESPONSE_LIMIT,
+      example: { state: 'af0ifjsldkj', error: 'access_denied' },
+      responses: {
+        200: z.object({ redirect_uri: z.string().optional() }).meta({
+          id: 'PresentationReply',
+          description: 'Where the wallet sends the browser, if anywhere',
+        }),
+        400: 'Not accepted, or answered already',
+        404: 'No such request',
+        410: 'Expired',
+        413: 'Larger than 1 MiB',
+        415: 'Not a form',
+      },
+      async handle({ params: { tenant, requestId }, body }) {
+        const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body);
+        return reply(200, redirect_uri === undefined ? {} : { redirect_uri });
+      },
+    }),
+  ];
 }
 
 /** OpenID4VP 1.0 section 5.10.1 */

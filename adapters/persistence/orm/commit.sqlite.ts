@@ -1,5 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Change, Committed, Part } from '../../../domain/change.ts';
+import type { Change, Committed, Part } from '../../../domain/changes/change.ts';
 import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';

@@ -14,7 +14,7 @@ import {
   type Writing,
 } from '../../../application/ports/store.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
-import type { Change, Committed } from '../../../domain/change.ts';
+import type { Change, Committed } from '../../../domain/changes/change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { auditedService, auditedTenant } from '../audited-repositories.ts';

@@ -4,6 +4,7 @@ import type { Documents } from '../../../application/ports/store.ts';
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
@@ -18,20 +19,11 @@ import type {
   TenantStatus,
 } from '../../../domain/tenants/tenant.ts';
 import type { PlainServiceRepositories, PlainTenantRepositories } from '../audited-repositories.ts';
+import { documentRepositories } from '../document-repositories.ts';
 import { auditLog, lockHead, serviceAuditLog } from './audit-chain.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
 import { insertUnique } from './insert-unique.ts';
-import {
-  ClientRow,
-  CredentialConfigurationRow,
-  IssuanceConfigurationRow,
-  KeyChainRow,
-  PresentationConfigurationRow,
-  RegistrarConfigurationRow,
-  RegistrationCertificateRow,
-  RemovedClientRow,
-  TenantRow,
-} from './rows/administration.row.ts';
+import { ClientRow, documentRows, RemovedClientRow, TenantRow, tableOf } from './rows/administration.row.ts';
 import { SealingKeyRow, StatusListRow } from './rows/status.row.ts';
 import { SeenReleaseRow } from './rows/trust-list.row.ts';
 import { readStatusList, statusSecretPlace } from './session-codec.ts';
@@ -45,8 +37,15 @@ const FRESH = { disableIdentityMap: true } as const;
 const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
 const byClientId = (a: Client, b: Client) => (a.clientId < b.clientId ? -1 : 1);
 
-/** The document tables differ by name only, so one repository serves them all. */
-const anyRow = (row: unknown) => row as EntityName<AnyRow>;
+/** The revision that a write of a document raises. */
+const CONFIGURED: Readonly<Record<DocumentKind, ConfiguredKind>> = {
+  'key-chain': 'keyChains',
+  'issuance-configuration': 'issuance',
+  'credential-configuration': 'credentials',
+  'presentation-configuration': 'presentations',
+  'registrar-configuration': 'registrar',
+  'registration-certificate': 'registrationCertificates',
+};
 
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
@@ -55,12 +54,8 @@ export function tenantRepositories(
   tenantId: TenantId,
   touch: (kind: ConfiguredKind) => Promise<void>,
 ): PlainTenantRepositories {
-  const documents = <T extends { readonly id: string }>(
-    row: EntityName<AnyRow>,
-    table: string,
-    kind: ConfiguredKind,
-  ): Documents<T> => documentsOf<T>(em, cipher, tenantId, row, table, () => touch(kind));
   return {
+    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, () => touch(CONFIGURED[kind]))),
     tenant: {
       async get() {
         const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
@@ -100,28 +95,6 @@ export function tenantRepositories(
         await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
-    issuanceConfiguration: documents(anyRow(IssuanceConfigurationRow), 'issuance_configurations', 'issuance'),
-    credentialConfigurations: documents(
-      anyRow(CredentialConfigurationRow),
-      'credential_configurations',
-      'credentials',
-    ),
-    presentationConfigurations: documents(
-      anyRow(PresentationConfigurationRow),
-      'presentation_configurations',
-      'presentations',
-    ),
-    keyChains: documents(anyRow(KeyChainRow), 'key_chains', 'keyChains'),
-    registrarConfiguration: documents(
-      anyRow(RegistrarConfigurationRow),
-      'registrar_configurations',
-      'registrar',
-    ),
-    registrationCertificates: documents(
-      anyRow(RegistrationCertificateRow),
-      'registration_certificates',
-      'registrationCertificates',
-    ),
     statusLists: {
       async get(id) {
         const row = await em.findOne(StatusListRow, { id }, FRESH);
@@ -191,14 +164,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, { ...tenantColumns(tenant), revisions: FIRST_REVISIONS }),
         );
-        const chains = documentsOf<KeyChain>(
-          em,
-          cipher,
-          tenant.id,
-          anyRow(KeyChainRow),
-          'key_chains',
-          async () => {},
-        );
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {});
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
           await addClient(em, { ...client, tenantId: tenant.id });
@@ -316,10 +282,12 @@ function documentsOf<T extends { readonly id: string }>(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
-  row: EntityName<AnyRow>,
-  table: string,
+  kind: DocumentKind,
   touch: () => Promise<void>,
 ): Documents<T> {
+  // The tables of documents differ by name only.
+  const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
+  const table = tableOf(kind);
   const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
     decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));

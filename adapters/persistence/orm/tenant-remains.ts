@@ -1,14 +1,7 @@
 import type { EntityManager, EntityName } from '@mikro-orm/core';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import {
-  ClientRow,
-  CredentialConfigurationRow,
-  IssuanceConfigurationRow,
-  KeyChainRow,
-  PresentationConfigurationRow,
-  RegistrarConfigurationRow,
-} from './rows/administration.row.ts';
+import { ClientRow, documentRows } from './rows/administration.row.ts';
 import { allRows } from './rows/all.ts';
 import { LeaseRow } from './rows/status.row.ts';
 import { TrustListRow } from './rows/trust-list.row.ts';
@@ -19,15 +12,7 @@ import type { PostgresSql, SqliteSql, Statement } from './sql.ts';
  * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go in portions, by
  * whoever runs the chore, however often that is interrupted. The mark goes last.
  */
-const AT_ONCE = [
-  ClientRow,
-  KeyChainRow,
-  IssuanceConfigurationRow,
-  CredentialConfigurationRow,
-  PresentationConfigurationRow,
-  RegistrarConfigurationRow,
-  TrustListRow,
-] as const;
+const AT_ONCE = [ClientRow, ...documentRows.values(), TrustListRow] as const;
 
 const MARK = 'tenant-removal/';
 /** A statement that began before the tenant went can write for so long. */

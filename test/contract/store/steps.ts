@@ -5,7 +5,7 @@ import {
   describeRevocation,
   describeSessionRemoval,
 } from '../../../domain/audit/describe-change.ts';
-import type { Change, Committed } from '../../../domain/change.ts';
+import type { Change, Committed } from '../../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import { type NewGrant, type Redemption, redeemable } from '../../../domain/oauth/grant.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { CreateClient } from '../../../application/clients/create-client.ts';
+import { CreateClient, UpdateClient } from '../../../application/clients/clients.ts';
 import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
 import { RotateSecret } from '../../../application/clients/rotate-secret.ts';
-import { UpdateClient } from '../../../application/clients/update-client.ts';
 import { ClientCreation } from '../../../domain/clients/client.ts';
 import { ACME, aWorld, codeOf, MANAGER, type World } from './world.ts';
 

@@ -3,14 +3,12 @@ import { toCertificateView } from '../../../adapters/http/keys/certificate.view.
 import { toKeyChainView } from '../../../adapters/http/keys/key-chain.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { CreateCertificate } from '../../../application/keys/create-certificate.ts';
-import { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
-import { DeleteKeyChain } from '../../../application/keys/delete-key-chain.ts';
 import { FindCertificates } from '../../../application/keys/find-certificates.ts';
-import { CertificateCreation, KeyChainCreation } from '../../../application/keys/key-chain-input.ts';
+import { CreateKeyChain, DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
 import { readCertificates } from '../../../application/keys/read-certificates.ts';
-import { UpdateKeyChain } from '../../../application/keys/update-key-chain.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { CertificateCreation, KeyChainCreation } from '../../../domain/keys/key-chain-input.ts';
 import { ACME, aWorld, codeOf, type World } from './world.ts';
 
 describe('The key chains of a tenant', () => {

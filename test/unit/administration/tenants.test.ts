@@ -1,10 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
-import { ChangeOwnSettings } from '../../../application/tenants/change-own-settings.ts';
-import { GetTenant } from '../../../application/tenants/get-tenant.ts';
 import { mergeSettings } from '../../../application/tenants/merge-settings.ts';
-import { UpdateTenant } from '../../../application/tenants/update-tenant.ts';
+import { UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
+import { GetTenant, UpdateTenant } from '../../../application/tenants/tenants.ts';
 import { ACME, aWorld, codeOf, MANAGER, ROOT, type World } from './world.ts';
 
 describe('Tenants', () => {
@@ -83,7 +82,7 @@ describe('Tenants', () => {
 
   it('set their own defaults for status lists field by field', async () => {
     await world.createTenant();
-    const change = new ChangeOwnSettings(world);
+    const change = new UpdateOwnSettings(world);
     const caller = world.caller(['issuance:manage']);
     await change.execute(caller, { statusListConfig: { bits: 2, ttl: 90 } });
     const tenant = await change.execute(caller, { statusListConfig: { ttl: null, immediateUpdate: true } });

@@ -10,7 +10,7 @@ import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
-import { CreateTenant } from '../../../application/tenants/create-tenant.ts';
+import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';

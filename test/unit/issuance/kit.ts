@@ -4,7 +4,7 @@ import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { CredentialFactory } from '../../../application/issuance/credential-factory.ts';
-import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantConfiguration } from '../../../application/tenant-configuration.ts';
@@ -68,7 +68,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
   const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
   const clock = new SetClock();
   const ports = { kms, random, clock, certificateAuthority: new X509Authority({ kms, random }) };
-  const chain = await createKeyChain(ports, {
+  const chain = await makeKeyChain(ports, {
     tenantId: 'acme',
     usages: ['signing'],
     subjectName: 'Acme',

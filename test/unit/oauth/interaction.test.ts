@@ -115,7 +115,9 @@ describe('the actions of an interactive authorization', () => {
 
   it('leave nothing of what was presented when the authorization ends', () => {
     const interaction = completeAction(begun([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
-    const ended = moveOn({ version: 1, interaction } as Authorization, { stage: 'done' });
+    const ended = moveOn({ version: 1, stage: 'interacting', interaction } as Authorization, {
+      stage: 'done',
+    });
     expect(JSON.stringify(ended)).to.not.include('Ada');
   });
 

@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
-import { CreateKeyChain } from '../../../application/keys/create-key-chain.ts';
+import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
-import { GetTrustList } from '../../../application/trust-lists/read-trust-lists.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
-import { CreateTrustList, UpdateTrustList } from '../../../application/trust-lists/write-trust-lists.ts';
+import {
+  CreateTrustList,
+  GetTrustList,
+  UpdateTrustList,
+} from '../../../application/trust-lists/trust-lists.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { ACME, aWorld, codeOf, type World } from '../administration/world.ts';
 

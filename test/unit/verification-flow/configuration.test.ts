@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import { toConfigurationView } from '../../../adapters/http/verification/configuration.view.ts';
 import {
+  DeletePresentationConfiguration,
   GetPresentationConfiguration,
   ListPresentationConfigurations,
-} from '../../../application/verification/read-presentation-configurations.ts';
-import {
-  RemovePresentationConfiguration,
   UpdatePresentationConfiguration,
-} from '../../../application/verification/write-presentation-configurations.ts';
+} from '../../../application/verification/presentation-configurations.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import {
@@ -61,7 +59,7 @@ describe('A presentation configuration', () => {
     expect(await patch({ lifeTime: null, trustAnchors: null })).to.include({ lifeTime: 300 });
     expect(await read()).to.not.have.property('trustAnchors');
 
-    await new RemovePresentationConfiguration(world).execute(await world.caller(), 'card');
+    await new DeletePresentationConfiguration(world).execute(await world.caller(), 'card');
     expect((await failureOf(read())).code).to.equal('not_found');
   });
 
@@ -128,7 +126,7 @@ describe('A presentation configuration', () => {
       'not_found',
     );
     expect(
-      (await failureOf(new RemovePresentationConfiguration(world).execute(caller, 'hidden'))).code,
+      (await failureOf(new DeletePresentationConfiguration(world).execute(caller, 'hidden'))).code,
     ).to.equal('not_found');
     const body = PresentationConfigurationBody.parse({ id: 'hidden', dcql_query: query({ id: 'card' }) });
     expect((await failureOf(world.saveConfiguration.execute(caller, body))).code).to.equal('forbidden');

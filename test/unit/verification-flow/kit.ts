@@ -10,7 +10,7 @@ import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
-import { createKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
@@ -27,6 +27,7 @@ import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
 import { OpenRequests } from '../../../application/verification/open-requests.ts';
+import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
 import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
 import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
@@ -34,7 +35,6 @@ import { ResponseIntake } from '../../../application/verification/response-intak
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
-import { SavePresentationConfiguration } from '../../../application/verification/write-presentation-configurations.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
@@ -164,7 +164,7 @@ export class World {
   readonly serveRequestObject: ServeRequestObject;
   readonly receiveResponse: ReceiveResponse;
   readonly receiveDcApiResponse: ReceiveDcApiResponse;
-  readonly saveConfiguration: SavePresentationConfiguration;
+  readonly saveConfiguration: ReplacePresentationConfiguration;
   /** An issuer whose keys are not ours. */
   issuer: KeyChain = undefined as unknown as KeyChain;
   readonly #chains = new Map<string, number>();
@@ -185,7 +185,7 @@ export class World {
     this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
     this.serveRequestObject = new ServeRequestObject({ ...this, openRequests: new OpenRequests(this) });
-    this.saveConfiguration = new SavePresentationConfiguration(this);
+    this.saveConfiguration = new ReplacePresentationConfiguration(this);
     const responseIntake = new ResponseIntake({
       ...this,
       presentationVerifier: new PresentationVerifier({ ...this, issuerTrusts: this.issuerTrusts }),
@@ -233,7 +233,7 @@ export class World {
     const nth = this.#chains.get(what) ?? 0;
     this.#chains.set(what, nth + 1);
     const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
-    const made = CHAINS.get(`${what} ${nth}`) ?? createKeyChain({ ...this, certificateAuthority }, wanted);
+    const made = CHAINS.get(`${what} ${nth}`) ?? makeKeyChain({ ...this, certificateAuthority }, wanted);
     CHAINS.set(`${what} ${nth}`, made);
     return made;
   }

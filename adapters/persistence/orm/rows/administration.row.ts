@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { DOCUMENT_KINDS, type DocumentKind } from '../../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../../domain/tenants/revisions.ts';
 import { tenantFilter } from './tenant-filter.ts';
 
@@ -59,11 +60,15 @@ export const RemovedClientRow = defineEntity({
   filters: tenantFilter,
 });
 
-/** A configuration document: its body is sealed, since it can hold webhook keys, claims and private keys. */
-function documentRow<const Name extends string, const Table extends string>(name: Name, tableName: Table) {
+/** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */
+export const documentRows = new Map(DOCUMENT_KINDS.map((kind) => [kind, documentRow(kind)]));
+
+function documentRow(kind: DocumentKind) {
+  const words = kind.split('-');
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
   return defineEntity({
-    name,
-    tableName,
+    name: `${name}Row`,
+    tableName: tableOf(kind),
     properties: {
       tenantId: p.string().primary(),
       id: p.string().primary(),
@@ -75,21 +80,6 @@ function documentRow<const Name extends string, const Table extends string>(name
   });
 }
 
-export const IssuanceConfigurationRow = documentRow('IssuanceConfigurationRow', 'issuance_configurations');
-export const CredentialConfigurationRow = documentRow(
-  'CredentialConfigurationRow',
-  'credential_configurations',
-);
-export const PresentationConfigurationRow = documentRow(
-  'PresentationConfigurationRow',
-  'presentation_configurations',
-);
-export const KeyChainRow = documentRow('KeyChainRow', 'key_chains');
-
-/** Sealed, since it holds the login at the registrar. One of id `default` per tenant. */
-export const RegistrarConfigurationRow = documentRow('RegistrarConfigurationRow', 'registrar_configurations');
-/** Registration certificates that were obtained, by what they were obtained for. */
-export const RegistrationCertificateRow = documentRow(
-  'RegistrationCertificateRow',
-  'registration_certificates',
-);
+export function tableOf(kind: DocumentKind): string {
+  return `${kind.replaceAll('-', '_')}s`;
+}

@@ -1,14 +1,4 @@
-import {
-  ClientRow,
-  CredentialConfigurationRow,
-  IssuanceConfigurationRow,
-  KeyChainRow,
-  PresentationConfigurationRow,
-  RegistrarConfigurationRow,
-  RegistrationCertificateRow,
-  RemovedClientRow,
-  TenantRow,
-} from './administration.row.ts';
+import { ClientRow, documentRows, RemovedClientRow, TenantRow } from './administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
@@ -19,10 +9,7 @@ import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.
 export const allRows = [
   TenantRow,
   ClientRow,
-  IssuanceConfigurationRow,
-  CredentialConfigurationRow,
-  PresentationConfigurationRow,
-  KeyChainRow,
+  ...documentRows.values(),
   SessionRow,
   GrantRow,
   AuthorizationRow,
@@ -35,8 +22,6 @@ export const allRows = [
   StatusEntryRow,
   LeaseRow,
   SealingKeyRow,
-  RegistrarConfigurationRow,
-  RegistrationCertificateRow,
   TrustListRow,
   TrustListVersionRow,
   SeenReleaseRow,

@@ -1,0 +1,83 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { Failure, type FieldError, invalidFields } from '../../domain/shared/failure.ts';
+import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
+import { isText } from '../../domain/shared/json.ts';
+import { withCurrentNames } from '../../domain/shared/older-names.ts';
+import { membersOf, parseWritten, readWritten } from '../../domain/shared/read-written.ts';
+import { readBody } from './read-body.ts';
+import { type Members, readOnlyNames } from './read-only-members.ts';
+import type { Route } from './route.ts';
+
+type Asked = {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  /** Members of the body that cannot be written, as they were sent. */
+  readonly readOnly: Members;
+};
+
+/** What a request asks for. @throws Failure `invalid_input` that names every fault of one part. */
+export function readInput(route: Route, request: Request): Asked {
+  return {
+    params: parse(route.params, { ...request.params }, 'path'),
+    query: readQuery(route, { ...request.query }),
+    ...readRouteBody(route, request),
+  };
+}
+
+const NO_QUERY = z.object({});
+
+function readQuery(route: Route, value: object): unknown {
+  const { query: schema } = route;
+  if (!isStrict(route)) return parse(schema, value, 'query');
+  assertText(value, 'query');
+  const read = readWritten(schema ?? NO_QUERY, value);
+  if ('errors' in read) throw invalidFields(within('query', read.errors));
+  return schema && read.data;
+}
+
+/** Protocols have their unknown parameters ignored (RFC 6749 section 3.1); our own API has not. */
+function isStrict({ surface, access }: Route): boolean {
+  return surface === 'admin' && access !== 'public';
+}
+
+function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 'readOnly'> {
+  const { body: schema, bodyKind = 'json', members = schema } = route;
+  if (schema === undefined || members === undefined || bodyKind === 'unread') {
+    return { body: undefined, readOnly: {} };
+  }
+  const value = readBody(bodyKind, request.headers['content-type'], request.body) as Members;
+  if (!isStrict(route)) return { body: parse(schema, value), readOnly: {} };
+  const names = readOnlyNames(route);
+  const entries = Object.entries(value);
+  const readOnly = Object.fromEntries(entries.filter(([name]) => names.includes(name)));
+  const written = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+  const body = parseWritten(members, written);
+  return { body: members === schema ? body : withCurrentNames(written, membersOf(members)).value, readOnly };
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, place?: string): unknown {
+  if (schema === undefined) return undefined;
+  if (place !== undefined) assertText(value, place);
+  const parsed = schema.safeParse(value, PARSING);
+  if (parsed.success) return parsed.data;
+  throw invalidFields(within(place, fieldErrors(parsed.error.issues, value)));
+}
+
+function within(place: string | undefined, errors: readonly FieldError[]) {
+  return errors.map(({ path, message }) => ({
+    path: [place, path].filter((part) => part !== undefined && part !== '').join('.'),
+    message,
+  }));
+}
+
+/** Nothing is called by a name with NUL, and databases do not even want to hear it. */
+function assertText(parameters: unknown, place: string): void {
+  const isFit = Object.values(parameters as object)
+    .flat()
+    .every((value) => typeof value !== 'string' || isText(value));
+  if (isFit) return;
+  if (place === 'path') throw new Failure('not_found', 'unknown address');
+  throw new Failure('invalid_input', 'a parameter contains NUL');
+}

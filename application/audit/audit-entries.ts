@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry } from '../../domain/audit/audit-entry.ts';
+import { isRestricted } from '../../domain/clients/client.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Caller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { type AuditQuery, Store } from '../ports/store.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
+
+const time = z.iso
+  .datetime({ offset: true })
+  .transform((text) => new Date(text))
+  .optional();
+
+export const AuditLogQuery = z.object({
+  tenant: z
+    .string()
+    .max(63)
+    .optional()
+    .describe('Whose log; for `tenants:manage`, which otherwise reads that of the service'),
+  actor: z.string().min(1).max(255).optional().describe('Client id, or `system` for the service itself'),
+  kind: z.enum(AUDIT_KINDS).optional().describe('What sort of thing was changed'),
+  target: z.string().min(1).max(255).optional().describe('Id of the thing'),
+  action: z.enum(AUDIT_ACTIONS).optional(),
+  since: time.describe('Only entries of this time or later'),
+  until: time.describe('Only entries before this time'),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+  cursor: z.string().max(100).optional().describe('From the `next` link of the page before'),
+});
+export type AuditLogQuery = z.infer<typeof AuditLogQuery>;
+
+export type AuditPage = {
+  readonly entries: readonly AuditEntry[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+};
+
+/** What was changed, the newest first: in the caller's tenant, or in the service and every tenant. */
+export class ListAuditEntries extends needs({ store: Store }) {
+  /**
+   * @throws Failure `not_found` for another tenant than one's own, alike whether there is one; `forbidden` for a client
+   *   that is restricted to some configurations, since the log is about all; `invalid_input` for a cursor that is not ours.
+   */
+  async execute(caller: Caller, wanted: AuditLogQuery): Promise<AuditPage> {
+    const query = queryOf(wanted);
+    const entries = await this.#list(caller, wanted.tenant, query);
+    const page = entries.slice(0, wanted.limit);
+    const last = page.at(-1);
+    if (last === undefined || entries.length === page.length) return { entries: page };
+    return { entries: page, next: String(last.sequence) };
+  }
+
+  async #list(caller: Caller, tenant: string | undefined, query: AuditQuery): Promise<AuditEntry[]> {
+    if (caller.tenantId === null) {
+      if (tenant === undefined) return this.ports.store.forService(({ audit }) => audit.list(query));
+      return this.ports.store.forTenant(tenant as TenantId, async (own) => {
+        await own.tenant.get();
+        return own.audit.list(query);
+      });
+    }
+    if (tenant !== undefined && tenant !== caller.tenantId) {
+      throw new Failure('not_found', 'there is no such tenant');
+    }
+    if (isRestricted(caller)) {
+      throw new Failure(
+        'forbidden',
+        'this client is restricted to some configurations, and the log is about all',
+      );
+    }
+    return this.ports.store.forTenant(caller.tenantId, ({ audit }) => audit.list(query));
+  }
+}
+
+/** One entry more than a page tells whether there is another page. */
+function queryOf({ limit, cursor, tenant: _tenant, ...wanted }: AuditLogQuery): AuditQuery {
+  const after = cursor === undefined ? undefined : readCursor(cursor);
+  return { ...defined({ ...wanted, after }), limit: limit + 1 };
+}
+
+function readCursor(cursor: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(cursor)) {
+    throw invalidInput('cursor', 'take the cursor from the link of the page before');
+  }
+  return Number(cursor);
+}

@@ -1,0 +1,43 @@
+import type { TenantCaller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { type CachedLists, EventBus } from '../ports/event-bus.ts';
+import { Store } from '../ports/store.ts';
+import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
+import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
+import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
+
+export type CacheStats = { readonly trustLists: FetchedListStats; readonly statusLists: FetchedListStats };
+
+/** What this process keeps of the lists that the tenant relies on. */
+export class GetCacheStats extends needs({ trustLists: TrustLists, remoteStatusLists: RemoteStatusLists }) {
+  execute({ tenantId }: TenantCaller): CacheStats {
+    const { trustLists, remoteStatusLists } = this.ports;
+    return { trustLists: trustLists.stats(tenantId), statusLists: remoteStatusLists.stats(tenantId) };
+  }
+}
+
+/** Drops copies of lists, so that the next check fetches them anew: for when somebody was taken off one just now. */
+export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
+  /**
+   * Whoever keeps copies listens, in every process that the event bus reaches.
+   * @param releases also forgets how new the trust lists were: after an operator began its numbers anew.
+   */
+  async execute(
+    caller: TenantCaller,
+    lists: readonly CachedLists[],
+    { releases = false }: { readonly releases?: boolean } = {},
+  ): Promise<void> {
+    const { store, eventBus } = this.ports;
+    const { tenantId } = caller;
+    const change = { action: 'cleared', kind: 'cache', target: lists.join(' '), changes: [] } as const;
+    await store.forTenant(
+      tenantId,
+      async ({ audit, seenReleases }) => {
+        audit.note(change);
+        if (releases) await seenReleases.removeAll();
+      },
+      { by: caller },
+    );
+    for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
+  }
+}

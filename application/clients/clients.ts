@@ -1,0 +1,96 @@
+import {
+  assertMayGrant,
+  type Client,
+  type ClientCreation,
+  type ClientUpdate,
+} from '../../domain/clients/client.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import type { TenantCaller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { Secrets } from '../ports/secrets.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { makeSecret } from './client-secret.ts';
+import { assertFreeName, assertOwnName } from './free-name.ts';
+import { readClientFor } from './own-client.ts';
+import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
+
+/** The clients of the caller's tenant, in order of their ids. */
+export class ListClients extends needs({ store: Store }) {
+  async execute({ tenantId }: TenantCaller): Promise<Client[]> {
+    return this.ports.store.forTenant(tenantId, ({ clients }) => clients.list());
+  }
+}
+
+/** One client of the caller's tenant. */
+export class GetClient extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, clientId: string): Promise<Client> {
+    return readClientFor(this.ports.store, caller, clientId);
+  }
+}
+
+/** Makes a client of the caller's tenant. Its secret, given or generated, waits to be picked up once. */
+export class CreateClient extends needs({
+  store: Store,
+  clock: Clock,
+  random: Random,
+  secrets: Secrets,
+  cipher: Cipher,
+  settings: ServiceSettings,
+}) {
+  /**
+   * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
+   *   for roles that the caller lacks.
+   */
+  async execute(caller: TenantCaller, wanted: ClientCreation): Promise<Client> {
+    const { tenantId } = caller;
+    const { clientId, secret, roles, description = null } = wanted;
+    const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
+    assertMayGrant(roles, caller.roles);
+    assertWithinOwnRestrictions(caller, { allowedPresentationConfigs, allowedIssuanceConfigs });
+    assertFreeName(this.ports.settings, clientId);
+    assertOwnName(tenantId, clientId);
+    const { secretHash, pickUp } = await makeSecret(this.ports, clientId, 'clients:manage', secret);
+    const now = this.ports.clock.now();
+    const client: Client = {
+      ...{ clientId, tenantId, description, allowedPresentationConfigs, allowedIssuanceConfigs },
+      ...{ secretHash, pickUp, roles: [...new Set(roles)], version: 1, createdAt: now, updatedAt: now },
+    };
+    await this.ports.store.forTenant(tenantId, ({ clients }) => clients.add(client), { by: caller });
+    return client;
+  }
+}
+
+/** Changes roles, description and restrictions. What is left out stays; the client's rights change at once. */
+export class UpdateClient extends needs({ store: Store, clock: Clock }) {
+  /** @throws Failure `not_found`, or `forbidden` for what would give the client more than the caller has. */
+  async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
+    const { store, clock } = this.ports;
+    assertWithinOwnRestrictions(caller, defined(wanted));
+    return store.forTenant(
+      caller.tenantId,
+      async ({ clients }) => {
+        const client = await clients.get(clientId);
+        const roles = [...new Set(wanted.roles)];
+        const changed: Client = { ...client, ...defined(wanted), roles, updatedAt: clock.now() };
+        assertMayChange(caller, client, changed);
+        return clients.save(changed);
+      },
+      { by: caller },
+    );
+  }
+}
+
+/** Removes a client of the caller's tenant; its access tokens end with it. */
+export class DeleteClient extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, clientId: string): Promise<void> {
+    await this.ports.store.forTenant(caller.tenantId, ({ clients }) => clients.remove(clientId), {
+      by: caller,
+    });
+  }
+}

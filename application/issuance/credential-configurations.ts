@@ -1,0 +1,176 @@
+import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
+import {
+  type CredentialConfiguration,
+  CredentialConfigurationBody,
+} from '../../domain/issuance/configuration.ts';
+import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
+import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
+import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { parseWritten } from '../../domain/shared/read-written.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
+import type { TenantCaller } from '../caller.ts';
+import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { SchemaValidator } from '../ports/schema-validator.ts';
+import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Webhooks } from '../ports/webhooks.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
+
+const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks };
+type Ports = PortsOf<typeof PORTS>;
+
+/** The credential configurations that a caller may see; a restricted client sees its own only. */
+export class ListCredentialConfigurations {
+  async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
+    const all = await caller.configured.credentialConfigurations();
+    return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
+  }
+}
+
+/** One credential configuration. */
+export class GetCredentialConfiguration {
+  /** @throws Failure `not_found`, also for one that the client may not use. */
+  async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
+    return visible(caller, id);
+  }
+}
+
+/** Creates a credential configuration, or replaces the one of the same id. */
+export class ReplaceCredentialConfiguration extends needs(PORTS) {
+  /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
+  async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<CredentialConfiguration> {
+    assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
+    return put(this.ports, caller, body.id, () => body);
+  }
+}
+
+/** Changes single members; null resets an optional one. */
+export class UpdateCredentialConfiguration extends needs(PORTS) {
+  /** @throws Failure `not_found`, `invalid_input`. */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    change: Readonly<Record<string, unknown>>,
+  ): Promise<CredentialConfiguration> {
+    if (change['id'] !== undefined && change['id'] !== id)
+      throw invalidInput('id', 'the id cannot be changed');
+    await visible(caller, id);
+    return put(this.ports, caller, id, (before) => {
+      if (before === undefined) throw unknown();
+      const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
+      return parseWritten(CredentialConfigurationBody, { ...body, ...change });
+    });
+  }
+}
+
+/** Removes a credential configuration. */
+export class DeleteCredentialConfiguration extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    await visible(caller, id);
+    await this.ports.store.forTenant(
+      caller.tenantId,
+      ({ credentialConfigurations }) => credentialConfigurations.remove(id),
+      { by: caller },
+    );
+  }
+}
+
+const unknown = () => new Failure('not_found', 'there is no such credential configuration');
+
+async function visible(
+  { configured, allowedIssuanceConfigs }: TenantCaller,
+  id: string,
+): Promise<CredentialConfiguration> {
+  const configuration = await configured.credentialConfiguration(id);
+  if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw unknown();
+  return configuration;
+}
+
+async function put(
+  { store, clock, schemaValidator, webhooks }: Ports,
+  caller: TenantCaller,
+  id: string,
+  next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
+): Promise<CredentialConfiguration> {
+  const now = clock.now();
+  return store.forTenant(
+    caller.tenantId,
+    async (repositories) => {
+      const { credentialConfigurations, keyChains } = repositories;
+      const before = await credentialConfigurations.find(id);
+      const body = next(before);
+      requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
+      if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+      assertCallable(webhooks, addressesOf(body));
+      await requirePresentations(repositories, caller, body, before);
+      const configuration: CredentialConfiguration = {
+        ...keepSecrets(credentialConfigurationResource, body, before),
+        createdAt: before?.createdAt ?? now,
+        updatedAt: now,
+      };
+      assertScopeOfOneType(configuration, await credentialConfigurations.list(), caller);
+      await credentialConfigurations.put(configuration);
+      return configuration;
+    },
+    { by: caller, alone: true },
+  );
+}
+
+function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: CredentialConfigurationBody) {
+  const callbacks = (iaeActions ?? []).map((action, index) => ({
+    path: `iaeActions.${index}.callbackUrl`,
+    url: action.type === 'redirect_to_web' ? action.callbackUrl : undefined,
+  }));
+  return [
+    { path: 'claimsWebhook.url', url: claimsWebhook?.url },
+    { path: 'notificationWebhook.url', url: notificationWebhook?.url },
+    ...callbacks,
+  ];
+}
+
+/**
+ * What the user has to present before the issuance must be something that can be asked for. For a restricted client
+ * there are only its own configurations, and those that somebody else named here before.
+ */
+async function requirePresentations(
+  { presentationConfigurations }: TenantRepositories,
+  { allowedPresentationConfigs }: TenantCaller,
+  { iaeActions }: CredentialConfigurationBody,
+  before: CredentialConfiguration | undefined,
+): Promise<void> {
+  const named = new Set((before?.iaeActions ?? []).map(presentationOf));
+  for (const [index, action] of (iaeActions ?? []).entries()) {
+    const id = presentationOf(action);
+    if (id === undefined) continue;
+    const isKnown = (await presentationConfigurations.find(id)) !== undefined;
+    if (isKnown && (mayUse(allowedPresentationConfigs, id) || named.has(id))) continue;
+    const path = `iaeActions.${index}.presentationConfigId`;
+    throw invalidInput(path, 'there is no such presentation configuration');
+  }
+}
+
+function presentationOf(action: InteractiveAction): string | undefined {
+  return action.type === 'openid4vp_presentation' ? action.presentationConfigId : undefined;
+}
+
+/** HAIP 1.0 section 4.3: a scope means one type of credential, in however many configurations. */
+function assertScopeOfOneType(
+  configuration: CredentialConfiguration,
+  others: readonly CredentialConfiguration[],
+  { allowedIssuanceConfigs }: TenantCaller,
+): void {
+  // The addresses of hosted types differ by what follows the issuer, so it need not be known here.
+  const type = typeOf(configuration, '');
+  const clash = others.find(
+    (other) =>
+      other.id !== configuration.id &&
+      scopeOf(other) === scopeOf(configuration) &&
+      typeOf(other, '') !== type,
+  );
+  if (clash === undefined) return;
+  const named = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';
+  throw invalidInput('config.scope', `${named} has this scope, but is another type of credential`);
+}

@@ -1,0 +1,100 @@
+import { issuanceConfigurationResource } from '../../domain/issuance/issuance-configuration.resource.ts';
+import {
+  defaultIssuance,
+  type IssuanceConfiguration,
+  type IssuanceConfigurationBody,
+  isPreferenceKnown,
+  withDefaults,
+} from '../../domain/issuance/issuance-configuration.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
+import type { TenantCaller } from '../caller.ts';
+import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Remote } from '../ports/remote.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
+
+/** How the tenant issues; makes a default configuration when there is none. */
+export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock }) {
+  async execute(caller: TenantCaller): Promise<IssuanceConfiguration> {
+    const known = await caller.configured.issuanceConfiguration();
+    if (known !== undefined) return withDefaults(known);
+    const now = this.ports.clock.now();
+    return this.ports.store.forTenant(
+      caller.tenantId,
+      async ({ tenant, issuanceConfiguration }) => {
+        const existing = await issuanceConfiguration.find('default');
+        if (existing !== undefined) return existing;
+        const { name } = await tenant.get();
+        const configuration: IssuanceConfiguration = {
+          ...defaultIssuance(name),
+          id: 'default',
+          createdAt: now,
+          updatedAt: now,
+        };
+        await issuanceConfiguration.put(configuration);
+        return configuration;
+      },
+      { by: caller },
+    );
+  }
+}
+
+/** Replaces the tenant's issuance configuration. */
+export class ReplaceIssuanceConfiguration extends needs({
+  store: Store,
+  clock: Clock,
+  settings: ServiceSettings,
+  remote: Remote,
+}) {
+  /**
+   * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
+   *   tenant's, addresses that may not be called, or the placeholder of a secret that nobody stored.
+   */
+  async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
+    const { tenantId } = caller;
+    const { store, clock, settings, remote } = this.ports;
+    const now = clock.now();
+    if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
+      const message = 'name one of authServers, the chained server when it is enabled, or built-in';
+      throw invalidInput('preferredAuthServer', message);
+    }
+    assertCallable(remote, addressesOf(body, settings));
+    return store.forTenant(
+      tenantId,
+      async ({ issuanceConfiguration, keyChains }) => {
+        const chains = await keyChains.list();
+        requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
+        const chainedKey = body.chainedAs?.token.signingKeyId;
+        requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
+        const before = await issuanceConfiguration.find('default');
+        const configuration: IssuanceConfiguration = {
+          ...keepSecrets(issuanceConfigurationResource, body, before),
+          id: 'default',
+          createdAt: before?.createdAt ?? now,
+          updatedAt: now,
+        };
+        await issuanceConfiguration.put(configuration);
+        return configuration;
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+function addressesOf(
+  { authServers, chainedAs, walletProviderTrustLists, walletClients }: IssuanceConfigurationBody,
+  settings: ServiceSettings,
+): readonly CalledAddress[] {
+  return [
+    ...authServers.map((url, index) => ({ path: `authServers.${index}`, url })),
+    { path: 'chainedAs.upstream.issuer', url: chainedAs?.upstream.issuer },
+    ...walletProviderTrustLists.map((url, index) =>
+      listAddress(`walletProviderTrustLists.${index}`, url, settings),
+    ),
+    ...walletClients.map(({ jwks_uri: url }, index) => ({ path: `walletClients.${index}.jwks_uri`, url })),
+  ];
+}

@@ -1,0 +1,155 @@
+import {
+  authorizationServerMetadata,
+  chainedAsMetadata,
+} from '../../domain/issuance/authorization-server-metadata.ts';
+import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
+import { issuerMetadata } from '../../domain/issuance/metadata.ts';
+import type { StoredKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
+import { needs } from '../needs.ts';
+import { publicKeys } from '../oauth/wallet-tokens.ts';
+import { Clock } from '../ports/clock.ts';
+import { Encryption } from '../ports/encryption.ts';
+import { Kms } from '../ports/kms.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { hostedType } from './hosted-type.ts';
+import { signedMetadata } from './signed-metadata.ts';
+
+export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
+
+export type IssuerDocument = {
+  readonly text: string;
+  readonly signed: boolean;
+  /** The one language of its displays; absent when they are in all of theirs. */
+  readonly language?: string;
+};
+
+/** Public documents of a tenant's issuer; built once per change of the configuration. */
+export class GetIssuerMetadata extends needs({
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+  clock: Clock,
+  kms: Kms,
+  encryption: Encryption,
+  settings: ServiceSettings,
+}) {
+  /**
+   * @returns JSON text.
+   * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
+   */
+  async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
+    const configured = await this.#configured(tenantId);
+    if (kind === 'jwks') return this.#keySet(configured);
+    return configured.derive(`metadata/${kind}`, async () =>
+      JSON.stringify(await this.#build(configured, kind)),
+    );
+  }
+
+  /**
+   * Credential issuer metadata (OpenID4VCI 1.0 section 12.2.2).
+   * @param wanted `signed` is granted while there is a key for it; `languages` are ranges, best first.
+   * @throws Failure `not_found` for an unknown or suspended tenant.
+   */
+  async issuer(
+    tenantId: TenantId,
+    wanted: { readonly signed: boolean; readonly languages: readonly string[] },
+  ): Promise<IssuerDocument> {
+    const configured = await this.#configured(tenantId);
+    const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
+    const locales = configured.derive('metadata/locales', () => localesOf(whole));
+    const language = pickLocale(locales, wanted.languages);
+    const variant = language ?? '*';
+    const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
+      const document = language === undefined ? whole : narrowTo(whole, language);
+      return { document, text: JSON.stringify(document) };
+    });
+    const jwt = wanted.signed
+      ? await signedMetadata(this.ports, configured, variant, metadata.document)
+      : undefined;
+    return {
+      text: jwt ?? metadata.text,
+      signed: jwt !== undefined,
+      ...(language !== undefined && { language }),
+    };
+  }
+
+  /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
+  async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
+    const configured = await this.#configured(tenantId);
+    const configuration = await configured.credentialConfiguration(configurationId);
+    const issuer = issuerIdentifier(this.ports.settings, tenantId);
+    const hosted = configuration && hostedType(configured, configuration, issuer);
+    if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
+    return hosted.text;
+  }
+
+  /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
+  async schema(tenantId: TenantId, configurationId: string): Promise<string> {
+    const configured = await this.#configured(tenantId);
+    const { schema } = (await configured.credentialConfiguration(configurationId)) ?? {};
+    if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
+    return JSON.stringify(schema);
+  }
+
+  async #configured(tenantId: TenantId): Promise<TenantConfiguration> {
+    const { store, tenantConfigurations } = this.ports;
+    return tenantConfigurations.ofWallet(await store.read(tenantId).state());
+  }
+
+  /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
+  async #keySet(configured: TenantConfiguration): Promise<string> {
+    const keys = publicKeys(await configured.keyChains(), this.ports.clock.now());
+    return configured.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
+  }
+
+  async #build(configured: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
+    const issuance = await configured.issuance();
+    const parts = {
+      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
+      issuance,
+      configurations: await configured.credentialConfigurations(),
+    };
+    if (kind === 'chained-as') {
+      if (issuance.chainedAs?.enabled !== true)
+        throw new Failure('not_found', 'unknown authorization server');
+      return chainedAsMetadata(parts);
+    }
+    const aggregation = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
+    return authorizationServerMetadata({ ...parts, aggregation });
+  }
+
+  async #issuerMetadata(configured: TenantConfiguration): Promise<JsonObject> {
+    const { encryption, settings } = this.ports;
+    const chains = await configured.keyChains();
+    return issuerMetadata({
+      issuer: issuerIdentifier(settings, configured.tenantId),
+      issuance: await configured.issuance(),
+      configurations: await configured.credentialConfigurations(),
+      signingAlgorithm: ({ keyChainId }) =>
+        chains.find(({ id, usages }) =>
+          keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
+        )?.active.key.handle.algorithm,
+      encryptionKeys: encryption
+        .requestKeys(configured.tenantId)
+        .slice(0, 1)
+        .map(({ publicJwk }) => publicJwk),
+    });
+  }
+}
+
+/** Keys of access tokens (RFC 7517). */
+function keySet(keys: readonly StoredKey[]): object {
+  return {
+    keys: keys.map(({ publicJwk }) => ({
+      ...publicJwk,
+      kid: thumbprint(publicJwk),
+      use: 'sig',
+      alg: algorithmOf(publicJwk),
+    })),
+  };
+}

@@ -1,0 +1,115 @@
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
+import type { TenantCaller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
+import { assertNotLast, assertUnused } from './key-references.ts';
+import { assertRootStays, makeWantedKeyChain } from './wanted-key-chain.ts';
+
+/** The key chains of the caller's tenant, in order of their ids. */
+export class ListKeyChains extends needs({ store: Store }) {
+  async execute({ tenantId }: TenantCaller): Promise<KeyChain[]> {
+    return this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+  }
+}
+
+/** One key chain of the caller's tenant. */
+export class GetKeyChain extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute({ tenantId }: TenantCaller, id: string): Promise<KeyChain> {
+    return this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.get(id));
+  }
+}
+
+/**
+ * Makes a key chain with its own internal CA, under that of another one, or certified by itself; or takes in a key that was
+ * made elsewhere, with its certificates or under an internal CA.
+ */
+export class CreateKeyChain extends needs({
+  store: Store,
+  kms: Kms,
+  certificateAuthority: CertificateAuthority,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+}) {
+  /** @throws Failure as `makeWantedKeyChain`. */
+  async execute(caller: TenantCaller, wanted: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
+    const { store } = this.ports;
+    const { tenantId } = caller;
+    const { rootKeyChainId: rootId } = wanted;
+    const { name } = await caller.configured.tenant();
+    const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chain = await makeWantedKeyChain(this.ports, { tenantId, name, chains }, wanted);
+    await store.forTenant(
+      tenantId,
+      async ({ keyChains }) => {
+        if (rootId !== undefined) assertRootStays(await keyChains.list(), rootId, chain);
+        await keyChains.add(chain);
+      },
+      { by: caller, alone: rootId !== undefined },
+    );
+    return chain;
+  }
+}
+
+/** Changes the description of a key chain, what it may sign, when it is rotated, and its certificates. */
+export class UpdateKeyChain extends needs({
+  store: Store,
+  clock: Clock,
+  certificateAuthority: CertificateAuthority,
+  settings: ServiceSettings,
+}) {
+  /**
+   * @param paths of the members of the caller's document that have the certificates and the usages.
+   * @throws Failure `not_found`, and as `changedKeyChain`.
+   */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    wanted: KeyChainUpdate,
+    paths: ChangedMembers = { certificates: 'certificates', usages: 'usages' },
+  ): Promise<KeyChain> {
+    const { store, clock } = this.ports;
+    const signer = wanted.usages?.includes('signing')
+      ? await signerFor(
+          this.ports,
+          await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id)),
+        )
+      : undefined;
+    return store.forTenant(
+      caller.tenantId,
+      async (own) => {
+        const known = await own.keyChains.get(id);
+        const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
+        await own.keyChains.put(changed);
+        return changed;
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+/** Removes a key chain that nothing needs. */
+export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
+  /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    const { store, clock } = this.ports;
+    await store.forTenant(
+      caller.tenantId,
+      async (own) => {
+        const chain = await own.keyChains.get(id);
+        await assertUnused(own, id);
+        await assertNotLast(own, chain, chain.usages, clock.now());
+        await own.keyChains.remove(id);
+      },
+      { by: caller, alone: true },
+    );
+  }
+}

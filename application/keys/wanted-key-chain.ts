@@ -1,0 +1,120 @@
+import type { KeyChain, KeyRoot } from '../../domain/keys/key-chain.ts';
+import type { KeyChainCreation, KeyChainImport } from '../../domain/keys/key-chain-input.ts';
+import { assertSelfSignedFits } from '../../domain/keys/self-signed.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Kms } from '../ports/kms.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
+import { type MakingPorts, makeKeyChain, type NewKeyChain } from './make-key-chain.ts';
+import { readPrivateKey } from './private-key.ts';
+import { readCertificates } from './read-certificates.ts';
+
+export type WantedKeyChain = KeyChainCreation | KeyChainImport;
+
+/** The tenant that gets a key chain, as far as that depends on it. */
+export type KeyOwner = {
+  readonly tenantId: TenantId;
+  readonly name: string;
+  readonly chains: readonly KeyChain[];
+};
+
+type Ports = MakingPorts & { readonly settings: ServiceSettings };
+
+/**
+ * Makes a key chain as somebody wishes, or takes in a key that was made elsewhere. It is judged before any key is made:
+ * an external KMS would keep the keys of one that is refused.
+ * @throws Failure `conflict` when the id is taken; `invalid_input` for what does not go together, a key that is none of
+ *   ours, certificates that are not for it, an unknown root, and a KMS provider that there is not or that takes no keys.
+ */
+export async function makeWantedKeyChain(
+  ports: Ports,
+  owner: KeyOwner,
+  wanted: WantedKeyChain,
+): Promise<KeyChain> {
+  if ('key' in wanted) return takeIn(ports, owner, wanted);
+  return makeKeyChain(ports, created(commonOf(ports, owner, wanted), wanted));
+}
+
+function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyChain): NewKeyChain {
+  const { id, kmsProvider: provider, rootKeyChainId, usageType, usages = [] } = wanted;
+  const { country, organization, rotationEnabled, rotationIntervalDays, certValidityDays } = wanted;
+  if (owner.chains.some((chain) => chain.id === id)) {
+    throw new Failure('conflict', 'a key chain of this id exists already');
+  }
+  assertProvider(kms, provider);
+  const root = rootKeyChainId === undefined ? undefined : rootOf(owner.chains, rootKeyChainId);
+  return {
+    tenantId: owner.tenantId,
+    usages: [...new Set([...usages, ...(usageType === undefined ? [] : [usageType])])],
+    subjectName: wanted.subjectName ?? owner.name,
+    dnsName: new URL(settings.publicUrl).hostname,
+    ...defined({
+      ...{ id, country, organization, provider, rotationEnabled, rotationIntervalDays, certValidityDays },
+      description: wanted.description ?? undefined,
+      certification: root && ({ by: 'root', root } as const),
+    }),
+  };
+}
+
+function created(common: NewKeyChain, { algorithm, selfSigned = false }: KeyChainCreation): NewKeyChain {
+  const known = { ...common, ...defined({ algorithm }) };
+  if (!selfSigned) return known;
+  assertSelfSignedFits(common.usages, 'selfSigned');
+  if (common.certification !== undefined) {
+    throw invalidInput('selfSigned', 'give either selfSigned or rootKeyChainId');
+  }
+  return { ...known, certification: { by: 'itself' } };
+}
+
+async function takeIn(ports: Ports, owner: KeyOwner, wanted: KeyChainImport): Promise<KeyChain> {
+  const { pkcs8, publicJwk, algorithm } = readPrivateKey(wanted.key as string | JsonObject);
+  try {
+    const common = commonOf(ports, owner, wanted);
+    const known = { ...common, algorithm, leafKey: pkcs8 };
+    if (wanted.certificates === undefined) return await makeKeyChain(ports, known);
+    if (common.certification !== undefined) {
+      throw invalidInput('rootKeyChainId', 'give either certificates or rootKeyChainId');
+    }
+    const certified = { key: publicJwk, usages: common.usages };
+    const read = readCertificates(wanted.certificates, certified, ports.clock.now(), 'certificates');
+    return await makeKeyChain(ports, { ...known, certification: { by: 'others', ...read } });
+  } catch (error) {
+    const isOfKms = error instanceof Failure && error.code === 'invalid_input' && !error.details.errors;
+    // The KMS does not know where the key came from.
+    throw isOfKms ? invalidInput('key', error.message) : error;
+  } finally {
+    pkcs8.fill(0);
+  }
+}
+
+/** @throws Failure `invalid_input` at `kmsProvider`. */
+export function assertProvider(kms: Kms, name: string | undefined): void {
+  const names = kms.providers().map((provider) => provider.name);
+  if (name === undefined || names.includes(name)) return;
+  throw invalidInput('kmsProvider', `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
+}
+
+/**
+ * Looks whether the authority of a new key chain is still the one of the key chain that was named: making a key takes a
+ * while, and an authority that went meanwhile must not come back.
+ * @throws Failure `invalid_input`.
+ */
+export function assertRootStays(
+  chains: readonly KeyChain[],
+  rootKeyChainId: string,
+  { root }: KeyChain,
+): void {
+  if (rootOf(chains, rootKeyChainId).certificate !== root?.certificate) throw noRoot(rootKeyChainId);
+}
+
+function rootOf(chains: readonly KeyChain[], id: string): KeyRoot {
+  const root = chains.find((chain) => chain.id === id)?.root;
+  if (root === undefined) throw noRoot(id);
+  return root;
+}
+
+function noRoot(id: string): Failure {
+  return invalidInput('rootKeyChainId', `There is no key chain "${id}" with an internal authority.`);
+}

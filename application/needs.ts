@@ -1,0 +1,23 @@
+/** An abstract or concrete class: type, documentation and injection token in one. */
+export type Token<T = unknown> = abstract new (...parameters: never[]) => T;
+
+export type Tokens = Readonly<Record<string, Token>>;
+
+export type PortsOf<T extends Tokens> = {
+  readonly [Name in keyof T]: T[Name] extends Token<infer Port> ? Port : never;
+};
+
+/**
+ * The base of a class that works with ports, which are named here and nowhere else: `extends needs({ store: Store })`
+ * gives it `this.ports.store`, its constructor, and to the wiring what to construct it with.
+ */
+export function needs<T extends Tokens>(tokens: T) {
+  return class {
+    static readonly needs = tokens;
+    protected readonly ports: PortsOf<T>;
+
+    constructor(ports: PortsOf<T>) {
+      this.ports = ports;
+    }
+  };
+}

@@ -1,0 +1,116 @@
+import {
+  mergeRegistrarConfiguration,
+  newRegistrarConfiguration,
+  type RegistrarConfiguration,
+  type RegistrarConfigurationBody,
+  type RegistrarConfigurationUpdate,
+} from '../../domain/registrar/registrar-configuration.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantCaller } from '../caller.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Registrar } from '../ports/registrar.ts';
+import { Remote } from '../ports/remote.ts';
+import { Store } from '../ports/store.ts';
+import { assertCallable } from '../webhooks/called-addresses.ts';
+import { loginFailure } from './registrar-failures.ts';
+
+const PORTS = { store: Store, clock: Clock, registrar: Registrar, remote: Remote };
+type Ports = PortsOf<typeof PORTS>;
+
+/** How the tenant logs in at its registrar. */
+export class GetRegistrarConfiguration {
+  /** @throws Failure `not_found` when it has none. */
+  async execute({ configured }: TenantCaller): Promise<RegistrarConfiguration> {
+    const configuration = await configured.registrarConfiguration();
+    if (configuration === undefined) throw new Failure('not_found', 'no registrar is configured');
+    return configuration;
+  }
+}
+
+/** Creates or replaces the login of a tenant at its registrar, after trying it. */
+export class ReplaceRegistrarConfiguration extends needs(PORTS) {
+  /**
+   * @throws Failure `invalid_input` when the login is refused or leads nowhere, `unavailable` when nobody answers;
+   *   nothing is stored then.
+   */
+  async execute(caller: TenantCaller, body: RegistrarConfigurationBody): Promise<RegistrarConfiguration> {
+    const { store, clock } = this.ports;
+    await tryLogin(this.ports, caller, body);
+    return store.forTenant(
+      caller.tenantId,
+      async ({ registrarConfiguration: documents }) => {
+        const configuration = newRegistrarConfiguration(body, await documents.find('default'), clock.now());
+        await documents.put(configuration);
+        return configuration;
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+/** Changes members of the login, after trying the result; null resets an optional one. */
+export class UpdateRegistrarConfiguration extends needs(PORTS) {
+  /** @throws Failure `not_found`, `conflict` when somebody else was faster, and as `ReplaceRegistrarConfiguration`. */
+  async execute(
+    caller: TenantCaller,
+    changes: RegistrarConfigurationUpdate,
+  ): Promise<RegistrarConfiguration> {
+    const { store, clock } = this.ports;
+    const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
+    const body = mergeRegistrarConfiguration(known, changes);
+    await tryLogin(this.ports, caller, body);
+    return store.forTenant(
+      caller.tenantId,
+      async ({ registrarConfiguration: documents }) => {
+        const before = await documents.get('default');
+        if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {
+          throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
+        }
+        const configuration = newRegistrarConfiguration(body, before, clock.now());
+        await documents.put(configuration);
+        return configuration;
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+/** Removes the login of a tenant, and the registration certificates that were obtained with it. */
+export class DeleteRegistrarConfiguration extends needs({ store: Store }) {
+  /** @throws Failure `not_found`, or `conflict` while a presentation configuration needs the registrar. */
+  async execute(caller: TenantCaller): Promise<void> {
+    await this.ports.store.forTenant(
+      caller.tenantId,
+      async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
+        const configurations = await presentationConfigurations.list();
+        const user = configurations.find(
+          ({ registrationCert: wanted }) => wanted && wanted.jwt === undefined,
+        );
+        if (user !== undefined) {
+          throw new Failure('conflict', `the presentation configuration ${user.id} gets a certificate there`);
+        }
+        await registrarConfiguration.remove('default');
+        for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+async function tryLogin(
+  { registrar, remote }: Ports,
+  { tenantId }: TenantCaller,
+  configuration: RegistrarConfigurationBody,
+): Promise<void> {
+  const { registrarUrl, oidcUrl } = configuration;
+  assertCallable(remote, [
+    { path: 'registrarUrl', url: registrarUrl },
+    { path: 'oidcUrl', url: oidcUrl },
+  ]);
+  try {
+    await registrar.logIn({ tenantId, configuration });
+  } catch (error) {
+    throw loginFailure(error);
+  }
+}

@@ -1,0 +1,141 @@
+import { mayUse } from '../../domain/clients/client.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import {
+  MAX_UNUSED_LISTS,
+  type StatusListCreation,
+  type StatusListUpdate,
+} from '../../domain/status-lists/list-definition.ts';
+import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
+import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
+import type { TenantCaller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store, type TenantRepositories } from '../ports/store.ts';
+import { assertStillTrusted, type Binding, bind } from './list-binding.ts';
+
+/** The status lists of the tenant as they stand now, in order of their age. */
+export class ListStatusLists extends needs({ store: Store }) {
+  /** A restricted client sees those of its configurations, and those that all share. */
+  async execute(caller: TenantCaller): Promise<readonly StatusList[]> {
+    const lists = await this.ports.store.forTenant(caller.tenantId, ({ statusLists }) => statusLists.list());
+    return lists.filter((list) => maySee(caller, list));
+  }
+}
+
+/** One status list as it stands now. */
+export class GetStatusList extends needs({ store: Store }) {
+  /** @throws Failure `not_found`, also for one of a configuration that the client may not use. */
+  async execute(caller: TenantCaller, id: string): Promise<StatusList> {
+    const list = await this.ports.store.forTenant(caller.tenantId, ({ statusLists }) => statusLists.get(id));
+    if (!maySee(caller, list)) throw new Failure('not_found', 'there is no such status list');
+    return list;
+  }
+}
+
+/** Makes a status list before any credential needs it: for one configuration, or of a shape of its own. */
+export class CreateStatusList extends needs({
+  store: Store,
+  clock: Clock,
+  random: Random,
+  settings: ServiceSettings,
+}) {
+  /** @throws Failure `invalid_input`, or `conflict` when there are enough lists that nothing uses. */
+  async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
+    const { store, clock } = this.ports;
+    const { credentialConfigurationId = null, keyChainId, ...shape } = wanted;
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        assertRoom(await repositories.statusLists.list());
+        // Null, too, leaves it to the service who signs: the default where that fits.
+        const signer = keyChainId ?? undefined;
+        const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
+        const list = await this.#shaped(repositories, binding, shape);
+        await repositories.statusLists.add(list);
+        return list;
+      },
+      { by: caller, alone: true },
+    );
+  }
+
+  async #shaped(
+    { tenant }: TenantRepositories,
+    binding: Binding,
+    wanted: StatusListConfig,
+  ): Promise<StatusList> {
+    const { clock, random, settings } = this.ports;
+    const { statusListConfig } = await tenant.get();
+    const given = Object.entries(wanted).filter(([, value]) => value !== null && value !== undefined);
+    const shape = effectiveStatusListConfig(
+      { ...statusListConfig, ...Object.fromEntries(given) },
+      settings.statusDefaults,
+    );
+    const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
+    return newStatusList(shape, made);
+  }
+}
+
+/** Changes whose credentials a list serves from now on, and who signs it. */
+export class UpdateStatusList extends needs({ store: Store, clock: Clock, eventBus: EventBus }) {
+  /** @throws Failure `not_found`, `invalid_input`, or `conflict` when readers would not trust the list any more. */
+  async execute(caller: TenantCaller, id: string, wanted: StatusListUpdate): Promise<StatusList> {
+    const { store, clock, eventBus } = this.ports;
+    const { tenantId } = caller;
+    const updated = await store.forTenant(
+      tenantId,
+      async (repositories) => {
+        const { statusLists } = repositories;
+        const list = await statusLists.get(id);
+        const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } =
+          wanted;
+        const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
+        await assertStillTrusted(repositories, list, binding, clock.now());
+        const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
+        // Credentials may have come to it since the look, for which it has to be trusted.
+        if (rebound === undefined)
+          throw new Failure('conflict', 'the list has just come into use; try again');
+        return rebound;
+      },
+      { by: caller, alone: true },
+    );
+    eventBus.publish({ type: 'status-list', tenantId, listId: id });
+    return updated;
+  }
+}
+
+/** Removes a status list that no credential uses. */
+export class DeleteStatusList extends needs({ store: Store, eventBus: EventBus }) {
+  /** @throws Failure `not_found`, or `conflict` when entries of it were handed out. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    const { store, eventBus } = this.ports;
+    const { tenantId } = caller;
+    await store.forTenant(
+      tenantId,
+      async ({ statusLists }) => {
+        await statusLists.get(id);
+        if (await statusLists.removeUnused(id)) return;
+        throw new Failure('conflict', 'credentials use this list, so it has to stay');
+      },
+      { by: caller },
+    );
+    eventBus.publish({ type: 'status-list', tenantId, listId: id });
+  }
+}
+
+function maySee(
+  { allowedIssuanceConfigs }: TenantCaller,
+  { credentialConfigurationId }: StatusList,
+): boolean {
+  return credentialConfigurationId === null || mayUse(allowedIssuanceConfigs, credentialConfigurationId);
+}
+
+function assertRoom(lists: readonly StatusList[]): void {
+  if (lists.filter(({ usedEntries }) => usedEntries === 0).length < MAX_UNUSED_LISTS) return;
+  throw new Failure(
+    'conflict',
+    `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`,
+  );
+}

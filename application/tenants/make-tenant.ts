@@ -1,0 +1,75 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { KeyChainCreation } from '../../domain/keys/key-chain-input.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
+import type { PortsOf } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { Secrets } from '../ports/secrets.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { makeAdministrator, type TenantWithClients } from './administrator.ts';
+import { mergeSettings } from './merge-settings.ts';
+
+/**
+ * The key chains that every tenant starts with, a leaf per usage. Whoever verifies a credential accepts a status list
+ * under the anchor of that credential only (Token Status List section 11.3), so one CA certifies both.
+ */
+export const FIRST_KEY_CHAINS: readonly (KeyChainCreation & { readonly id: string })[] = [
+  { id: 'access', usages: ['access'] },
+  { id: 'signing', usages: ['signing'] },
+  { id: 'status-list', usages: ['statusList'], rootKeyChainId: 'signing' },
+  { id: 'trust-list', usages: ['trustList'] },
+];
+
+/** Leaves room to count on for a tenant's whole life. */
+const FIRST_REVISIONS = 0x3fffffff;
+
+export const MAKING_TENANTS = {
+  store: Store,
+  kms: Kms,
+  certificateAuthority: CertificateAuthority,
+  secrets: Secrets,
+  cipher: Cipher,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+};
+
+/** A tenant with what it starts with, not stored yet. `newSecret` is told once. */
+export type NewTenant = TenantWithClients & { readonly keyChains: readonly KeyChain[] };
+
+/**
+ * Makes a tenant that can work at once: with its keys and, if roles are given, its administrator.
+ * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
+ */
+export async function makeTenant(
+  ports: PortsOf<typeof MAKING_TENANTS>,
+  wanted: TenantCreation,
+  makeKeyChains: (tenant: Tenant) => Promise<readonly KeyChain[]>,
+): Promise<NewTenant> {
+  const { store, random, clock } = ports;
+  // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
+  const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
+  if (known !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
+
+  // At random: what any process holds of an older tenant of this id must never look like the new one's.
+  const revision = random.bytes(4).readUInt32BE() & FIRST_REVISIONS;
+  const now = clock.now();
+  const tenant: Tenant = {
+    ...{ id: wanted.id, name: wanted.name, description: wanted.description ?? null, status: 'active' },
+    sessionConfig: mergeSettings(null, wanted.sessionConfig),
+    statusListConfig: mergeSettings(null, wanted.statusListConfig),
+    ...{ revision, version: 1, createdAt: now, updatedAt: now },
+  };
+  const { roles = [] } = wanted;
+  const made = roles.length === 0 ? undefined : await makeAdministrator(ports, tenant.id, roles);
+  const clients: Client[] = made === undefined ? [] : [made.client];
+  const newSecret = made && { clientId: made.client.clientId, secret: made.secret };
+  return { tenant, clients, keyChains: await makeKeyChains(tenant), ...defined({ newSecret }) };
+}

@@ -1,0 +1,166 @@
+import type { Client } from '../../domain/clients/client.ts';
+import type { Role } from '../../domain/clients/role.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import {
+  administratorOf,
+  type Tenant,
+  type TenantCreation,
+  type TenantUpdate,
+} from '../../domain/tenants/tenant.ts';
+import type { Caller } from '../caller.ts';
+import { makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
+import { needs } from '../needs.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { Secrets } from '../ports/secrets.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store, type TenantRepositories } from '../ports/store.ts';
+import { assertTenantRoles, makeAdministrator, type TenantWithClients } from './administrator.ts';
+import { FIRST_KEY_CHAINS, MAKING_TENANTS, makeTenant } from './make-tenant.ts';
+import { mergeSettings } from './merge-settings.ts';
+
+/** All tenants with their clients, in order of their ids. */
+export class ListTenants extends needs({ store: Store }) {
+  async execute(): Promise<TenantWithClients[]> {
+    return this.ports.store.forService(async ({ tenants, clients }) => {
+      const found: TenantWithClients[] = [];
+      for (const tenant of await tenants.list()) {
+        found.push({ tenant, clients: await clients.listOf(tenant.id) });
+      }
+      return found;
+    });
+  }
+}
+
+/** One tenant with its clients. */
+export class GetTenant extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute(id: TenantId): Promise<TenantWithClients> {
+    return this.ports.store.forService(async ({ tenants, clients }) => ({
+      tenant: await tenants.get(id),
+      clients: await clients.listOf(id),
+    }));
+  }
+}
+
+/** Makes a tenant that can work at once: with its keys and, if roles are given, its administrator. */
+export class CreateTenant extends needs(MAKING_TENANTS) {
+  /**
+   * @returns the tenant and its clients; `secret` of the new administrator is told here once.
+   * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
+   */
+  async execute(caller: Caller, wanted: TenantCreation): Promise<TenantWithClients> {
+    const { keyChains, ...made } = await makeTenant(this.ports, wanted, (tenant) => this.#keysOf(tenant));
+    const belongings = { keyChains, clients: made.clients };
+    await this.ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
+    return made;
+  }
+
+  async #keysOf({ id: tenantId, name }: Tenant): Promise<readonly KeyChain[]> {
+    const chains: KeyChain[] = [];
+    for (const wanted of FIRST_KEY_CHAINS) {
+      chains.push(await makeWantedKeyChain(this.ports, { tenantId, name, chains }, wanted));
+    }
+    return chains;
+  }
+}
+
+/** Changes a tenant. `roles` are those of its administrator, who is made if there is none. */
+export class UpdateTenant extends needs({
+  store: Store,
+  secrets: Secrets,
+  cipher: Cipher,
+  random: Random,
+  clock: Clock,
+  settings: ServiceSettings,
+  eventBus: EventBus,
+}) {
+  /** @throws Failure `not_found`, or `conflict` when somebody else changed the tenant at the same time. */
+  async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
+    const { store, clock, eventBus } = this.ports;
+    const made = wanted.roles && (await this.#administratorIfMissing(id, wanted.roles));
+    const updated = await store.forTenant(
+      id,
+      async (own) => {
+        const tenant = await own.tenant.save(changed(await own.tenant.get(), wanted, clock.now()));
+        if (made !== undefined) await own.clients.add(made.client);
+        else if (wanted.roles !== undefined) await setRoles(own, id, wanted.roles, clock.now());
+        const clients = await own.clients.list();
+        if (made === undefined) return { tenant, clients };
+        return { tenant, clients, newSecret: { clientId: made.client.clientId, secret: made.secret } };
+      },
+      { by: caller },
+    );
+    eventBus.publish({ type: 'tenant', tenantId: id });
+    return updated;
+  }
+
+  /** Hashing a secret is slow, so it comes before the transaction that stores it. */
+  async #administratorIfMissing(
+    id: TenantId,
+    roles: readonly Role[],
+  ): Promise<{ readonly client: Client; readonly secret: string } | undefined> {
+    assertTenantRoles(roles);
+    const present = await this.ports.store.forTenant(id, async ({ tenant, clients }) => {
+      await tenant.get();
+      return (await clients.list()).some((client) => client.clientId === administratorOf(id));
+    });
+    return present ? undefined : makeAdministrator(this.ports, id, roles);
+  }
+}
+
+async function setRoles(
+  { clients }: TenantRepositories,
+  id: TenantId,
+  roles: readonly Role[],
+  now: Date,
+): Promise<void> {
+  const administrator = await clients.get(administratorOf(id));
+  await clients.save({ ...administrator, roles: [...new Set(roles)], updatedAt: now });
+}
+
+function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
+  return {
+    ...tenant,
+    name: wanted.name ?? tenant.name,
+    description: wanted.description === undefined ? tenant.description : wanted.description,
+    status: wanted.status ?? tenant.status,
+    sessionConfig: mergeSettings(tenant.sessionConfig, wanted.sessionConfig),
+    statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
+    updatedAt: now,
+  };
+}
+
+/** Rows that one batch removes. */
+const BATCH = 500;
+/** Batches that the caller waits for; the rest is left to the maintenance. */
+const BATCHES = 10;
+
+/** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
+export class DeleteTenant extends needs({ store: Store, eventBus: EventBus, log: Log }) {
+  /** @throws Failure `not_found`. */
+  async execute(caller: Caller, id: TenantId): Promise<void> {
+    const { store, eventBus } = this.ports;
+    await store.forService(({ tenants }) => tenants.remove(id), { by: caller });
+    eventBus.publish({ type: 'tenant', tenantId: id });
+    await this.#removeSome(id);
+  }
+
+  /** The tenant is gone already, so the caller is not told when this fails. */
+  async #removeSome(tenant: TenantId): Promise<void> {
+    const { store, log } = this.ports;
+    const { chores } = store;
+    try {
+      const now = await chores.time();
+      for (let batch = 0; batch < BATCHES; batch++) {
+        if ((await chores.removeRemains(now, BATCH)) < BATCH) return;
+      }
+    } catch (error) {
+      log.error('the remains of a tenant are left to the chore', { tenant }, error);
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { parseWritten } from '../../domain/shared/read-written.ts';
+import { keepSecrets } from '../../domain/shared/secrets.ts';
+import {
+  type PresentationConfiguration,
+  PresentationConfigurationBody,
+  type PresentationConfigurationUpdate,
+} from '../../domain/verification/configuration.ts';
+import { presentationConfigurationResource } from '../../domain/verification/presentation-configuration.resource.ts';
+import type { TenantCaller } from '../caller.ts';
+import { assertMaySee, maySee, unknown } from '../clients/visible-presentations.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Remote } from '../ports/remote.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store, type TenantRepositories } from '../ports/store.ts';
+import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
+import { checkReferences } from './configuration-references.ts';
+
+const PORTS = {
+  store: Store,
+  clock: Clock,
+  settings: ServiceSettings,
+  registrationCertificates: RegistrationCertificates,
+  remote: Remote,
+};
+type Ports = PortsOf<typeof PORTS>;
+
+/** What a registration certificate is held against. */
+const CERTIFIED = ['dcql_query', 'registrationCert', 'accessKeyChainId'] as const;
+
+/** The presentation configurations that the client may use, in order of their ids. */
+export class ListPresentationConfigurations {
+  async execute(caller: TenantCaller): Promise<readonly PresentationConfiguration[]> {
+    const configurations = await caller.configured.presentationConfigurations();
+    return configurations.filter(({ id }) => maySee(caller, id));
+  }
+}
+
+/** One presentation configuration. */
+export class GetPresentationConfiguration {
+  /** @throws Failure `not_found` also for one outside the client's restriction. */
+  async execute(caller: TenantCaller, id: string): Promise<PresentationConfiguration> {
+    assertMaySee(caller, id);
+    const configuration = await caller.configured.presentationConfiguration(id);
+    if (configuration === undefined) throw unknown(id);
+    return configuration;
+  }
+}
+
+/** Creates a presentation configuration, or replaces the one of that id. */
+export class ReplacePresentationConfiguration extends needs(PORTS) {
+  /**
+   * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
+   *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query,
+   *   `unavailable` without registrar.
+   */
+  async execute(
+    caller: TenantCaller,
+    body: PresentationConfigurationBody,
+  ): Promise<PresentationConfiguration> {
+    const { store, clock, registrationCertificates } = this.ports;
+    assertMayUse(caller.allowedPresentationConfigs, [body.id]);
+    await registrationCertificates.check(caller.configured, body, clock.now());
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const known = await repositories.presentationConfigurations.find(body.id);
+        return put(this.ports, repositories, known, body);
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+/** Changes members of a presentation configuration; null resets one to its default. */
+export class UpdatePresentationConfiguration extends needs(PORTS) {
+  /** @throws Failure `not_found`, or `invalid_input` when the result is not a valid configuration. */
+  async execute(
+    caller: TenantCaller,
+    id: string,
+    changes: PresentationConfigurationUpdate,
+  ): Promise<PresentationConfiguration> {
+    const { store, clock, registrationCertificates } = this.ports;
+    assertMaySee(caller, id);
+    if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
+    const before = await caller.configured.presentationConfiguration(id);
+    if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
+      await registrationCertificates.check(caller.configured, merge(before, changes), clock.now());
+    }
+    return store.forTenant(
+      caller.tenantId,
+      async (repositories) => {
+        const known = await repositories.presentationConfigurations.get(id);
+        return put(this.ports, repositories, known, merge(known, changes));
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+/** Removes a presentation configuration. Requests that are under way then trust nobody and fail. */
+export class DeletePresentationConfiguration extends needs({ store: Store }) {
+  /** @throws Failure `not_found`, or `conflict` while a credential is issued only after this presentation. */
+  async execute(caller: TenantCaller, id: string): Promise<void> {
+    assertMaySee(caller, id);
+    await this.ports.store.forTenant(
+      caller.tenantId,
+      async ({ presentationConfigurations, credentialConfigurations }) => {
+        assertNotAskedFor(id, await credentialConfigurations.list(), caller);
+        await presentationConfigurations.remove(id);
+      },
+      { by: caller, alone: true },
+    );
+  }
+}
+
+function assertNotAskedFor(
+  id: string,
+  configurations: readonly CredentialConfiguration[],
+  { allowedIssuanceConfigs }: TenantCaller,
+): void {
+  const asking = configurations.find(({ iaeActions }) =>
+    iaeActions?.some(
+      (action) => action.type === 'openid4vp_presentation' && action.presentationConfigId === id,
+    ),
+  );
+  if (asking === undefined) return;
+  const named = mayUse(allowedIssuanceConfigs, asking.id)
+    ? `the credential configuration ${asking.id}`
+    : 'a credential configuration';
+  throw new Failure('conflict', `${named} asks for it in its iaeActions`);
+}
+
+async function put(
+  { clock, settings, remote }: Ports,
+  { keyChains, presentationConfigurations }: TenantRepositories,
+  known: PresentationConfiguration | undefined,
+  body: PresentationConfigurationBody,
+): Promise<PresentationConfiguration> {
+  const now = clock.now();
+  checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
+  assertCallable(remote, addressesOf(body, settings));
+  const configuration: PresentationConfiguration = {
+    ...keepSecrets(presentationConfigurationResource, body, known),
+    createdAt: known?.createdAt ?? now,
+    updatedAt: now,
+  };
+  await presentationConfigurations.put(configuration);
+  return configuration;
+}
+
+function addressesOf(
+  { webhook, trustAnchors = [] }: PresentationConfigurationBody,
+  settings: ServiceSettings,
+): readonly CalledAddress[] {
+  const lists = trustAnchors.flatMap((anchor, index) =>
+    'trustList' in anchor ? [listAddress(`trustAnchors.${index}.trustList`, anchor.trustList, settings)] : [],
+  );
+  return [{ path: 'webhook.url', url: webhook?.url }, ...lists];
+}
+
+/** Members are replaced whole; the result is judged like a new document. */
+function merge(
+  { createdAt: _created, updatedAt: _updated, ...known }: PresentationConfiguration,
+  changes: PresentationConfigurationUpdate,
+): PresentationConfigurationBody {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const members = Object.entries({ ...known, ...Object.fromEntries(given) });
+  const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
+  return parseWritten(PresentationConfigurationBody, merged);
+}

@@ -1,0 +1,122 @@
+import { Container } from 'inversify';
+import { Argon2Secrets } from '../adapters/crypto/argon2-secrets.ts';
+import { NodeCertificates } from '../adapters/crypto/certificates.ts';
+import { MasterCipher } from '../adapters/crypto/cipher.ts';
+import { NodeEncryption } from '../adapters/crypto/encryption.ts';
+import { NodeSignatures } from '../adapters/crypto/signatures.ts';
+import { X509Authority } from '../adapters/crypto/x509-authority.ts';
+import { InProcessEventBus } from '../adapters/dispatch/in-process/event-bus.ts';
+import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../adapters/kms/local/local-kms.ts';
+import { DatabaseProbe } from '../adapters/persistence/database-probe.ts';
+import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
+import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
+import { Outgoing } from '../adapters/remote/outgoing.ts';
+import { RemoteRegistrar } from '../adapters/remote/registrar.ts';
+import { RemoteWebhooks } from '../adapters/remote/webhooks.ts';
+import { SystemClock } from '../adapters/system/clock.ts';
+import { PinoLog } from '../adapters/system/pino-log.ts';
+import { NodeRandom } from '../adapters/system/random.ts';
+import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
+import { CheckHealth } from '../application/health/check-health.ts';
+import type { Token } from '../application/needs.ts';
+import { AccessTokens } from '../application/ports/access-tokens.ts';
+import { AuthorizationServers } from '../application/ports/authorization-servers.ts';
+import { CertificateAuthority } from '../application/ports/certificate-authority.ts';
+import { Certificates } from '../application/ports/certificates.ts';
+import { Cipher } from '../application/ports/cipher.ts';
+import { Clock } from '../application/ports/clock.ts';
+import { Encryption } from '../application/ports/encryption.ts';
+import { EventBus } from '../application/ports/event-bus.ts';
+import { Kms } from '../application/ports/kms.ts';
+import { Log } from '../application/ports/log.ts';
+import { Random } from '../application/ports/random.ts';
+import { Registrar } from '../application/ports/registrar.ts';
+import { Remote } from '../application/ports/remote.ts';
+import { SchemaValidator } from '../application/ports/schema-validator.ts';
+import { Secrets } from '../application/ports/secrets.ts';
+import { ServiceSettings } from '../application/ports/settings.ts';
+import { Signatures } from '../application/ports/signatures.ts';
+import { Store } from '../application/ports/store.ts';
+import { Webhooks } from '../application/ports/webhooks.ts';
+import type { Settings } from '../config/settings.ts';
+import { openIdentity } from './identity.ts';
+import { FEATURES } from './modules/all.ts';
+import { serviceSettings } from './service-settings.ts';
+import { identifierOf, wire } from './wire.ts';
+
+/** What must be let go at the end, in reverse order of opening. */
+export class Closers {
+  readonly #closers: (() => Promise<void>)[] = [];
+  readonly #early: (() => void)[] = [];
+
+  add(close: () => Promise<void>): void {
+    this.#closers.unshift(close);
+  }
+
+  /** Ends what would keep requests open for ever, such as event streams. */
+  addEarly(end: () => void): void {
+    this.#early.push(end);
+  }
+
+  beforeRequestsEnd(): void {
+    for (const end of this.#early.splice(0)) end();
+  }
+
+  async closeAll(): Promise<void> {
+    for (const close of this.#closers.splice(0)) await close();
+  }
+}
+
+/** Opens the adapters that the configuration chooses, binds each to its port, and wires all features over them. */
+export async function openPlatform(settings: Settings, closers: Closers): Promise<Container> {
+  const service = serviceSettings(settings);
+  const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
+  closers.add(async () => log.close());
+  const clock = new SystemClock();
+  const random = new NodeRandom();
+  const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
+  const database = {
+    url: settings.DATABASE_URL,
+    poolSize: settings.DATABASE_POOL,
+    timeoutSeconds: settings.DATABASE_TIMEOUT,
+    alone: true,
+  };
+  const store = await OrmStore.open(database, cipher);
+  closers.add(() => store.close());
+  const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
+  closers.add(() => remote.close());
+  const local = new LocalKms({ name: 'local', cipher, random });
+  const kms = new KmsRegistry({
+    providers: [{ name: 'local', type: 'local', provider: local }],
+    default: 'local',
+  });
+  const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
+  closers.add(() => identity.close());
+  const probes = [new DatabaseProbe(store), ...(probe === undefined ? [] : [probe])];
+  const container = new Container();
+  const provide = <T>(token: Token<T>, value: T) =>
+    container.bind(identifierOf(token)).toConstantValue(value);
+  provide(ServiceSettings, service);
+  provide(Clock, clock);
+  provide(Random, random);
+  provide(Log, log);
+  provide(Cipher, cipher);
+  provide(Store, store);
+  provide(CheckHealth, new CheckHealth({ log, probes }));
+  provide(Remote, remote);
+  provide(Webhooks, new RemoteWebhooks({ remote }));
+  provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));
+  provide(Registrar, new RemoteRegistrar({ remote, clock }));
+  provide(Kms, kms);
+  provide(AccessTokens, accessTokens);
+  provide(Secrets, new Argon2Secrets());
+  provide(Signatures, new NodeSignatures());
+  provide(Certificates, new NodeCertificates());
+  provide(Encryption, new NodeEncryption(service));
+  provide(CertificateAuthority, new X509Authority({ kms, random }));
+  provide(SchemaValidator, new AjvSchemaValidator());
+  provide(EventBus, new InProcessEventBus());
+  wire(container, FEATURES);
+  return container;
+}

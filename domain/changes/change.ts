@@ -1,0 +1,67 @@
+import type { AuditChange, TenantActor } from '../audit/audit-entry.ts';
+import type { DeferredChange, DeferredTransaction } from '../issuance/deferred.ts';
+import type { Authorization } from '../oauth/authorization.ts';
+import type { GrantChange, NewGrant } from '../oauth/grant.ts';
+import type { UsedValue } from '../oauth/used-value.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionChange } from '../sessions/session-change.ts';
+import type { SessionId } from '../shared/ids.ts';
+import type { IssuedBatch, StatusChange } from '../status-lists/status-list.ts';
+import type { Revisions } from '../tenants/revisions.ts';
+
+/**
+ * Everything that one step can do, as data: what it expects to find, and what is to become of it. All parts happen, or
+ * none. The store applies a change and decides nothing.
+ */
+export type Change = {
+  /** The tenant serves wallets and clients at present. It has to exist in any case. */
+  readonly serving?: true;
+  /** The tenant is configured as the decision assumed. */
+  readonly revisions?: Revisions;
+  /** Values that count once. One that is known already undoes the whole change. */
+  readonly uses?: readonly UsedValue[];
+  /** The grant of an access token, which must not have been revoked; one that is gone was not. */
+  readonly unrevoked?: string;
+  readonly grant?: GrantChange;
+  readonly session?: SessionChange;
+  readonly authorization?: Authorization;
+  readonly deferred?: DeferredChange;
+  readonly opens?: {
+    readonly session?: Session;
+    readonly grant?: NewGrant;
+    readonly authorization?: Authorization;
+    readonly deferred?: DeferredTransaction;
+  };
+  readonly issued?: IssuedBatch;
+  readonly statuses?: readonly StatusChange[];
+  /** A user of a foreign authorization server has this session. The hash says nothing of the user. */
+  readonly subject?: { readonly hash: string; readonly sessionId: SessionId };
+  readonly removes?: SessionId;
+  /** Stands in the tenant's audit log. */
+  readonly audit?: { readonly by: TenantActor; readonly change: AuditChange };
+};
+
+/** A part of a change that did not find what it expected. */
+export type Part =
+  | 'tenant'
+  | 'uses'
+  | 'unrevoked'
+  | 'grant'
+  | 'session'
+  | 'authorization'
+  | 'deferred'
+  | 'removes';
+
+export type Committed =
+  | {
+      readonly done: true;
+      /** Of the session that was changed. */
+      readonly session?: {
+        readonly status: Session['status'];
+        readonly version: number;
+        /** Whether it has another status than before. */
+        readonly moved: boolean;
+      };
+    }
+  | { readonly done: false; readonly part: Exclude<Part, 'uses'> }
+  | { readonly done: false; readonly part: 'uses'; readonly kind: UsedValue['kind'] };

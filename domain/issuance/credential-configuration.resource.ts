@@ -1,0 +1,22 @@
+import { resource } from '../shared/resource.ts';
+import { webhookKey } from '../webhooks/webhook.ts';
+import { type CredentialConfiguration, CredentialConfigurationBody } from './configuration.ts';
+
+export const credentialConfigurationResource = resource<CredentialConfiguration>()({
+  kind: 'credential-configuration',
+  repository: 'credentialConfigurations',
+  isDocument: true,
+  shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
+  edited: (configuration: CredentialConfiguration) => configuration,
+  secrets: {
+    ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),
+    ...webhookKey('notificationWebhook', 'NOTIFICATION_WEBHOOK_KEY'),
+  },
+  file: {
+    path: 'issuance/credentials/*',
+    id: 'id',
+    body: CredentialConfigurationBody,
+    refersTo: ['key-chain', 'presentation-configuration'],
+    write: (configuration: CredentialConfiguration) => configuration,
+  },
+});

@@ -1,0 +1,36 @@
+import { resource } from '../shared/resource.ts';
+import {
+  type IssuanceConfiguration,
+  IssuanceConfigurationBody,
+  withDefaults,
+} from './issuance-configuration.ts';
+
+export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
+  kind: 'issuance-configuration',
+  repository: 'issuanceConfiguration',
+  isDocument: true,
+  shown: [
+    'signingKeyId',
+    'batchSize',
+    'dPopRequired',
+    'dPopNonce',
+    'walletAttestationRequired',
+    'refreshTokenSeconds',
+    'requestEncryption',
+    'responseEncryption',
+  ],
+  edited: withDefaults,
+  secrets: {
+    'chainedAs.upstream.clientSecret': {
+      variable: 'CLIENT_SECRET',
+      sentTo: ['chainedAs.upstream.issuer', 'chainedAs.upstream.clientId'],
+      again: 'give the secret itself: the server or the client changed',
+    },
+  },
+  file: {
+    path: 'issuance/config',
+    body: IssuanceConfigurationBody,
+    refersTo: ['key-chain', 'trust-list'],
+    write: withDefaults,
+  },
+});

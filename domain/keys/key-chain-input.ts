@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { written } from '../shared/written.ts';
+import { HOST } from './host-name.ts';
+import { KEY_USAGES } from './key-chain.ts';
+
+/** Segments of `/key-chain/…` that are no ids. */
+const RESERVED_IDS = new Set(['providers', 'import']);
+
+const Id = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128')
+  .refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
+const Usage = z.enum(KEY_USAGES);
+const Usages = z.array(Usage).min(1).max(KEY_USAGES.length);
+/** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */
+const KeptUsages = 'At least one, unless the key has none anyway';
+const Description = z.string().max(1000);
+const SubjectName = z.string().trim().min(1).max(64);
+
+const Days = z.number().int().min(1).max(3653);
+const Pem = z
+  .union([z.string().min(1).max(50_000), z.array(z.string().min(1).max(20_000)).min(1).max(6)])
+  .describe('PEM, leaf first, each certified by the next; a root may be left out');
+const PrivateKey = z
+  .union([z.string().min(1).max(20_000), z.record(z.string().max(100), z.json())])
+  .describe(
+    'Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again',
+  );
+
+const usages = {
+  usageType: Usage.optional().describe('One usage; `usages` takes several'),
+  usages: Usages.optional(),
+};
+const oneOfUsages = {
+  path: ['usageType'],
+  message: 'give either usageType or usages',
+};
+const rotation = {
+  rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
+  rotationIntervalDays: Days.optional().describe('90 unless stated'),
+  certValidityDays: Days.optional().describe('Of certificates by the internal authority; 365 unless stated'),
+};
+const subject = {
+  subjectName: SubjectName.optional().describe('Common name; the name of the tenant unless stated'),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
+    .optional()
+    .describe('Of the issuer, in its certificates; readers of driving licences demand it'),
+  organization: SubjectName.optional().describe('Of the issuer, in its certificates'),
+};
+const birth = {
+  id: Id.optional(),
+  description: Description.nullable().optional(),
+  kmsProvider: z.string().min(1).max(128).optional().describe('The default provider unless stated'),
+};
+const RootKeyChainId = z
+  .string()
+  .min(1)
+  .max(128)
+  .optional()
+  .describe('A key chain whose internal authority certifies this one, too. Otherwise it gets one of its own');
+const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
+
+/** A new key chain: an internal CA and a leaf that it certifies. */
+export const KeyChainCreation = z
+  .object({
+    ...birth,
+    ...usages,
+    algorithm: Algorithm,
+    ...subject,
+    ...rotation,
+    rootKeyChainId: RootKeyChainId,
+    selfSigned: z
+      .boolean()
+      .optional()
+      .describe(
+        'Certified by itself: for trust lists alone, as wallets refuse everything else under such a key',
+      ),
+  })
+  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .meta({ id: 'KeyChainCreation' });
+export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
+
+/** A key that was made elsewhere. */
+export const KeyChainImport = z
+  .object({
+    ...birth,
+    ...usages,
+    key: PrivateKey,
+    certificates: Pem.optional().describe('PEM, leaf first. Absent: an internal authority certifies the key'),
+    ...subject,
+    ...rotation,
+    rootKeyChainId: RootKeyChainId,
+  })
+  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .meta({ id: 'KeyChainImport' });
+export type KeyChainImport = z.infer<typeof KeyChainImport>;
+
+export const KeyChainUpdate = z
+  .object({
+    description: Description.nullable().optional(),
+    usages: z.array(Usage).max(KEY_USAGES.length).optional().describe(KeptUsages),
+    certificates: Pem.optional().describe(
+      'Obtained elsewhere for the active key; they replace those that it has',
+    ),
+    ...rotation,
+  })
+  .meta({ id: 'KeyChainUpdate' });
+export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
+
+export const KeyChainRotation = z
+  .object({
+    kmsProvider: birth.kmsProvider.describe(
+      'Where this and all later keys are made; where they were unless stated',
+    ),
+  })
+  .meta({ id: 'KeyChainRotation' });
+export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
+
+/** What a certificate shall say that is asked for elsewhere. */
+export const CertificateSigningRequest = z
+  .object({
+    ...subject,
+    subjectName: SubjectName.optional().describe(
+      'Common name; that of the present certificate unless stated',
+    ),
+    dnsNames: z
+      .array(z.string().max(253).regex(HOST, 'a host name'))
+      .min(1)
+      .max(20)
+      .optional()
+      .describe('Host names; that of `PUBLIC_URL` unless stated'),
+  })
+  .meta({ id: 'CertificateSigningRequest' });
+export type CertificateSigningRequest = z.infer<typeof CertificateSigningRequest>;
+
+/** A key without certificates of its own choice, in the vocabulary of certificates. */
+export const KeyCreation = z
+  .object({
+    ...birth,
+    key: PrivateKey.optional(),
+    usage: z.literal('sign').optional(),
+    usages: Usages.optional().describe(
+      'Nothing unless stated: POST /certs gives the key certificates for usages',
+    ),
+    algorithm: Algorithm,
+    ...subject,
+  })
+  .refine((body) => body.key === undefined || body.algorithm === undefined, {
+    path: ['algorithm'],
+    message: 'a key that is imported says itself what it is for',
+  })
+  .meta({ id: 'KeyCreation' });
+export type KeyCreation = z.infer<typeof KeyCreation>;
+
+/** Another certificate for a key that exists. */
+export const CertificateCreation = z
+  .object({
+    id: Id.optional(),
+    keyId: z.string().min(1).max(128).describe('The key: id of any certificate or key chain that has it'),
+    certUsageTypes: Usages,
+    crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key makes a certificate'),
+    subjectName: subject.subjectName,
+    description: Description.nullable().optional(),
+  })
+  .meta({ id: 'CertificateCreation' });
+export type CertificateCreation = z.infer<typeof CertificateCreation>;
+
+/** A usage as answers show it: what was read may be sent back. */
+const ShownUsage = written({
+  usage: Usage,
+  tenantId: z.string().optional(),
+  certId: z.string().optional(),
+  cert: written({ id: z.string() }).optional(),
+});
+
+export const CertificateUpdate = z
+  .object({
+    description: Description.nullable().optional(),
+    certUsageTypes: Usages.optional(),
+    usages: z
+      .array(z.union([Usage, ShownUsage]))
+      .max(KEY_USAGES.length)
+      .optional()
+      .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
+    crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
+  })
+  .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {
+    path: ['usages'],
+    message: 'give either certUsageTypes or usages',
+  })
+  .meta({ id: 'CertificateUpdate' });
+export type CertificateUpdate = z.infer<typeof CertificateUpdate>;

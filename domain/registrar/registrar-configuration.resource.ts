@@ -1,0 +1,26 @@
+import { resource } from '../shared/resource.ts';
+import { type RegistrarConfiguration, RegistrarConfigurationBody } from './registrar-configuration.ts';
+import type { StoredRegistrationCertificate } from './registration-certificate.ts';
+
+export const registrarConfigurationResource = resource<RegistrarConfiguration>()({
+  kind: 'registrar-configuration',
+  repository: 'registrarConfiguration',
+  isDocument: true,
+  shown: [],
+  edited: (configuration: RegistrarConfiguration) => configuration,
+  secrets: { clientSecret: { variable: 'CLIENT_SECRET' }, password: { variable: 'PASSWORD' } },
+  file: {
+    path: 'registrar',
+    body: RegistrarConfigurationBody,
+    refersTo: ['tenant'],
+    write: (configuration: RegistrarConfiguration) => configuration,
+  },
+});
+
+/** What was obtained there: nobody edits it. */
+export const registrationCertificateResource = resource<StoredRegistrationCertificate>()({
+  kind: 'registration-certificate',
+  repository: 'registrationCertificates',
+  isDocument: true,
+  shown: [],
+});

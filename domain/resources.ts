@@ -1,0 +1,72 @@
+import type { z } from 'zod';
+import { clientResource } from './clients/client.resource.ts';
+import { credentialConfigurationResource } from './issuance/credential-configuration.resource.ts';
+import { issuanceConfigurationResource } from './issuance/issuance-configuration.resource.ts';
+import { keyChainResource } from './keys/key-chain.resource.ts';
+import {
+  registrarConfigurationResource,
+  registrationCertificateResource,
+} from './registrar/registrar-configuration.resource.ts';
+import type { Resource } from './shared/resource.ts';
+import { statusListResource } from './status-lists/status-list.resource.ts';
+import { sessionSettingsResource, statusListSettingsResource } from './tenants/settings.resource.ts';
+import { tenantResource } from './tenants/tenant.resource.ts';
+import { trustListResource } from './trust-lists/trust-list.resource.ts';
+import { presentationConfigurationResource } from './verification/presentation-configuration.resource.ts';
+
+/** Every kind of resource. What is told apart by kind anywhere is told apart by these. */
+export const RESOURCES = [
+  tenantResource,
+  clientResource,
+  keyChainResource,
+  issuanceConfigurationResource,
+  credentialConfigurationResource,
+  presentationConfigurationResource,
+  registrarConfigurationResource,
+  registrationCertificateResource,
+  statusListResource,
+  trustListResource,
+  sessionSettingsResource,
+  statusListSettingsResource,
+] as const;
+
+type AnyResource = (typeof RESOURCES)[number];
+export type ResourceKind = AnyResource['kind'];
+type ResourceOf<Kind> = Extract<AnyResource, { readonly kind: Kind }>;
+
+/** Kinds of which the audit log tells. */
+export type AuditedKind = Extract<AnyResource, { readonly shown: unknown }>['kind'];
+/** Kinds that one administrator must not overwrite for another. */
+export type EditedKind = Extract<AnyResource, { readonly edited: unknown }>['kind'];
+/** Kinds that the store keeps as a whole. */
+export type DocumentKind = Extract<AnyResource, { readonly isDocument: true }>['kind'];
+/** Kinds that folders of configuration files describe. */
+export type FileKind = Extract<AnyResource, { readonly file: unknown }>['kind'];
+
+export type RepositoryOf<Kind extends ResourceKind> = ResourceOf<Kind>['repository'];
+
+/** What is stored of a kind. */
+export type Stored<Kind extends ResourceKind> =
+  ResourceOf<Kind> extends { readonly stored?: infer T } ? NonNullable<T> : never;
+
+/** What a file says of a kind. */
+export type FileBody<Kind extends FileKind> =
+  ResourceOf<Kind> extends { readonly file: infer File }
+    ?
+        | (File extends { readonly body: infer Body extends z.ZodType } ? z.infer<Body> : never)
+        | (File extends { readonly alternative: { readonly body: infer Other extends z.ZodType } }
+            ? z.infer<Other>
+            : never)
+    : never;
+
+export const DOCUMENT_KINDS: readonly DocumentKind[] = RESOURCES.flatMap((resource) =>
+  'isDocument' in resource ? [resource.kind] : [],
+);
+
+const BY_KIND: ReadonlyMap<string, Resource<never>> = new Map(
+  RESOURCES.map((resource) => [resource.kind, resource as Resource<never>]),
+);
+
+export function resourceOf(kind: ResourceKind): Resource<never> {
+  return BY_KIND.get(kind) as Resource<never>;
+}

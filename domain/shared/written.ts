@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { letters, unknownMember } from './closest-name.ts';
+
+/**
+ * An object that people write. A member that it does not know is refused: whoever wrote `txCode` for `tx_code` would
+ * believe that a code is asked for.
+ */
+export function written<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, { error: misspelt });
+}
+
+/** The same where other members are welcome: one that only looks like a known one is not. */
+export function writtenFreely<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape);
+  return z.looseObject(shape).superRefine((value, context) => {
+    for (const name of Object.keys(value)) {
+      if (known.includes(name) || !known.some((member) => letters(member) === letters(name))) continue;
+      context.addIssue({ code: 'custom', path: [name], message: unknownMember(name, known) });
+    }
+  });
+}
+
+export function isWritten(schema: z.ZodObject): boolean {
+  return schema.def.error === misspelt;
+}
+
+const UNKNOWN = 'there are members that nobody knows:';
+
+/** Words for members that nobody knows, a line for each; `wordsFor` takes them apart. */
+export function misspelt(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'unrecognized_keys') return undefined;
+  const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+  return [UNKNOWN, ...issue.keys.map((name) => unknownMember(name, known))].join('\n');
+}
+
+/** @returns what is said of each of the members; undefined when their schema says something of all of them. */
+export function wordsFor(issue: z.core.$ZodIssueUnrecognizedKeys): ReadonlyMap<string, string> | undefined {
+  const [title, ...words] = issue.message.split('\n');
+  return title === UNKNOWN ? new Map(issue.keys.map((name, index) => [name, words[index] ?? ''])) : undefined;
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { resource } from '../shared/resource.ts';
+import {
+  SessionStorageConfig,
+  StatusListConfig,
+  type Tenant,
+  TenantCreation,
+  TenantUpdate,
+} from './tenant.ts';
+
+/** What a tenant is created with, and whether it is suspended. */
+const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.shape.status });
+
+export const tenantResource = resource<Tenant>()({
+  kind: 'tenant',
+  repository: 'tenant',
+  shown: ['name', 'status', 'sessionConfig', 'statusListConfig'],
+  edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
+  changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
+  entries: { clients: 'clientId' },
+  file: {
+    path: 'tenant',
+    id: 'id',
+    body: TenantDocument,
+    refersTo: [],
+    write: ({ id, name, description, status, sessionConfig, statusListConfig }: Tenant) => ({
+      id,
+      name,
+      description,
+      status,
+      // Databases give members in an order of their own.
+      sessionConfig: SessionStorageConfig.nullable().parse(sessionConfig),
+      statusListConfig: StatusListConfig.nullable().parse(statusListConfig),
+    }),
+  },
+});

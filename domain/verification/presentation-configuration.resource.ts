@@ -1,0 +1,19 @@
+import { resource } from '../shared/resource.ts';
+import { webhookKey } from '../webhooks/webhook.ts';
+import { type PresentationConfiguration, PresentationConfigurationBody } from './configuration.ts';
+
+export const presentationConfigurationResource = resource<PresentationConfiguration>()({
+  kind: 'presentation-configuration',
+  repository: 'presentationConfigurations',
+  isDocument: true,
+  shown: ['accessKeyChainId', 'lifeTime'],
+  edited: (configuration: PresentationConfiguration) => configuration,
+  secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Give the key again when the address or the header changes.'),
+  file: {
+    path: 'presentation/*',
+    id: 'id',
+    body: PresentationConfigurationBody,
+    refersTo: ['key-chain', 'registrar-configuration'],
+    write: (configuration: PresentationConfiguration) => configuration,
+  },
+});
