@@ -3,7 +3,6 @@ import type { Grant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../domain/shared/ids.ts';
-import { SERVING } from '../domain/tenants/tenant.ts';
 import type { RememberedCaller, TenantCaller } from './caller.ts';
 import type { Clock } from './ports/clock.ts';
 import {
@@ -46,9 +45,9 @@ export function isRefused(error: unknown): boolean {
  * For what reaches the network on behalf of a configuration, which must be the present one.
  * @throws Failure `unavailable` when it is not.
  */
-export async function assertCurrent(store: Store, { state, tenantId }: TenantConfiguration): Promise<void> {
-  const present = await store.read(tenantId).state();
-  if (present?.revision !== state.revision || present.status !== SERVING) throw new Outdated();
+export async function assertCurrent(store: Store, configured: TenantConfiguration): Promise<void> {
+  const present = await store.read(configured.tenantId).state();
+  if (present === undefined || !configured.isWholly(present)) throw new Outdated();
 }
 
 /** How a use case refuses when a part of its change did not find what it expects. */
@@ -148,7 +147,8 @@ export class Known {
   async confirm<T>(reading: WithTenant<T>): Promise<T & { readonly tenant: TenantState }> {
     const read = await reading;
     this.#world.tenantConfigurations.ofWallet(read?.tenant);
-    if (read === undefined || (!this.isStored && !this.configured.isAsOf(read.tenant))) throw new Outdated();
+    if (read === undefined || (!this.isStored && !this.configured.isWholly(read.tenant)))
+      throw new Outdated();
     return read;
   }
 

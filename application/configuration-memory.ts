@@ -27,7 +27,7 @@ export class ConfigurationMemory {
     const kept = this.#kept.get(`${state.id} ${name}`);
     if (kept === undefined) return undefined;
     const isGood = kept.isUnderWay
-      ? kept.state.revision === state.revision
+      ? kept.state.revision === state.revision && kept.state.revisions.all === state.revisions.all
       : isAsOf(state, revisionsOf(kept.state, kept.kinds));
     return isGood ? kept : undefined;
   }

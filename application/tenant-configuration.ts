@@ -56,6 +56,12 @@ export class TenantConfiguration {
     return present?.status === this.state.status && isAsOf(present, this.revisions);
   }
 
+  /** Whether nothing of it has changed, looked at or not. */
+  isWholly({ revision, revisions, status }: TenantState): boolean {
+    const { state } = this;
+    return state.revision === revision && state.revisions.all === revisions.all && state.status === status;
+  }
+
   get tenantId(): TenantId {
     return this.state.id;
   }

@@ -19,7 +19,9 @@ export type StoredRevisions = { readonly [kind in ConfiguredKind | 'all']: numbe
 /** Revisions of the kinds that something rests on. */
 export type Revisions = { readonly [kind in ConfiguredKind | 'all']?: number };
 
-/** Of a tenant that was just made. */
-export const FIRST_REVISIONS = Object.fromEntries(
-  ['all', ...CONFIGURED_KINDS].map((kind) => [kind, 0]),
-) as StoredRevisions;
+const NONE = Object.fromEntries(CONFIGURED_KINDS.map((kind) => [kind, 0])) as Record<ConfiguredKind, 0>;
+
+/** Of a tenant that was just made; another one that had its id before is not taken for it. */
+export function firstRevisions(createdAt: Date): StoredRevisions {
+  return { all: createdAt.getTime() % 2 ** 30, ...NONE };
+}

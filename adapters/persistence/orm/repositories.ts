@@ -9,7 +9,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   type ConfiguredKind,
-  FIRST_REVISIONS,
+  firstRevisions,
   type StoredRevisions,
 } from '../../../domain/tenants/revisions.ts';
 import type {
@@ -162,7 +162,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       async add(tenant, belongings) {
         await endRemoval(em, tenant.id);
         await insertUnique('a tenant of this id exists already', () =>
-          em.insert(TenantRow, { ...tenantColumns(tenant), revisions: FIRST_REVISIONS }),
+          em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
         );
         const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {});
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { FIRST_REVISIONS } from '../../../domain/tenants/revisions.ts';
+import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { aClient, addTenant, aKeyChain, aTenant, failureOf, seconds } from './builders.ts';
 import { stepsOf } from './steps.ts';
 
@@ -33,7 +33,7 @@ export function describeTenants(open: () => Store): void {
           id: full.id,
           status: 'suspended',
           revision: 1,
-          revisions: FIRST_REVISIONS,
+          revisions: firstRevisions(full.createdAt),
         });
       });
 

@@ -15,7 +15,7 @@ import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { FIRST_REVISIONS } from '../../../domain/tenants/revisions.ts';
+import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -90,7 +90,7 @@ export function aWorld() {
       id: ACME,
       status: 'active',
       revision: 0,
-      revisions: FIRST_REVISIONS,
+      revisions: firstRevisions(new Date(0)),
     }),
     ...restrictions,
   });

@@ -14,7 +14,7 @@ import {
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { FIRST_REVISIONS } from '../../../domain/tenants/revisions.ts';
+import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { type AttestationOptions, type PopOptions, WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME, PUBLIC_URL, World } from '../verification-flow/kit.ts';
@@ -26,7 +26,7 @@ class ConfiguredView extends TenantConfiguration {
   readonly #body: IssuanceConfigurationBody;
 
   constructor(world: World, body: IssuanceConfigurationBody) {
-    super(world.store, { id: ACME, status: 'active', revision: 1, revisions: FIRST_REVISIONS });
+    super(world.store, { id: ACME, status: 'active', revision: 1, revisions: firstRevisions(new Date(0)) });
     this.#body = body;
   }
 
