@@ -104,6 +104,15 @@ describe('IssueCredential', () => {
       expect(world.webhooks.calls.at(-1)?.body['identity']).to.deep.equal(identity);
     });
 
+    it('covers what another process configured a moment ago', async () => {
+      claims({ sub: 'newcomer', scope: 'card newest' });
+      await wallet.issue(token());
+      claims({ sub: 'late', scope: 'card newest' });
+      await world.offers({ id: 'newest' });
+      const { credentials } = await wallet.issue(token(), { credential_configuration_id: 'newest' });
+      expect(credentials).to.have.length(1);
+    });
+
     it('notes its user at the offer that it names', async () => {
       const { session } = await anOffer(world, { flow: 'authorization_code' });
       claims({ issuer_state: session.publicId, sub: 'grace' });
