@@ -4,6 +4,7 @@ import type { ExternalToken } from '../../domain/oauth/external-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
+import { assertCurrent } from '../attempt.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
@@ -115,9 +116,13 @@ export class ExternalSessions {
     const session = await walletInitiatedSession(this.#ports, configured, covered, now, at);
     try {
       const subject = { hash: this.#subjectHash(configured, token), sessionId: session.id };
-      const change = { serving: true, opens: { session }, subject } as const;
-      if (!(await store.commit(configured.tenantId, change, now)).done)
+      // What the session covers stays as it is, so it must not rest on a configuration of the past.
+      const { revisions } = configured;
+      const change = { serving: true, revisions, opens: { session }, subject } as const;
+      if (!(await store.commit(configured.tenantId, change, now)).done) {
+        await assertCurrent(store, configured);
         throw new Failure('not_found', 'unknown address');
+      }
     } catch (error) {
       // Another request with this token may have been first, and then the public id is taken.
       const first = await find();

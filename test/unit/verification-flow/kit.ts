@@ -74,9 +74,9 @@ export class FakeSettings extends ServiceSettings {
   override readonly sessionTtlSeconds = 86_400;
   override readonly statusDefaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
   override readonly rootClient = { clientId: 'root', secret: 'root' };
-  override readonly nonceKeys = [];
-  override readonly refreshTokenKeys = [];
-  override readonly encryptionKeys = [];
+  override readonly nonceKeys = [createSecretKey(Buffer.alloc(32, 1))];
+  override readonly refreshTokenKeys = [createSecretKey(Buffer.alloc(32, 2))];
+  override readonly encryptionKeys = [createSecretKey(Buffer.alloc(32, 3))];
   override readonly subjectKey = createSecretKey(Buffer.alloc(32));
   override readonly txCodeKey = createSecretKey(Buffer.alloc(32));
 }

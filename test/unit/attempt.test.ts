@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { attempt, type Known } from '../../application/attempt.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { issue } from '../../domain/issuance/issuing.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { fetched } from '../../domain/sessions/session-change.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { ACME } from './verification-flow/kit.ts';
+import { anOffer } from './wallet.ts';
+import { endOf, WalletWorld } from './wallet-kit.ts';
+
+/** Runs of one attempt, by what they knew. */
+type Runs = ('memory' | 'stored')[];
+
+describe('attempt', () => {
+  let world: WalletWorld;
+  let runs: Runs;
+
+  before(async () => {
+    world = await WalletWorld.open();
+  });
+  beforeEach(async () => {
+    // What the process knows best is what is stored.
+    await world.caller();
+    runs = [];
+  });
+  afterEach(() => sinon.restore());
+
+  const run = <T>(work: (known: Known) => Promise<T>, tenantId = ACME) =>
+    attempt(world, tenantId, (known) => {
+      runs.push(known.isStored ? 'stored' : 'memory');
+      return work(known);
+    });
+  const refusal = new Failure('forbidden', 'no');
+  const refuse = async () => {
+    throw refusal;
+  };
+  const aUse = (): UsedValue => ({
+    kind: 'c_nonce',
+    hash: world.random.token(),
+    expiresAt: new Date(world.clock.time + 60_000),
+  });
+  const batch = (session: Session) => world.batchMaker.recordOf(session.id, 'card', 1);
+  /** Another process writes a configuration. */
+  const change = () => world.issues();
+  const reads = () => sinon.spy(world.store, 'read');
+
+  it('works on what is remembered, and reads nothing', async () => {
+    const read = reads();
+    expect(await run(async ({ configured }) => configured.tenantId)).to.equal(ACME);
+    expect([runs, read.callCount]).to.deep.equal([['memory'], 0]);
+  });
+
+  it('works on what is stored where nothing is remembered', async () => {
+    const elsewhere = world.elsewhere();
+    const known = await attempt(elsewhere, ACME, async ({ isStored }) => isStored);
+    expect(known).to.equal(true);
+  });
+
+  it('does nothing for a tenant that is not there', async () => {
+    expect(await endOf(run(async () => {}, 'nobody' as TenantId))).to.equal('not_found');
+    expect(runs).to.deep.equal([]);
+  });
+
+  it('pays for a refusal by the present configuration with one read', async () => {
+    const read = reads();
+    expect(await endOf(run(refuse))).to.equal('forbidden');
+    expect([runs, read.callCount]).to.deep.equal([['memory'], 1]);
+  });
+
+  it('works once more when it was refused by a configuration of the past', async () => {
+    await change();
+    expect(await run(async (known) => (known.isStored ? 'done' : refuse()))).to.equal('done');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('works once more when it was refused for a session that is remembered', async () => {
+    const { session } = await anOffer(world);
+    const work = async (known: Known) => {
+      await known.session(session.publicId);
+      return known.isStored ? 'done' : refuse();
+    };
+    expect(await run(work)).to.equal('done');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('works no third time', async () => {
+    await change();
+    expect(await endOf(run(refuse))).to.equal('forbidden');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('commits nothing that rests on a configuration of the past, and then does it on the present one', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    const used = aUse();
+    await run((known) => known.commit({ uses: [used], session: fetched(session) }));
+    expect(runs).to.deep.equal(['memory', 'stored']);
+    expect((await world.session(session.id)).version, 'commits').to.equal(2);
+    expect(await endOf(run((known) => known.commit({ uses: [used] })))).to.equal('conflict');
+  });
+
+  it('reads nothing beside a configuration of the past', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    await run((known) => known.confirm(known.reads.session(session.id)));
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('ends for a tenant that another process suspended', async () => {
+    const { session } = await anOffer(world);
+    await world.change({ status: 'suspended' });
+    expect(await endOf(run((known) => known.commit({ session: fetched(session) })))).to.equal('not_found');
+    expect(runs).to.deep.equal(['memory']);
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('active');
+  });
+
+  it('repeats nothing after a commit', async () => {
+    await change();
+    const used = aUse();
+    const work = async (known: Known) => {
+      if (known.isStored) await known.commit({ uses: [used] });
+      return refuse();
+    };
+    expect(await endOf(run(work))).to.equal('forbidden');
+    runs = [];
+    const { session } = await anOffer(world);
+    await world.caller();
+    const onMemory = async (known: Known) => {
+      await known.commit({ session: fetched(session) });
+      await change();
+      return refuse();
+    };
+    expect(await endOf(run(onMemory))).to.equal('forbidden');
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('repeats nothing when nobody knows what became of a commit', async () => {
+    const lost = new Error('the connection broke');
+    sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(lost));
+    const error = await run((known) => known.commit({ uses: [aUse()] })).catch((reason: unknown) => reason);
+    expect(error).to.equal(lost);
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('repeats nothing while the database cannot be reached', async () => {
+    const work = async () => {
+      throw new StoreUnavailable('no connection');
+    };
+    expect(await run(work).catch((error: unknown) => error)).to.be.instanceOf(StoreUnavailable);
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('records what is under way also for a tenant that was suspended after the first commit', async () => {
+    const { session } = await anOffer(world);
+    await run(async (known) => {
+      await known.commit({ session: fetched(session) });
+      await world.change({ status: 'suspended' });
+      await known.commit(issue({ ...session, status: 'fetched' }, batch(session)));
+    });
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('completed');
+  });
+
+  it('says of what it was refused for, as the use case puts it', async () => {
+    const { session } = await anOffer(world);
+    const used = aUse();
+    await run((known) => known.commit({ uses: [used] }));
+    const gone = { ...fetched(session), id: 'gone' as Session['id'] };
+    const refusals = {
+      uses: (kind: UsedValue['kind']) => new Failure('invalid_nonce', kind),
+      session: () => new Failure('gone'),
+    };
+    const ends = [{ uses: [used] }, { session: gone }].map((part) =>
+      endOf(run((known) => known.commit(part, refusals))),
+    );
+    expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
+  });
+
+  it('tells a session that is over from what ends the request', async () => {
+    const { session } = await anOffer(world);
+    const used = aUse();
+    const tried = (part: object) =>
+      run((known) => known.tryCommit({ session: fetched(session), ...part }, {}));
+    expect(await tried({ uses: [used] })).to.equal('done');
+    expect(await tried({})).to.equal('session');
+    expect(await endOf(tried({ session: { id: session.id, anytime: ['fetched'] }, uses: [used] }))).to.equal(
+      'conflict',
+    );
+  });
+});

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { MetadataKind } from '../../../application/issuance/read-metadata.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { decode, verifiedByLeaf } from '../../support/present.ts';
+import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
+import { anOffer, Wallet } from '../wallet.ts';
+import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+
+const ISSUER = `${PUBLIC_URL}/acme`;
+const NOBODY = 'nobody' as TenantId;
+const PLAIN = { signed: false, languages: [] };
+
+describe('ReadIssuerMetadata', () => {
+  let world: WalletWorld;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    await world.offers({ id: 'named', vct: 'urn:named:1', schema: { type: 'object' } });
+    const display = ['en', 'de'].map((locale) => ({ name: `Card ${locale}`, locale }));
+    await world.offers({ id: 'spoken', config: { format: 'dc+sd-jwt', display } });
+  });
+  afterEach(() => sinon.restore());
+
+  const read = async (kind: MetadataKind) =>
+    JSON.parse(await world.readIssuerMetadata.execute(ACME, kind)) as JsonObject;
+  const issuer = (wanted: object = {}, tenantId = ACME) =>
+    world.readIssuerMetadata.issuer(tenantId, { ...PLAIN, ...wanted });
+  const configurations = (text: string) =>
+    JSON.parse(text)['credential_configurations_supported'] as Record<string, JsonObject>;
+
+  it('describes the issuer as it is configured', async () => {
+    const { text, signed } = await issuer();
+    const document = JSON.parse(text) as JsonObject;
+    expect([signed, document['credential_issuer']]).to.deep.equal([false, ISSUER]);
+    expect(Object.keys(configurations(text))).to.have.members(['card', 'named', 'spoken']);
+    const [key] = world.encryption.requestKeys(ACME);
+    expect(text).to.include(key?.publicJwk.kid);
+  });
+
+  it('follows what another process configured', async () => {
+    await world.offers({ id: 'newest' });
+    expect(configurations((await issuer()).text)).to.have.property('newest');
+    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), {
+      by: 'system',
+    });
+    expect(configurations((await issuer()).text)).not.to.have.property('newest');
+  });
+
+  it('is signed where that is wanted, and signed anew after half a day', async () => {
+    const signed = async () => (await issuer({ signed: true })).text;
+    const first = await signed();
+    const { header, payload } = decode(first);
+    expect(header['typ']).to.equal('openidvci-issuer-metadata+jwt');
+    expect(payload).to.include({ sub: ISSUER, iat: world.seconds, exp: world.seconds + 86_400 });
+    verifiedByLeaf(first);
+    expect(await signed()).to.equal(first);
+    expect(await world.later(12 * 3600 - 1, signed)).to.equal(first);
+    expect(await world.later(12 * 3600, signed)).not.to.equal(first);
+  });
+
+  it('is plain where the tenant has no key that can sign', async () => {
+    expect((await world.later(400 * 86_400, () => issuer({ signed: true }))).signed).to.equal(false);
+  });
+
+  it('tries again to sign what could not be signed', async () => {
+    await world.issues();
+    const sign = sinon.stub(world.kms, 'sign').throws(new Error('the key store is away'));
+    expect(await issuer({ signed: true }).catch(String)).to.equal('Error: the key store is away');
+    sign.restore();
+    expect((await issuer({ signed: true })).signed).to.equal(true);
+  });
+
+  it('speaks one language where one is asked for', async () => {
+    const { text, language } = await issuer({ languages: ['de'] });
+    expect(language).to.equal('de');
+    expect(text).to.include('Card de').and.not.include('Card en');
+  });
+
+  it('shows the keys of access tokens', async () => {
+    const token = await new Wallet(world).token(await anOffer(world));
+    const { keys } = (await read('jwks')) as { keys: JsonObject[] };
+    expect(keys.map(({ kid }) => kid)).to.deep.equal([decode(token).header['kid']]);
+    expect(JSON.stringify(keys)).not.to.include('"d"');
+  });
+
+  it('describes both authorization servers', async () => {
+    const upstream = { issuer: UPSTREAM, clientId: 'vidimus' };
+    await world.issues({ chainedAs: { upstream } });
+    expect((await read('authorization-server'))['issuer']).to.equal(ISSUER);
+    expect((await read('chained-as'))['issuer']).to.equal(`${ISSUER}/chained-as`);
+    await world.issues({ chainedAs: { upstream, enabled: false } });
+    expect(await endOf(read('chained-as'))).to.equal('not_found');
+  });
+
+  it('describes types that the service hosts, and schemas that there are', async () => {
+    const { readIssuerMetadata } = world;
+    const type = JSON.parse(await readIssuerMetadata.typeMetadata(ACME, 'card')) as JsonObject;
+    expect(type['vct']).to.equal(`${ISSUER}/vct/card`);
+    expect(JSON.parse(await readIssuerMetadata.schema(ACME, 'named'))).to.deep.equal({ type: 'object' });
+  });
+
+  const missing: readonly [what: string, ask: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] =
+    [
+      ['the issuer', (tenantId) => issuer({}, tenantId), false],
+      ['a server', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'authorization-server'), false],
+      ['keys', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'jwks'), false],
+      ['a type', (tenantId) => world.readIssuerMetadata.typeMetadata(tenantId, 'card'), false],
+      ['a schema', (tenantId) => world.readIssuerMetadata.schema(tenantId, 'named'), false],
+      [
+        'a chained server that nobody set up',
+        () => world.readIssuerMetadata.execute(ACME, 'chained-as'),
+        true,
+      ],
+      [
+        'a type that is described elsewhere',
+        () => world.readIssuerMetadata.typeMetadata(ACME, 'named'),
+        true,
+      ],
+      ['a type that is not there', () => world.readIssuerMetadata.typeMetadata(ACME, 'none'), true],
+      ['a schema of what has none', () => world.readIssuerMetadata.schema(ACME, 'card'), true],
+      ['a schema of what is not there', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
+    ];
+  for (const [what, ask, isKnown] of missing) {
+    it(`does not find ${what}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
+      await world.issues();
+      expect(await endOf(ask(NOBODY))).to.equal('not_found');
+      if (isKnown) return;
+      await world.change({ status: 'suspended' });
+      expect(await endOf(ask(ACME))).to.equal('not_found');
+      await world.change({ status: 'active' });
+      expect(await endOf(ask(ACME))).to.equal('done');
+    });
+  }
+});

@@ -1,0 +1,215 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { Decision } from '../../../application/oauth/decide-authorization.ts';
+import type { PageReturn } from '../../../application/oauth/return-to-interaction.ts';
+import type { ShownConsent } from '../../../application/oauth/show-authorization.ts';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
+import { hashSecret } from '../../../domain/oauth/handle.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { ACME } from '../verification-flow/kit.ts';
+import { endOf, type WalletWorld } from '../wallet-kit.ts';
+import { codeOf, InteractiveWallet, interactiveWorld, type Required, required } from './interaction-kit.ts';
+
+const REFUSED = { error: 'access_denied', state: AUTHORIZATION_REQUEST.state };
+
+describe('The web step of an interactive authorization', () => {
+  let world: WalletWorld;
+  let wallet: InteractiveWallet;
+
+  before(async () => {
+    world = await interactiveWorld();
+    wallet = new InteractiveWallet(world);
+  });
+  beforeEach(() => {
+    world.webhooks.calls.length = 0;
+    world.webhooks.answer = undefined;
+  });
+  afterEach(() => sinon.restore());
+
+  const show = ({ requestUri }: Required) =>
+    world.showAuthorization.execute(ACME, { clientId: CLIENT_ID, requestUri });
+  const told = (location: string) => {
+    const {
+      keep: _,
+      error_description: __,
+      iss: ___,
+      ...rest
+    } = Object.fromEntries(new URL(location).searchParams);
+    return rest;
+  };
+  const browserHash = async (asked: Required) => {
+    const pending = (await wallet.stored(asked))?.interaction?.pending;
+    return pending?.kind === 'web' ? pending.browserHash : undefined;
+  };
+
+  describe('ShowAuthorization', () => {
+    it('asks the user about a wallet that proved nothing, before any page is named', async () => {
+      const asked = await wallet.asked('visitor');
+      const shown = (await show(asked)) as ShownConsent;
+      expect(shown).to.deep.include({ credentials: ['Card'], isVerified: false });
+      expect(JSON.stringify(shown)).not.to.include('shop.example');
+      expect(await browserHash(asked)).to.equal(hashSecret(shown.keep?.browserSecret ?? ''));
+    });
+
+    it('sends the user of a wallet that proved who it is to the page straight away', async () => {
+      const key = newKey();
+      await world.issues({
+        builtInAs: { walletInitiated: true },
+        walletClients: [{ client_id: CLIENT_ID, jwks: { keys: [key.jwk] } }],
+      });
+      const claims = {
+        iss: CLIENT_ID,
+        sub: CLIENT_ID,
+        aud: wallet.issuer,
+        jti: 'one',
+        exp: world.seconds + 60,
+      };
+      const client_assertion = makeJwt(key, { alg: 'ES256' }, claims);
+      const asserted = { client_assertion, client_assertion_type: ASSERTION_TYPE };
+      const sent = await show(required(await wallet.begin('visitor', asserted)));
+      if (!('location' in sent)) throw new Error('the user is asked');
+      const page = new URL(sent.location);
+      expect(page.origin).to.equal('https://shop.example');
+      const returnTo = new URL(page.searchParams.get('return_to') ?? '');
+      expect(returnTo.pathname).to.equal('/acme/interactive-authorization/return');
+      expect(returnTo.searchParams.get('auth_session')).to.equal(page.searchParams.get('visit'));
+      await world.issues({ builtInAs: { walletInitiated: true } });
+    });
+
+    it('gives up when somebody else is always first', async () => {
+      const asked = await wallet.asked('visitor');
+      sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
+      expect(await endOf(show(asked))).to.equal('invalid_request');
+    });
+  });
+
+  describe('DecideAuthorization', () => {
+    const shown = async () => {
+      const asked = await wallet.asked('visitor');
+      const { fields, keep } = (await show(asked)) as ShownConsent;
+      const browserSecrets = new Map([[asked.id, keep?.browserSecret ?? '']]);
+      const browser = { clientId: CLIENT_ID, requestUri: asked.requestUri, browserSecrets };
+      return { asked, answer: { ...browser, decision: 'approve', decisionToken: fields['decision_token'] } };
+    };
+    const decide = (answer: Decision) => world.decideAuthorization.execute(ACME, answer);
+
+    it('sends an approving user to the page, and binds the browser anew', async () => {
+      const { asked, answer } = await shown();
+      const sent = await decide(answer);
+      if (!('keep' in sent)) throw new Error('no page');
+      expect(new URL(sent.location).origin).to.equal('https://shop.example');
+      expect(await browserHash(asked)).to.equal(hashSecret(sent.keep.browserSecret));
+      expect(sent.keep.seconds).to.equal(1800);
+    });
+
+    it('ends a refusal with an error', async () => {
+      const { asked, answer } = await shown();
+      const { location } = await decide({ ...answer, decision: 'deny' });
+      expect(told(location)).to.deep.equal(REFUSED);
+      expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+    });
+
+    it('refuses an answer of another browser', async () => {
+      const { asked, answer } = await shown();
+      const other = { ...answer, browserSecrets: new Map([[asked.id, 'another']]) };
+      expect(await endOf(decide(other))).to.equal('invalid_request');
+      expect(await endOf(decide(answer))).to.equal('done');
+    });
+  });
+
+  describe('ReturnToInteraction', () => {
+    const visiting = async () => {
+      const asked = await wallet.asked('visitor');
+      const page = await wallet.visit(asked);
+      const pageHandle = page.searchParams.get('visit') ?? '';
+      return { asked, returned: { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets } };
+    };
+    const comeBack = (returned: PageReturn, tenantId = ACME) =>
+      world.returnToInteraction.execute(tenantId, returned);
+
+    it('sends the browser on to the wallet, and brings no code', async () => {
+      const { asked, returned } = await visiting();
+      const { location, authorizationId } = await comeBack(returned);
+      const { auth_session: authSession = '', ...rest } = told(location);
+      expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, asked.id]);
+      const stored = await wallet.stored(asked);
+      expect(stored?.handles).to.deep.equal({ auth_session: hashSecret(authSession.split('.')[1] ?? '') });
+    });
+
+    it('ends with an error when the user gave up', async () => {
+      const { asked, returned } = await visiting();
+      const { location } = await comeBack({ ...returned, error: 'access_denied' });
+      expect(told(location)).to.deep.equal(REFUSED);
+      expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+    });
+
+    it('takes one of two returns', async () => {
+      const { returned } = await visiting();
+      const ends = await Promise.all([endOf(comeBack(returned)), endOf(comeBack(returned))]);
+      expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
+    });
+
+    type Visiting = Awaited<ReturnType<typeof visiting>>;
+    const bends: readonly [what: string, bend: (visiting: Visiting) => Partial<PageReturn>][] = [
+      ['no name of a page', () => ({ pageHandle: undefined })],
+      ['a page of nobody', () => ({ pageHandle: 'unknown' })],
+      ['a page with another secret', ({ returned }) => ({ pageHandle: `${returned.pageHandle}A` })],
+      ['the name that the wallet has', ({ asked }) => ({ pageHandle: asked.authSession })],
+      ['another browser', ({ asked }) => ({ browserSecrets: new Map([[asked.id, 'another']]) })],
+      ['a browser without its secret', () => ({ browserSecrets: new Map() })],
+    ];
+    for (const [what, bend] of bends) {
+      it(`refuses ${what}, and the browser can still come back`, async () => {
+        const made = await visiting();
+        expect(await endOf(comeBack({ ...made.returned, ...bend(made) }))).to.equal('invalid_request');
+        expect(await endOf(comeBack(made.returned))).to.equal('done');
+      });
+    }
+
+    it('is over after half an hour', async () => {
+      const { returned } = await visiting();
+      expect(await world.later(1800, () => endOf(comeBack(returned)))).to.equal('invalid_request');
+    });
+
+    it('is not found at a tenant that is not there', async () => {
+      const { returned } = await visiting();
+      expect(await endOf(comeBack(returned, 'nobody' as TenantId))).to.equal('not_found');
+    });
+  });
+
+  describe('AcceptInteractionPage', () => {
+    const returned = async () => {
+      const asked = await wallet.offered('confirmed');
+      const page = await wallet.visit(asked);
+      return { asked, page, back: await wallet.comeBack(page) };
+    };
+
+    it('asks the customer once whether the user is done, and then ends with a code', async () => {
+      const { asked, page, back } = await returned();
+      const both = await Promise.allSettled([wallet.goOn(back), wallet.goOn(back)]);
+      const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [codeOf(one.value)] : []));
+      expect(codes).to.have.length(1);
+      const visit = page.searchParams.get('visit');
+      expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([
+        { session: asked.session, auth_session: visit },
+      ]);
+      const { body } = await wallet.redeemCode(codes[0] ?? '');
+      expect(
+        await endOf(wallet.issue(body.access_token, { credential_configuration_id: 'confirmed' })),
+      ).to.equal('done');
+    });
+
+    it('denies the wallet when the customer does not confirm, and tells the operator', async () => {
+      const { asked, back } = await returned();
+      world.webhooks.answer = new WebhookError('bad_status', 'it answered 403', { status: 403 });
+      expect(await endOf(wallet.goOn(back))).to.equal('access_denied');
+      expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+      expect(JSON.stringify((await world.session(asked.session)).outcome?.report)).to.include(
+        'it answered 403',
+      );
+      expect(await endOf(wallet.goOn(back))).to.equal('invalid_session');
+    });
+  });
+});

@@ -1,0 +1,248 @@
+import { NodeEncryption } from '../../adapters/crypto/encryption.ts';
+import { InProcessEventBus } from '../../adapters/dispatch/in-process/event-bus.ts';
+import { AjvSchemaValidator } from '../../adapters/system/schema-validator.ts';
+import { BatchMaker } from '../../application/issuance/batch-maker.ts';
+import { ClaimsProvider } from '../../application/issuance/claims-provider.ts';
+import { CreateNonce } from '../../application/issuance/create-nonce.ts';
+import { CreateOffer } from '../../application/issuance/create-offer.ts';
+import { CredentialFactory } from '../../application/issuance/credential-factory.ts';
+import { CredentialMessages } from '../../application/issuance/credential-messages.ts';
+import { DecideDeferred } from '../../application/issuance/decide-deferred.ts';
+import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
+import { HolderKeys } from '../../application/issuance/holder-keys.ts';
+import { IssueCredential } from '../../application/issuance/issue-credential.ts';
+import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
+import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
+import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
+import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
+import { AcceptInteractionPage } from '../../application/oauth/accept-interaction-page.ts';
+import { AcceptInteractionPresentation } from '../../application/oauth/accept-interaction-presentation.ts';
+import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
+import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
+import { BeginInteraction } from '../../application/oauth/begin-interaction.ts';
+import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
+import { ClientKeys } from '../../application/oauth/client-keys.ts';
+import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
+import { ContinueInteraction } from '../../application/oauth/continue-interaction.ts';
+import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
+import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { DpopProofs } from '../../application/oauth/dpop-proofs.ts';
+import { ExternalSessions } from '../../application/oauth/external-sessions.ts';
+import { ExternalTokens } from '../../application/oauth/external-tokens.ts';
+import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
+import { InteractionBackends } from '../../application/oauth/interaction-backends.ts';
+import { InteractionPresentation } from '../../application/oauth/interaction-presentation.ts';
+import { InteractionRuns } from '../../application/oauth/interaction-runs.ts';
+import { InteractionSteps } from '../../application/oauth/interaction-steps.ts';
+import { InteractiveAuthorization } from '../../application/oauth/interactive-authorization.ts';
+import { OAuthCallers } from '../../application/oauth/oauth-callers.ts';
+import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
+import { RedeemCode } from '../../application/oauth/redeem-code.ts';
+import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
+import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
+import { ReturnToInteraction } from '../../application/oauth/return-to-interaction.ts';
+import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
+import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
+import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
+import { UserIdentities } from '../../application/oauth/user-identities.ts';
+import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
+import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
+import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
+import { AuthorizationServers, type TokenAnswer } from '../../application/ports/authorization-servers.ts';
+import type { TenantRepositories } from '../../application/ports/store.ts';
+import { SessionNotes } from '../../application/sessions/session-notes.ts';
+import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
+import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
+import { TenantConfigurations } from '../../application/tenant-configuration.ts';
+import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
+import { ResultDelivery } from '../../application/verification/result-delivery.ts';
+import { CredentialConfigurationBody } from '../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
+import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Tenant } from '../../domain/tenants/tenant.ts';
+import { ACME, World } from './verification-flow/kit.ts';
+
+export const UPSTREAM = 'https://login.example';
+
+/** A provider where everybody logs in as Ada. A test that needs another answer replaces the method. */
+export class FakeAuthorizationServers extends AuthorizationServers {
+  metadata: ServerMetadata = {
+    issuer: UPSTREAM,
+    authorizationEndpoint: `${UPSTREAM}/authorize`,
+    tokenEndpoint: `${UPSTREAM}/token`,
+    jwksUri: `${UPSTREAM}/jwks`,
+    clientAuthenticationMethods: ['client_secret_basic'],
+    namesItselfInResponses: true,
+  };
+  claims: JsonObject = { sub: 'ada', given_name: 'Ada' };
+  override async discover(): Promise<ServerMetadata> {
+    return this.metadata;
+  }
+  override async verifyToken() {
+    return { type: 'at+jwt', algorithm: 'ES256', claims: this.claims } as const;
+  }
+  override async exchangeCode(): Promise<TokenAnswer> {
+    return { idToken: 'the ID token', accessToken: undefined };
+  }
+  override async logInAsClient(): Promise<void> {}
+  override async verifyIdToken(): Promise<JsonObject> {
+    return this.claims;
+  }
+  override async readOwnAccessToken(): Promise<undefined> {}
+}
+
+/** The wallet's side of the service, wired by hand: a tenant that issues, real keys, a store in memory, no network. */
+export class WalletWorld extends World {
+  override readonly encryption = new NodeEncryption(this.settings);
+  readonly authorizationServers = new FakeAuthorizationServers();
+  readonly schemaValidator = new AjvSchemaValidator();
+  readonly statusAllocator: StatusAllocator = new StatusAllocator(this);
+  readonly sessionNotes: SessionNotes = new SessionNotes(this);
+  readonly walletProviderTrust: WalletProviderTrust = new WalletProviderTrust(this);
+  readonly clientKeys: ClientKeys = new ClientKeys(this);
+  readonly clientAuthenticator: ClientAuthenticator = new ClientAuthenticator(this);
+  readonly dpopProofs: DpopProofs = new DpopProofs(this);
+  readonly oauthCallers: OAuthCallers = new OAuthCallers(this);
+  readonly walletTokens: WalletTokens = new WalletTokens(this);
+  readonly tokenIssuer: TokenIssuer = new TokenIssuer(this);
+  readonly redeemGrant: RedeemGrant = new RedeemGrant(this);
+  readonly redeemCode: RedeemCode = new RedeemCode(this);
+  readonly refreshAccess: RefreshAccess = new RefreshAccess(this);
+  readonly answerTokenRequest: AnswerTokenRequest = new AnswerTokenRequest(this);
+  readonly authorizationCodes: AuthorizationCodes = new AuthorizationCodes(this);
+  readonly pushAuthorization: PushAuthorization = new PushAuthorization(this);
+  readonly showAuthorization: ShowAuthorization = new ShowAuthorization(this);
+  readonly decideAuthorization: DecideAuthorization = new DecideAuthorization(this);
+  readonly startUpstreamLogin: StartUpstreamLogin = new StartUpstreamLogin(this);
+  readonly finishUpstreamLogin: FinishUpstreamLogin = new FinishUpstreamLogin(this);
+  readonly confirmWallet: ConfirmWallet = new ConfirmWallet(this);
+  readonly createChallenge: CreateChallenge = new CreateChallenge(this);
+  readonly resultDelivery: ResultDelivery = new ResultDelivery(this);
+  readonly presentationVerifier: PresentationVerifier = new PresentationVerifier(this);
+  readonly interactionPresentation: InteractionPresentation = new InteractionPresentation(this);
+  readonly interactionSteps: InteractionSteps = new InteractionSteps(this);
+  readonly interactionBackends: InteractionBackends = new InteractionBackends(this);
+  readonly interactionRuns: InteractionRuns = new InteractionRuns(this);
+  readonly acceptInteractionPage: AcceptInteractionPage = new AcceptInteractionPage(this);
+  readonly acceptInteractionPresentation = new AcceptInteractionPresentation({
+    interactionPresentation: this.interactionPresentation,
+    interactionSteps: this.interactionSteps,
+    interactionRuns: this.interactionRuns,
+    interactionBackends: this.interactionBackends,
+    settings: this.settings,
+  });
+  readonly beginInteraction: BeginInteraction = new BeginInteraction(this);
+  readonly continueInteraction: ContinueInteraction = new ContinueInteraction(this);
+  readonly interactiveAuthorization: InteractiveAuthorization = new InteractiveAuthorization(this);
+  readonly returnToInteraction: ReturnToInteraction = new ReturnToInteraction(this);
+  readonly externalTokens: ExternalTokens = new ExternalTokens(this);
+  readonly externalSessions: ExternalSessions = new ExternalSessions(this);
+  readonly walletAuthenticator: WalletAuthenticator = new WalletAuthenticator(this);
+  readonly credentialMessages: CredentialMessages = new CredentialMessages(this);
+  readonly keyAttestations: KeyAttestations = new KeyAttestations(this);
+  readonly holderKeys: HolderKeys = new HolderKeys(this);
+  readonly credentialFactory: CredentialFactory = new CredentialFactory(this);
+  readonly batchMaker: BatchMaker = new BatchMaker(this);
+  readonly userIdentities: UserIdentities = new UserIdentities(this);
+  readonly claimsProvider: ClaimsProvider = new ClaimsProvider(this);
+  readonly createNonce: CreateNonce = new CreateNonce(this);
+  readonly createOffer: CreateOffer = new CreateOffer(this);
+  readonly fetchOffer: FetchOffer = new FetchOffer(this);
+  readonly issueCredential: IssueCredential = new IssueCredential(this);
+  readonly retrieveDeferred: RetrieveDeferred = new RetrieveDeferred(this);
+  readonly decideDeferred: DecideDeferred = new DecideDeferred(this);
+  readonly receiveNotification: ReceiveNotification = new ReceiveNotification(this);
+  readonly readIssuerMetadata: ReadIssuerMetadata = new ReadIssuerMetadata(this);
+  readonly revokeSession: RevokeSession = new RevokeSession(this);
+
+  /** With the tenant `acme`, which issues a `card` that anybody may have. */
+  static async open(): Promise<WalletWorld> {
+    const world = new WalletWorld();
+    // Values that count once are judged by the time of the database, which is the real one.
+    world.clock.time = Math.floor(Date.now() / 1000) * 1000;
+    await world.addTenant(ACME);
+    await world.issues();
+    await world.offers({ id: 'card' });
+    return world;
+  }
+
+  /** Writes the issuance configuration as another process would: nothing here hears of it. */
+  async issues(changes: Readonly<Record<string, unknown>> = {}, tenantId = ACME): Promise<void> {
+    const body = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', locale: 'en' }], ...changes });
+    const now = this.clock.now();
+    const document = { ...body, id: 'default', createdAt: now, updatedAt: now } as const;
+    await this.store.forTenant(tenantId, (own) => own.issuanceConfiguration.put(document), { by: 'system' });
+  }
+
+  /** Writes a credential configuration as another process would. */
+  async offers(changes: Readonly<Record<string, unknown>>, tenantId = ACME): Promise<void> {
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
+    const body = CredentialConfigurationBody.parse({ config, claims: { name: 'Ada' }, ...changes });
+    const now = this.clock.now();
+    const document = { ...body, createdAt: now, updatedAt: now };
+    await this.store.forTenant(tenantId, (own) => own.credentialConfigurations.put(document), {
+      by: 'system',
+    });
+  }
+
+  /** Writes the presentation configuration `card`, which trusts issuers outside and inside. */
+  async verifies(changes: JsonObject = {}): Promise<void> {
+    this.issuer ??= await this.keyChain('elsewhere', 'signing', ['signing']);
+    await this.configure(changes);
+  }
+
+  /** Changes the tenant as another process would. */
+  async change(changes: Partial<Tenant>, tenantId = ACME): Promise<void> {
+    const save = async ({ tenant }: TenantRepositories) => {
+      await tenant.save({ ...(await tenant.get()), ...changes });
+    };
+    await this.store.forTenant(tenantId, save, { by: 'system' });
+  }
+
+  /** Does something when so much time is over. */
+  async later<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+    this.clock.time += seconds * 1000;
+    try {
+      return await work();
+    } finally {
+      this.clock.time -= seconds * 1000;
+    }
+  }
+
+  /** Ports of another process on the same database: it remembers nothing of what this one does. */
+  elsewhere() {
+    const eventBus = new InProcessEventBus();
+    return { ...this, eventBus, tenantConfigurations: new TenantConfigurations({ ...this, eventBus }) };
+  }
+
+  /** A session and what it issued, as stored. */
+  async stored(id: string, tenantId: TenantId = ACME) {
+    const { batches = [] } = (await this.store.read(tenantId).issued(id as SessionId)) ?? {};
+    return { session: await this.session(id, tenantId), batches };
+  }
+}
+
+/** The failure in which something ends. */
+export async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error('nothing failed');
+}
+
+/** The code of the failure, or `done`. */
+export async function endOf(work: Promise<unknown>): Promise<FailureCode | 'done'> {
+  try {
+    await work;
+    return 'done';
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}
