@@ -3,6 +3,7 @@ import type { Grant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../domain/shared/ids.ts';
+import { SERVING } from '../domain/tenants/tenant.ts';
 import type { RememberedCaller, TenantCaller } from './caller.ts';
 import type { Clock } from './ports/clock.ts';
 import {
@@ -47,7 +48,7 @@ export function isRefused(error: unknown): boolean {
  */
 export async function assertCurrent(store: Store, configured: TenantConfiguration): Promise<void> {
   const present = await store.read(configured.tenantId).state();
-  if (present === undefined || !configured.isWholly(present)) throw new Outdated();
+  if (present?.status !== SERVING || !configured.isWholly(present)) throw new Outdated();
 }
 
 /** How a use case refuses when a part of its change did not find what it expects. */
@@ -102,7 +103,7 @@ async function run<T>(
   }
   const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
   // What was refused by the present configuration, and by nothing else that was remembered, stays refused.
-  if (first !== undefined && !first.rested && remembered?.isAsOf(configured.state)) throw first.error;
+  if (first !== undefined && !first.rested && remembered?.isWholly(configured.state)) throw first.error;
   return work(new Known(world, configured, true));
 }
 

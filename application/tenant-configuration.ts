@@ -17,7 +17,7 @@ import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
 import { SERVING, type Tenant } from '../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
 import { bounded } from './bounded.ts';
-import { ConfigurationMemory, isAsOf, revisionsOf } from './configuration-memory.ts';
+import { ConfigurationMemory, revisionsOf } from './configuration-memory.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { Store, TenantReader, TenantState } from './ports/store.ts';
 import { Remembered } from './remembered.ts';
@@ -49,11 +49,6 @@ export class TenantConfiguration {
   /** What a decision that rests on this configuration assumes. */
   get revisions(): Revisions {
     return revisionsOf(this.state, this.#kinds);
-  }
-
-  /** Whether the tenant still stands like this, as far as it was looked at. */
-  isAsOf(present: TenantState | undefined): boolean {
-    return present?.status === this.state.status && isAsOf(present, this.revisions);
   }
 
   /** Whether nothing of it has changed, looked at or not. */

@@ -70,7 +70,7 @@ export class AuthenticateClient {
       return await judge(latest);
     } catch (error) {
       const stored = await this.#stored(access);
-      if (latest.isAsOf(stored.state)) throw error;
+      if (latest.isWholly(stored.state)) throw error;
       return judge(stored);
     }
   }

@@ -79,6 +79,7 @@ describe('What an attempt leaves in memory', () => {
       await run(async (known) => {
         if (known.isStored) return;
         expect(remembered(session)).to.deep.equal(session);
+        await known.configured.issuance();
         expect(await endOf(known.commit({ uses, session: fetched(session) }, refusals))).to.equal(end);
       });
       expect(remembered(session)).to.equal(undefined);

@@ -93,11 +93,25 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
+  it('commits what looked at nothing that changed, and claims nothing when anything did', async () => {
+    const [one, two] = [await anOffer(world), await anOffer(world)];
+    await change();
+    await run((known) => known.commit({ session: fetched(one.session) }));
+    expect(runs).to.deep.equal(['memory']);
+    runs.length = 0;
+    await change();
+    await run((known) => known.claim({ session: fetched(two.session) }));
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
   it('commits nothing that rests on a configuration of the past, and then does it on the present one', async () => {
     const { session } = await anOffer(world);
     await change();
     const used = aUse();
-    await run((known) => known.commit({ uses: [used], session: fetched(session) }));
+    await run(async (known) => {
+      await known.configured.issuance();
+      return known.commit({ uses: [used], session: fetched(session) });
+    });
     expect(runs).to.deep.equal(['memory', 'stored']);
     expect((await world.session(session.id)).version, 'commits').to.equal(2);
     expect(await endOf(run((known) => known.commit({ uses: [used] })))).to.equal('conflict');

@@ -11,8 +11,8 @@ import { DecideDeferred } from '../../application/issuance/decide-deferred.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
 import { HolderKeys } from '../../application/issuance/holder-keys.ts';
 import { IssueCredential } from '../../application/issuance/issue-credential.ts';
+import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts';
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
-import { ReadIssuerMetadata } from '../../application/issuance/read-metadata.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { AcceptInteractionPage } from '../../application/oauth/accept-interaction-page.ts';
@@ -155,7 +155,7 @@ export class WalletWorld extends World {
   readonly retrieveDeferred: RetrieveDeferred = new RetrieveDeferred(this);
   readonly decideDeferred: DecideDeferred = new DecideDeferred(this);
   readonly receiveNotification: ReceiveNotification = new ReceiveNotification(this);
-  readonly readIssuerMetadata: ReadIssuerMetadata = new ReadIssuerMetadata(this);
+  readonly readIssuerMetadata: GetIssuerMetadata = new GetIssuerMetadata(this);
   readonly revokeSession: RevokeSession = new RevokeSession(this);
 
   /** With the tenant `acme`, which issues a `card` that anybody may have. */

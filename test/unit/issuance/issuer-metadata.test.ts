@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import type { MetadataKind } from '../../../application/issuance/read-metadata.ts';
+import type { MetadataKind } from '../../../application/issuance/issuer-metadata.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { decode, verifiedByLeaf } from '../../support/present.ts';
@@ -12,7 +12,7 @@ const ISSUER = `${PUBLIC_URL}/acme`;
 const NOBODY = 'nobody' as TenantId;
 const PLAIN = { signed: false, languages: [] };
 
-describe('ReadIssuerMetadata', () => {
+describe('GetIssuerMetadata', () => {
   let world: WalletWorld;
 
   before(async () => {
