@@ -35,6 +35,19 @@ export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undef
   return isJsonObject(value) ? value : undefined;
 }
 
+/** Applies `change` to every text, which gets its dotted path. */
+export function mapTexts(value: Json, change: (text: string, path: string) => string, path = ''): Json {
+  const below = (name: string | number) => (path === '' ? String(name) : `${path}.${name}`);
+  if (typeof value === 'string') return change(value, path);
+  if (Array.isArray(value)) {
+    return value.map((entry: Json, index) => mapTexts(entry, change, below(index)));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, mapTexts(member, change, below(name))]),
+  );
+}
+
 /** About how many characters a value has as JSON, without writing it. */
 export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
