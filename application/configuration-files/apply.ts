@@ -28,7 +28,7 @@ type Options = {
 
 /**
  * Applies the documents of one tenant. Each is one step that is done or not, and what is as wanted is not touched, so
- * that whoever begins again after a crash goes on where it ended.
+ * that an import that begins again after a crash goes on where that ended.
  */
 export async function apply(
   administration: Administration,

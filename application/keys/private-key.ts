@@ -13,7 +13,7 @@ const WANTED = 'Give a private key on P-256, P-384, P-521 or Ed25519';
 /** RFC 7468 section 2 */
 const BLOCK = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/gm;
 
-/** What is said of texts that are no key of ours, by the label of their PEM block. */
+/** What is said of texts that are no such key, by the label of their PEM block. */
 const REFUSED_LABELS: Readonly<Record<string, string>> = {
   'ENCRYPTED PRIVATE KEY': 'The key is encrypted. Decrypt it first; it is sealed again here.',
   'RSA PRIVATE KEY': `${WANTED}, not an RSA key.`,
@@ -24,7 +24,7 @@ const REFUSED_LABELS: Readonly<Record<string, string>> = {
 };
 
 export type ImportedKey = {
-  /** DER of a PKCS#8 structure (RFC 5958). Whoever is done with it overwrites it. */
+  /** DER of a PKCS#8 structure (RFC 5958). The caller overwrites it when it is done. */
   readonly pkcs8: Buffer;
   /** The public half; on curves where the key states it, the KMS looks whether it is its own. */
   readonly publicJwk: PublicJwk;

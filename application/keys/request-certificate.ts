@@ -8,7 +8,7 @@ import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 
-/** Writes what an authority elsewhere wants to see before it certifies a key of ours. */
+/** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */
 export class RequestCertificate extends needs({
   store: Store,
   certificateAuthority: CertificateAuthority,

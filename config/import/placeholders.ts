@@ -2,7 +2,7 @@ import { type Json, mapTexts } from '../../domain/shared/json.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The service's own secrets: a document that names one would hand it to whoever it is sent to. */
+/** The service's own secrets: a document that names one would hand it to the one it is sent to. */
 const WITHHELD: ReadonlySet<string> = new Set([
   'MASTER_SECRET',
   'JWT_SECRET',

@@ -6,7 +6,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Names that would reach an object's prototype; no document of ours may carry them. */
+/** Names that would reach an object's prototype; no document may carry them. */
 const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Whether `parseJson` takes documents with a member of this name. */
