@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import {
@@ -65,7 +66,7 @@ function fromJwk({ kty, crv, x, y, d, use, alg }: JsonObject): KeyObject {
   if (kty !== 'EC' && kty !== 'OKP') throw refused(`${WANTED}: "kty" is "EC" or "OKP".`);
   if (d === undefined) throw refused(`${WANTED}; this is a public one, without "d".`);
   if (use !== undefined && use !== 'sig') throw refused('The key is for something else: "use" is not "sig".');
-  const publicJwk = readPublicJwk({ kty, crv, x, ...(y !== undefined && { y }) });
+  const publicJwk = readPublicJwk({ kty, crv, x, ...defined({ y }) });
   if (publicJwk === undefined) throw refused(`${WANTED}; its curve or its coordinates are others.`);
   // RFC 7518 section 3.1; RFC 9864 gives EdDSA on this curve a name of its own.
   const names = publicJwk.crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [algorithmOf(publicJwk)];
