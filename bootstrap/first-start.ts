@@ -42,7 +42,7 @@ type Name = (typeof GENERATED)[number];
 
 /** What no setting and no earlier start says. */
 function missingOf(merged: Environment): readonly Name[] {
-  // With an external provider nobody logs in with a client of ours.
+  // With an external provider nobody logs in with a client of this service.
   const needed = merged['OIDC'] === undefined ? GENERATED : (['MASTER_SECRET'] as const);
   return needed.filter(
     (name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined),
@@ -100,7 +100,7 @@ function complete(environment: Environment): FirstStart {
 }
 
 const PAUSE_MS = 20;
-/** What is done alone takes milliseconds; whoever takes longer died of it. */
+/** What is done alone takes milliseconds; a process that takes longer has died of it. */
 const STALE_MS = 3_000;
 
 /** Lets one process of this machine at a time do its work. */

@@ -8,136 +8,123 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { type EndingTrustList, Store } from '../application/ports/store.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
-import { inPortions } from './portions.ts';
+import { inBatches } from './batches.ts';
 
 type Job = {
   readonly name: string;
   readonly everySeconds: number;
-  /** @param now the time of the database. */
-  readonly run: (now: Date) => Promise<void>;
+  /** Begins a run. @param now the time of the database. @returns what works through one batch, and says whether there may be more. */
+  readonly begin: (now: Date) => () => Promise<boolean>;
 };
 
-/** Rows that one portion of a job touches. */
-const PORTION = 500;
+/** Rows that one batch of a job touches. */
+const BATCH = 500;
 /** Each is signed, possibly by a key far away. */
-const TRUST_LIST_PORTION = 10;
-/** Whose key chains one portion looks at. */
-const TENANT_PORTION = 100;
+const TRUST_LISTS = 10;
+/** Whose key chains one batch looks at. */
+const TENANTS = 100;
 /**
- * A run works through what is due for so long: strangers can add rows faster than any fixed number of portions takes
- * away. Well below the lease of each job in portions, so that no other instance begins meanwhile.
+ * A run works through what is due for so long: strangers can add rows faster than any fixed number of batches takes
+ * away. Well below the lease of each job in batches, so that no other instance begins meanwhile.
  */
 const BUDGET_MS = 20_000;
 
 /**
- * Chores that one instance at a time runs; each works in bounded portions and may run twice.
- * @returns what stops them, after the portions that are under way.
+ * Chores that one instance at a time runs; each works in bounded batches and may run twice.
+ * @returns what stops them, after the batches that are under way.
  */
 export function startJobs(container: Container): () => Promise<void> {
-  const store = container.get(Store);
+  const { chores } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
-  const stopping = new AbortController();
-  const untilDone = (portion: () => Promise<boolean>) =>
-    inPortions({ milliseconds: BUDGET_MS, signal: stopping.signal }, portion);
   const renewTrustLists = container.get(RenewTrustLists);
   const renewKeyChains = container.get(RenewKeyChains);
-  let seenTenant: TenantId | undefined;
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
-  const jobs: Job[] = [
+  /** @returns whether a batch that did so much was full. */
+  const tell = (done: string, counts: Readonly<Record<string, number>>) => {
+    const sum = Object.values(counts).reduce((all, count) => all + count, 0);
+    if (sum > 0) log.info(done, counts);
+    return sum >= BATCH;
+  };
+  let seenTenant: TenantId | undefined;
+  const jobs: readonly Job[] = [
     {
       name: 'expire-sessions',
       everySeconds: 30,
-      run: (now) =>
-        untilDone(async () => {
-          const expired = await store.chores.expireSessions(now, PORTION);
-          for (const { tenantId, id } of expired)
-            eventBus.publish({ type: 'session', tenantId, sessionId: id });
-          if (expired.length > 0) log.info('sessions expired', { count: expired.length });
-          return expired.length >= PORTION;
-        }),
+      begin: (now) => async () => {
+        const expired = await chores.expireSessions(now, BATCH);
+        for (const { tenantId, id } of expired)
+          eventBus.publish({ type: 'session', tenantId, sessionId: id });
+        return tell('sessions expired', { count: expired.length });
+      },
     },
     {
       name: 'refresh-statistics',
       everySeconds: 10,
-      async run() {
-        const tables = await store.chores.refreshStatistics();
+      begin: () => async () => {
+        const tables = await chores.refreshStatistics();
         if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
+        return false;
       },
     },
     {
       name: 'forget-expired',
       everySeconds: 60,
-      run: (now) => untilDone(async () => (await store.chores.forgetExpired(now, PORTION)) >= PORTION),
+      begin: (now) => async () => (await chores.forgetExpired(now, BATCH)) >= BATCH,
     },
     {
       name: 'forget-pick-ups',
       everySeconds: 60,
-      run: (now) => untilDone(async () => (await store.chores.forgetPickUps(now, PORTION)) >= PORTION),
+      begin: (now) => async () => (await chores.forgetPickUps(now, BATCH)) >= BATCH,
     },
     {
       name: 'expire-deferred',
       everySeconds: 600,
-      run: (now) =>
-        untilDone(async () => {
-          const count = await store.chores.expireDeferred(now, PORTION);
-          if (count > 0) log.info('deferred transactions expired', { count });
-          return count >= PORTION;
-        }),
+      begin: (now) => async () =>
+        tell('deferred transactions expired', { count: await chores.expireDeferred(now, BATCH) }),
     },
     {
       name: 'clean-up-sessions',
       everySeconds: 60,
-      run: (now) =>
-        untilDone(async () => {
-          const { removed, anonymized } = await store.chores.cleanUpSessions(now, PORTION, defaults);
-          if (removed + anonymized > 0) log.info('sessions cleaned up', { removed, anonymized });
-          return removed + anonymized >= PORTION;
-        }),
+      begin: (now) => async () =>
+        tell('sessions cleaned up', await chores.cleanUpSessions(now, BATCH, defaults)),
     },
     {
       name: 'remove-tenants',
       everySeconds: 30,
-      run: (now) =>
-        untilDone(async () => {
-          const count = await store.chores.removeRemains(now, PORTION);
-          if (count > 0) log.info('rows of removed tenants removed', { count });
-          return count >= PORTION;
-        }),
+      begin: (now) => async () =>
+        tell('rows of removed tenants removed', { count: await chores.removeRemains(now, BATCH) }),
     },
     {
       name: 'renew-trust-lists',
       everySeconds: 300,
-      async run() {
+      begin: () => {
         const now = clock.now();
         let after: EndingTrustList | undefined;
-        await untilDone(async () => {
-          const { renewed, last } = await renewTrustLists.execute(now, TRUST_LIST_PORTION, after);
-          if (renewed > 0) log.info('trust lists signed anew', { count: renewed });
+        return async () => {
+          const { renewed, last } = await renewTrustLists.execute(now, TRUST_LISTS, after);
+          tell('trust lists signed anew', { count: renewed });
           after = last;
           return last !== undefined;
-        });
+        };
       },
     },
     {
       name: 'renew-key-chains',
       everySeconds: 1800,
-      run: () =>
-        untilDone(async () => {
-          const { last, rotated, renewed, forgotten } = await renewKeyChains.execute(
-            clock.now(),
-            TENANT_PORTION,
-            seenTenant,
-          );
-          if (rotated + renewed + forgotten > 0)
-            log.info('key chains renewed', { rotated, renewed, forgotten });
-          // The next run goes on behind it when time is up.
-          seenTenant = last;
-          return last !== undefined;
-        }),
+      begin: () => async () => {
+        const due = await renewKeyChains.execute(clock.now(), TENANTS, seenTenant);
+        const { last, rotated, renewed, forgotten } = due;
+        tell('key chains renewed', { rotated, renewed, forgotten });
+        // The next run goes on behind it when time is up.
+        seenTenant = last;
+        return last !== undefined;
+      },
     },
   ];
+  const stopping = new AbortController();
+  const budget = { milliseconds: BUDGET_MS, signal: stopping.signal };
   const holder = randomUUID();
   const running = new Set<Promise<void>>();
   const timers = jobs.map((job) =>
@@ -150,8 +137,9 @@ export function startJobs(container: Container): () => Promise<void> {
 
   async function runLeased(job: Job): Promise<void> {
     try {
-      const now = await store.chores.time();
-      if (await store.chores.tryLease(job.name, holder, now, job.everySeconds)) await job.run(now);
+      const now = await chores.time();
+      if (await chores.tryLease(job.name, holder, now, job.everySeconds))
+        await inBatches(budget, job.begin(now));
     } catch (error) {
       log.error('a job failed and will run again', { job: job.name }, error);
     }

@@ -26,6 +26,7 @@ import { CertificateAuthority } from '../application/ports/certificate-authority
 import { Certificates } from '../application/ports/certificates.ts';
 import { Cipher } from '../application/ports/cipher.ts';
 import { Clock } from '../application/ports/clock.ts';
+import { DryRuns } from '../application/ports/dry-runs.ts';
 import { Encryption } from '../application/ports/encryption.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Kms } from '../application/ports/kms.ts';
@@ -40,6 +41,7 @@ import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
 import type { Settings } from '../config/settings.ts';
+import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
 import { FEATURES } from './modules/all.ts';
 import { serviceSettings } from './service-settings.ts';
@@ -91,6 +93,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     providers: [{ name: 'local', type: 'local', provider: local }],
     default: 'local',
   });
+  const secrets = new Argon2Secrets();
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
   const probes = [new DatabaseProbe(store), ...(probe === undefined ? [] : [probe])];
@@ -110,7 +113,8 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Registrar, new RemoteRegistrar({ remote, clock }));
   provide(Kms, kms);
   provide(AccessTokens, accessTokens);
-  provide(Secrets, new Argon2Secrets());
+  provide(Secrets, secrets);
+  provide(DryRuns, new DryRunsInMemory({ kms, random, secrets }));
   provide(Signatures, new NodeSignatures());
   provide(Certificates, new NodeCertificates());
   provide(Encryption, new NodeEncryption(service));

@@ -14,6 +14,7 @@ import { misspeltSettings, type Settings, SettingsError } from '../config/settin
 import { startJobs } from './jobs.ts';
 import { Closers, openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
+import { resolve } from './wire.ts';
 
 export type RunningService = {
   readonly port: number;
@@ -35,6 +36,22 @@ async function assertRootClientIsFree(container: Container, settings: Settings):
   ]);
 }
 
+/** Imports `CONFIG_FOLDER`, if there is one; the address of the service can be used as a placeholder. */
+async function importFolder(
+  container: Container,
+  { CONFIG_FOLDER: folder, DATABASE_URL, PUBLIC_URL }: Settings,
+  environment: Environment,
+): Promise<void> {
+  if (folder === undefined) return;
+  // Loaded when it is wanted: most of it is not needed to serve.
+  const { readFolder } = await import('../config/import/read-folder.ts');
+  const { ImportFolder } = await import('../application/configuration-files/import-folder.ts');
+  const contents = readFolder(folder, { PUBLIC_URL, ...environment });
+  // An SQLite file is locked by the one service that has it.
+  const sharing = { isAlone: dialectOf(DATABASE_URL) === 'sqlite' };
+  await new ImportFolder(resolve(container, ImportFolder.needs)).execute(folder, contents, sharing);
+}
+
 /**
  * Wires and starts the service; throws, with everything released, when something is missing.
  * @param environment what placeholders of configuration files are filled in with.
@@ -49,13 +66,7 @@ export async function startService(
     const log = container.get(Log);
     for (const line of misspeltSettings(environment)) log.warn(line);
     await assertRootClientIsFree(container, settings);
-    if (settings.CONFIG_FOLDER !== undefined) {
-      // Loaded when it is wanted: most of it is not needed to serve.
-      const { importAtStart } = await import('./import-folder.ts');
-      // An SQLite file is locked by the one service that has it.
-      const sharing = { isAlone: dialectOf(settings.DATABASE_URL) === 'sqlite' };
-      await importAtStart(container, settings.CONFIG_FOLDER, environment, sharing);
-    }
+    await importFolder(container, settings, environment);
     const authenticateClient = container.get(AuthenticateClient);
     const sessionWatcher = container.get(SessionWatcher);
     closers.addEarly(() => sessionWatcher.close());
@@ -85,7 +96,7 @@ export async function startService(
       container,
       async close(graceMs = 5_000) {
         log.info('stopping');
-        const closed = new Promise((resolve) => server.close(resolve));
+        const closed = new Promise((done) => server.close(done));
         closers.beforeRequestsEnd();
         // Clients keep their connections when their answer is complete; nobody waits for those.
         const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
@@ -105,8 +116,8 @@ export async function startService(
 }
 
 function listen(server: Server, settings: Settings): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(settings.PORT, settings.HOST, () => resolve());
+  return new Promise((done, failed) => {
+    server.once('error', failed);
+    server.listen(settings.PORT, settings.HOST, () => done());
   });
 }

@@ -98,7 +98,7 @@ const masterSecret = list
     'a random secret, not a repeated character',
   );
 
-/** As it is: whoever reads tokens compares it letter by letter, and some end in a slash. */
+/** As it is: readers of tokens compare it letter by letter, and some end in a slash. */
 const issuerUrl = z
   .url({ protocol: /^https?$/ })
   .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');

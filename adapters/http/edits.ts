@@ -3,7 +3,7 @@ import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from './route.ts';
 
-/** RFC 9110 section 8.8.3; no tag of ours has a comma. */
+/** RFC 9110 section 8.8.3; no tag of this service has a comma. */
 const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
 /** Far more than a client has reason to send. */
 const MAX_TAGS = 20;

@@ -129,7 +129,7 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
   return { status, headers, contentType: 'application/json', body };
 }
 
-/** A fault of ours: the caller learns nothing but the request's id. */
+/** A fault of the service: the caller learns nothing but the request's id. */
 export function renderUnexpected(surface: Surface, requestId: string): Rendered {
   const headers = { 'Cache-Control': 'no-store', ...(surface === 'page' && PAGE_HEADERS) };
   if (surface === 'admin' || surface === 'document') {

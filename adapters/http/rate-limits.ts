@@ -18,7 +18,7 @@ const MAX_RECOGNIZED = 10_000;
 const IPV6_PREFIX = 64;
 
 /**
- * Counts calls in bounded memory, whoever calls from however many addresses: the generic cell rate algorithm, which
+ * Counts calls in bounded memory, from however many addresses they come: the generic cell rate algorithm, which
  * remembers one time per caller. Each process counts for itself.
  */
 export class RateLimits {

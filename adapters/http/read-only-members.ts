@@ -20,7 +20,7 @@ export function readOnlyNames({ body, members = body, responses }: Route): reado
 
 /**
  * Members that answers have and that cannot be written may be sent back as they were read, so that what was read can be
- * changed and sent. Whoever sends another value wants something that does not happen, and is told so.
+ * changed and sent. Somebody who sends another value wants something that does not happen, and is told so.
  * @param sent of these members.
  * @throws Failure `invalid_input` that names each member with another value; `not_found`, as the change itself would.
  */

@@ -153,7 +153,7 @@ function auditedClients(
   };
 }
 
-/** Whoever saves what is not there is told so by the write itself. */
+/** A caller that saves what is not there is told so by the write itself. */
 async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   try {
     return await found;

@@ -9,7 +9,7 @@ import { resourceOf } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 
 /**
- * Looks in the transaction that is about to write. Nobody else can write in between: whoever asks for this runs alone,
+ * Looks in the transaction that is about to write. Nobody else can write in between: what asks for this runs alone,
  * and every other write of the tenant waits for the end of the transaction before its own.
  * @throws Failure `conflict`.
  */

@@ -36,7 +36,7 @@ type Beginning = {
 type Ports = { readonly store: Store; readonly macs: Macs };
 
 /** Entries in memory at a time. */
-const PORTION = 500;
+const BATCH = 500;
 
 /** Walks the chains of the audit log and finds what was removed or altered. It may run beside the service. */
 export class VerifyAuditLog {
@@ -115,7 +115,7 @@ export class VerifyAuditLog {
   /** Tenants that were made and not removed, and of which nothing is left. */
   async *#gone(seen: ReadonlySet<string>): AsyncGenerator<ChainReport> {
     const { store } = this.#ports;
-    const query = { kind: 'tenant', action: 'created', ascending: true, limit: PORTION } as const;
+    const query = { kind: 'tenant', action: 'created', ascending: true, limit: BATCH } as const;
     let after = 0;
     for (;;) {
       const page = await store.forService(({ audit }) => audit.list({ ...query, after }));
@@ -195,7 +195,7 @@ export class VerifyAuditLog {
   }
 
   async #page(scope: string, after: number, upTo: number): Promise<AuditEntry[]> {
-    const limit = Math.min(PORTION, upTo - after);
+    const limit = Math.min(BATCH, upTo - after);
     return this.#read(scope, (log) => log.list({ ascending: true, after, limit }));
   }
 

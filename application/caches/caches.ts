@@ -19,7 +19,7 @@ export class GetCacheStats extends needs({ trustLists: TrustLists, remoteStatusL
 /** Drops copies of lists, so that the next check fetches them anew: for when somebody was taken off one just now. */
 export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
   /**
-   * Whoever keeps copies listens, in every process that the event bus reaches.
+   * Everything that keeps copies listens, in every process that the event bus reaches.
    * @param releases also forgets how new the trust lists were: after an operator began its numbers anew.
    */
   async execute(

@@ -12,7 +12,7 @@ import { assertMayHoldSecret } from './restrictions.ts';
 /** How often an erasure is tried anew when the client was changed meanwhile. */
 const ATTEMPTS = 5;
 
-/** Hands a new client's secret over once. Whoever comes second, or too late, has to rotate it. */
+/** Hands a new client's secret over once. One who comes second, or too late, has to rotate it. */
 export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Cipher }) {
   /** @throws Failure `not_found`, `gone`, or `forbidden` when another role made the secret. */
   async execute(caller: Caller, clientId: string): Promise<string> {

@@ -5,7 +5,7 @@ import type { Caller, TenantCaller } from '../caller.ts';
 type Restrictions = Partial<Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>>;
 
 /**
- * Whoever holds a client's secret has its rights, so a tenant's administrator gets the secret only of clients whose
+ * The holder of a client's secret has its rights, so a tenant's administrator gets the secret only of clients whose
  * rights lie within its own.
  * @throws Failure `forbidden`.
  */

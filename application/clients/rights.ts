@@ -11,7 +11,7 @@ export type NoRights = 'removed' | 'gone';
 /**
  * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment.
  * A client of an external provider may be unknown to the tenant of its token, whatever other tenants know of it; where
- * it is known it has the rights that both sides give it, and whoever was limited here does not become free by being
+ * it is known it has the rights that both sides give it, and one who was limited here does not become free by being
  * removed.
  */
 export async function rightsOf(

@@ -4,7 +4,7 @@ import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.t
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { frameOf } from './collect-claims.ts';
 
-/** The document at a `vct` of ours: the very bytes that are served, and their hash. */
+/** The document at a `vct` of this service: the very bytes that are served, and their hash. */
 export type HostedType = { readonly text: string; readonly integrity: string };
 
 /** @returns undefined for a type that is described elsewhere or nowhere. */

@@ -10,7 +10,7 @@ type Ports = { readonly kms: Kms; readonly clock: Clock };
 /** Not `openid4vci-…`: the specification spells it so. */
 const TYPE = 'openidvci-issuer-metadata+jwt';
 const LIFETIME_SECONDS = 24 * 3600;
-/** Whoever gets the document has at least half a day with it. */
+/** A reader of the document has at least half a day with it. */
 const RENEWAL_MS = 12 * 3600 * 1000;
 
 type Kept = { current?: { readonly text: Promise<string>; readonly renewAt: number } };

@@ -3,6 +3,7 @@ import { commonNames, type Validity } from '../../domain/keys/certificate-profil
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 
 export type LeafToCertify = Validity & {
@@ -46,14 +47,13 @@ function issue(
       kind: 'leaf',
       subject: {
         commonName: commonNames(subjectName).leaf,
-        ...(country !== undefined && { country }),
-        ...(organization !== undefined && { organization }),
+        ...defined({ country, organization }),
       },
       publicJwk: key.publicJwk,
       dnsNames: [dnsName],
       notBefore,
       notAfter,
-      ...(extendedKeyUsages !== undefined && { extendedKeyUsages }),
+      ...defined({ extendedKeyUsages }),
     },
     { key: signingKey(tenantId, root.key), certificate: root.certificate },
   );

@@ -120,7 +120,7 @@ function assertSigner({ root, active }: KeyChain): void {
   throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
 }
 
-/** The certificates stay as they are when they are the same: whoever sends a document again changes nothing. */
+/** The certificates stay as they are when they are the same: a document that is sent again changes nothing. */
 async function withCertificates(
   repositories: TenantRepositories,
   chain: KeyChain,

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import {
@@ -13,7 +14,7 @@ const WANTED = 'Give a private key on P-256, P-384, P-521 or Ed25519';
 /** RFC 7468 section 2 */
 const BLOCK = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/gm;
 
-/** What is said of texts that are no key of ours, by the label of their PEM block. */
+/** What is said of texts that are no such key, by the label of their PEM block. */
 const REFUSED_LABELS: Readonly<Record<string, string>> = {
   'ENCRYPTED PRIVATE KEY': 'The key is encrypted. Decrypt it first; it is sealed again here.',
   'RSA PRIVATE KEY': `${WANTED}, not an RSA key.`,
@@ -24,7 +25,7 @@ const REFUSED_LABELS: Readonly<Record<string, string>> = {
 };
 
 export type ImportedKey = {
-  /** DER of a PKCS#8 structure (RFC 5958). Whoever is done with it overwrites it. */
+  /** DER of a PKCS#8 structure (RFC 5958). The caller overwrites it when it is done. */
   readonly pkcs8: Buffer;
   /** The public half; on curves where the key states it, the KMS looks whether it is its own. */
   readonly publicJwk: PublicJwk;
@@ -65,7 +66,7 @@ function fromJwk({ kty, crv, x, y, d, use, alg }: JsonObject): KeyObject {
   if (kty !== 'EC' && kty !== 'OKP') throw refused(`${WANTED}: "kty" is "EC" or "OKP".`);
   if (d === undefined) throw refused(`${WANTED}; this is a public one, without "d".`);
   if (use !== undefined && use !== 'sig') throw refused('The key is for something else: "use" is not "sig".');
-  const publicJwk = readPublicJwk({ kty, crv, x, ...(y !== undefined && { y }) });
+  const publicJwk = readPublicJwk({ kty, crv, x, ...defined({ y }) });
   if (publicJwk === undefined) throw refused(`${WANTED}; its curve or its coordinates are others.`);
   // RFC 7518 section 3.1; RFC 9864 gives EdDSA on this curve a name of its own.
   const names = publicJwk.crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [algorithmOf(publicJwk)];

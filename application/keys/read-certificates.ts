@@ -18,7 +18,7 @@ const PURPOSES: Readonly<Record<string, KeyUsage>> = {
 export type Certified = { readonly key: PublicJwk; readonly usages: readonly KeyUsage[] };
 
 /**
- * Reads the certificates that somebody obtained for a key of ours.
+ * Reads the certificates that somebody obtained for a key of the tenant.
  * @param pem one text or one per certificate, leaf first, each certified by the next.
  * @param path of the member that they came in.
  * @returns DER in standard base64 without a self-signed root, and when the first of them ends.

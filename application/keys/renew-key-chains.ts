@@ -16,7 +16,7 @@ export type KeyChainRun = {
   readonly forgotten: number;
   /** Key chains that somebody has to see to. */
   readonly stuck: readonly string[];
-  /** Where the next portion begins; undefined when this was the last one. */
+  /** Where the next batch begins; undefined when this was the last one. */
   readonly last: TenantId | undefined;
 };
 

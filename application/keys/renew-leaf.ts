@@ -77,7 +77,7 @@ async function makeLeaf(
   return certifyLeaf(certificateAuthority, {
     tenantId,
     usages,
-    // Whoever knows the key chain by the names in its certificate finds them again.
+    // Those who know the key chain by the names in its certificate find them again.
     subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
     dnsName: new URL(settings.publicUrl).hostname,
     key,

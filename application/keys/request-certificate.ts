@@ -2,13 +2,14 @@ import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 
-/** Writes what an authority elsewhere wants to see before it certifies a key of ours. */
+/** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */
 export class RequestCertificate extends needs({
   store: Store,
   certificateAuthority: CertificateAuthority,
@@ -25,8 +26,7 @@ export class RequestCertificate extends needs({
       {
         subject: {
           commonName: wanted.subjectName ?? known.commonName ?? (await caller.configured.tenant()).name,
-          ...(country !== undefined && { country }),
-          ...(organization !== undefined && { organization }),
+          ...defined({ country, organization }),
         },
         publicJwk: active.key.publicJwk,
         dnsNames: wanted.dnsNames ?? [new URL(settings.publicUrl).hostname],

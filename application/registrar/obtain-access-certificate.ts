@@ -5,6 +5,7 @@ import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { replaceLeaf } from '../../domain/keys/rotation.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import type { RelyingParty } from '../../domain/registrar/registrar-api.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -126,6 +127,6 @@ function pickParty(parties: readonly RelyingParty[], wanted: string | undefined)
 
 /** SubjectPublicKeyInfo (RFC 7468 section 13). */
 function publicKeyPem({ kty, crv, x, y }: PublicJwk): string {
-  const key = createPublicKey({ key: { kty, crv, x, ...(y !== undefined && { y }) }, format: 'jwk' });
+  const key = createPublicKey({ key: { kty, crv, x, ...defined({ y }) }, format: 'jwk' });
   return key.export({ type: 'spki', format: 'pem' }) as string;
 }

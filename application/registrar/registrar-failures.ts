@@ -2,7 +2,7 @@ import { RegistrationCertificateRefusal } from '../../domain/registrar/registrat
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { RegistrarError } from '../ports/registrar.ts';
 
-/** When whoever is told that the registrar cannot be reached may try again. */
+/** When somebody who is told that the registrar cannot be reached may try again. */
 const RETRY_SECONDS = 15;
 
 /**
@@ -18,7 +18,7 @@ export function registrarFailure(error: unknown, path: string): unknown {
   return error.fault === 'refused' ? invalidInput(path, error.message) : unavailable(error.message, error);
 }
 
-/** The same for whoever writes the login itself. */
+/** The same for the one who writes the login itself. */
 export function loginFailure(error: unknown): unknown {
   if (!(error instanceof RegistrarError)) return error;
   if (error.fault === 'login_refused') return invalidInput('password', error.message);

@@ -27,8 +27,8 @@ export class RegistrationCertificateChecker extends needs({
   statusChecker: StatusChecker as Token<Pick<StatusChecker, 'check'>>,
 }) {
   /**
-   * Whoever signed it has to be under an anchor that the tenant configured. Without any, the signature has to be
-   * that of the certificates inside, whoever they name.
+   * Its signer has to be under an anchor that the tenant configured. Without any, the signature has to be
+   * that of the certificates inside, whatever they name.
    * @throws RegistrationCertificateRefusal
    */
   async check(configured: TenantConfiguration, jwt: string, now: Date): Promise<CheckedCertificate> {
@@ -62,7 +62,7 @@ export class RegistrationCertificateChecker extends needs({
       readonly anchors: readonly TrustAnchor[];
     },
   ): Promise<void> {
-    // Other mechanisms than lists are none of ours (Token Status List section 6.1).
+    // Other mechanisms than lists are not looked at (Token Status List section 6.1).
     if (!isJsonObject(status) || status['status_list'] === undefined) return;
     try {
       const { index: idx, uri } = readStatusReference(status);

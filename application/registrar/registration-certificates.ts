@@ -37,7 +37,7 @@ const REFUSAL_MS = 5 * 60 * 1000;
 
 type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | 'registrationCert'>;
 
-/** `save`: tried again whatever failed before. `use`: whoever asks may turn out to be out of date. */
+/** `save`: tried again whatever failed before. `use`: what the caller knows may turn out to be out of date. */
 type Occasion = 'save' | 'use';
 
 /** Says to wallets what the tenant may ask for: registration certificates of presentation configurations. */

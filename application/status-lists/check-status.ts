@@ -74,7 +74,7 @@ export class StatusChecker extends needs({
     return verdict.trusted && verdict.anchor === issuer.anchor;
   }
 
-  /** A list of ours speaks for the credentials of its own tenant only (Token Status List section 11.3). */
+  /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
   async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
     const configured = await this.#viewOf(tenantId, question.configured);
     if (configured === undefined || !(await isIssuedBy(configured, question))) {

@@ -16,7 +16,7 @@ type Repositories = Pick<TenantRepositories, 'credentialConfigurations' | 'keyCh
 
 /**
  * A list that serves one configuration is signed by somebody whom readers of its credentials trust.
- * @param keyChainId undefined: whoever fits.
+ * @param keyChainId undefined: any that fits.
  * @throws Failure `invalid_input` when there is no such configuration or key chain, or they do not go together.
  */
 export async function bind(

@@ -1,6 +1,7 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseCompactJws, readAlgorithm } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -158,7 +159,7 @@ function readToken(token: OpenedToken, uri: string, now: Date, signatures: Signa
 
   const { bits, lst, exp, ttl } = readStatusListClaims(payload, uri, now);
   const bytes = decompressList(lst, bits);
-  const times = { fetchedAt: now, ...(exp !== undefined && { exp }), ...(ttl !== undefined && { ttl }) };
+  const times = { fetchedAt: now, ...defined({ exp, ttl }) };
   return { uri, bits, bytes, signer, fetchedAt: now, lifetime: cacheUntil(times) };
 }
 

@@ -17,7 +17,7 @@ import { makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { mergeSettings } from './merge-settings.ts';
 
 /**
- * The key chains that every tenant starts with, a leaf per usage. Whoever verifies a credential accepts a status list
+ * The key chains that every tenant starts with, a leaf per usage. A verifier of a credential accepts a status list
  * under the anchor of that credential only (Token Status List section 11.3), so one CA certifies both.
  */
 export const FIRST_KEY_CHAINS: readonly (KeyChainCreation & { readonly id: string })[] = [

@@ -6,9 +6,9 @@ import { Log } from '../ports/log.ts';
 import { type EndingTrustList, Store } from '../ports/store.ts';
 import { type Ground, TrustListPublisher } from './trust-list-publisher.ts';
 
-export type RenewedPortion = {
+export type RenewedLists = {
   readonly renewed: number;
-  /** Where the next portion begins; undefined when this was the last one. */
+  /** Where the next batch begins; undefined when this was the last one. */
   readonly last: EndingTrustList | undefined;
 };
 
@@ -21,7 +21,7 @@ export class RenewTrustLists extends needs({
   log: Log,
   trustListPublisher: TrustListPublisher,
 }) {
-  async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedPortion> {
+  async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedLists> {
     const until = new Date(now.getTime() + RENEW_BEFORE_MS);
     const ending = await this.ports.store.chores.endingTrustLists(until, limit, after);
     let renewed = 0;

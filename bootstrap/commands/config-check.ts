@@ -1,11 +1,11 @@
 import 'reflect-metadata';
-import { ServiceSettings } from '../../application/ports/settings.ts';
+import { CheckFolder } from '../../application/configuration-files/check.ts';
+import { describeFault } from '../../application/configuration-files/import-folder.ts';
 import { readFolder } from '../../config/import/read-folder.ts';
 import { readSettings } from '../../config/settings.ts';
-import { checkFolder } from '../import-check.ts';
-import { describeFault } from '../import-folder.ts';
-import { importPorts } from '../import-tools.ts';
+import { shortName } from '../../domain/configuration-files/folder.ts';
 import { Closers, openPlatform } from '../platform.ts';
+import { resolve } from '../wire.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
@@ -30,13 +30,15 @@ try {
     OUTBOUND_ALLOW,
   });
   const container = await openPlatform(settings, closers);
-  const { publicUrl } = container.get(ServiceSettings);
-  const contents = readFolder(folder, { PUBLIC_URL: publicUrl, ...process.env });
-  const { documents, faults, warnings } = await checkFolder(importPorts(container), contents);
+  const contents = readFolder(folder, { PUBLIC_URL: settings.PUBLIC_URL, ...process.env });
+  const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
+  const { documents, faults, warnings } = await checkFolder.execute(contents);
   const all = [...documents.values()].flat();
   for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
-    for (const { file, kind, id } of all) console.log(`${file}: ${kind} ${contents.asWritten(id)}`.trimEnd());
+    for (const { file, kind, id } of all) {
+      console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
+    }
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
   } else {
     const ofFiles = faults.filter(({ file }) => file !== '');

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
+import { ExportTenant } from '../../application/configuration-files/export-tenant.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { writeExport } from '../export-files.ts';
-import { exportTenant } from '../export-tenant.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
+import { writeExport } from './write-export.ts';
 
 /**
  * `npm run config:export -- <tenant> <folder> [--force]`: writes a tenant as files that the import takes, with the
@@ -22,7 +22,7 @@ if (others.length > 0) endWithUsage(USAGE, 'only one tenant is exported, into on
 try {
   const { store } = await openStored(process.env);
   try {
-    const exported = await exportTenant(store, tenant as TenantId);
+    const exported = await new ExportTenant({ store }).execute(tenant as TenantId);
     const { written, left } = writeExport(folder, tenant, exported, values.force);
     for (const path of written) console.log(join(folder, tenant, path));
     for (const path of left)

@@ -1,8 +1,8 @@
-import type { Json } from '../../domain/shared/json.ts';
+import { type Json, mapTexts } from '../../domain/shared/json.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The service's own secrets: a document that names one would hand it to whoever it is sent to. */
+/** The service's own secrets: a document that names one would hand it to the one it is sent to. */
 const WITHHELD: ReadonlySet<string> = new Set([
   'MASTER_SECRET',
   'JWT_SECRET',
@@ -53,11 +53,6 @@ export function fillPlaceholders(document: Json, environment: Environment): Fill
   return { value: mapTexts(document, fill), faults, used, texts };
 }
 
-/** Writes a text such that it is read back as it is. */
-export function escapePlaceholders(text: string): string {
-  return text.replaceAll('${', () => '$${');
-}
-
 type LookUp = { readonly value: string; readonly name?: string } | { readonly fault: string };
 
 function lookUp(inside: string | undefined, environment: Environment): LookUp {
@@ -72,19 +67,6 @@ function lookUp(inside: string | undefined, environment: Environment): LookUp {
   if (value !== undefined && value !== '') return { value, name };
   if (fallback !== undefined) return { value: fallback };
   return { fault: `the variable ${name} is not set` };
-}
-
-/** Applies `change` to every text, which gets its dotted path. */
-export function mapTexts(value: Json, change: (text: string, path: string) => string, path = ''): Json {
-  const below = (name: string | number) => (path === '' ? String(name) : `${path}.${name}`);
-  if (typeof value === 'string') return change(value, path);
-  if (Array.isArray(value)) {
-    return value.map((entry: Json, index) => mapTexts(entry, change, below(index)));
-  }
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, mapTexts(member, change, below(name))]),
-  );
 }
 
 /** Characters from which on a value is not taken for a part of a message. */

@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { isJsonObject } from '../../domain/shared/json.ts';
 import {
   type DocumentPlace,
+  type FolderContents,
   type FolderDocument,
   type FolderFault,
   isFolder,
   placeOf,
   type UnreadFile,
-} from './folder-document.ts';
+} from '../../domain/configuration-files/folder.ts';
+import { isJsonObject } from '../../domain/shared/json.ts';
 import { type Parsed, parseDocumentText } from './parse-document.ts';
 import { type Environment, fillPlaceholders, withoutValues } from './placeholders.ts';
 
@@ -18,19 +19,6 @@ export const MAX_FILES = 5_000;
 
 /** Files of people and tools that stand beside the tenants; nobody has to move them out of the way. */
 const IGNORED = new Set(['README.md', 'secrets.env', 'secrets.env.example']);
-
-export type FolderContents = {
-  /** By tenant and file, in the order of their names. */
-  readonly documents: readonly FolderDocument[];
-  readonly unread: readonly UnreadFile[];
-  /** Names of the folders of the tenants. */
-  readonly tenants: readonly string[];
-  readonly faults: readonly FolderFault[];
-  /** A message without what came out of the environment. */
-  redact(message: string): string;
-  /** A text of a document as the document has it. */
-  asWritten(text: string): string;
-};
 
 /**
  * Reads `<folder>/<tenant>/…` with the placeholders filled in. Never throws for what it finds there: every fault of

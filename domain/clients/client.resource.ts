@@ -13,7 +13,7 @@ export const clientResource = resource<Client>()({
     id: 'clientId',
     body: ClientCreation,
     refersTo: ['presentation-configuration', 'credential-configuration'],
-    // The secret itself is nowhere: whoever imports the client knows it, or gives it another one.
+    // The secret itself is nowhere: who imports the client knows it, or gives it another one.
     write: (client: Client) => ({ ...client, secret: 'unknown' }),
   },
 });

@@ -1,4 +1,4 @@
-/** Name under which the import of configuration files stands in the audit log; no client of ours has a space in its id. */
+/** Name under which the import of configuration files stands in the audit log; no client has a space in its id. */
 export const IMPORTER = 'folder import';
 
 /** Whether a name reads like one under which the service acts as if it were a client. */

@@ -1,3 +1,4 @@
+import { defined } from '../shared/defined.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { leafValidity } from './certificate-profile.ts';
@@ -85,7 +86,7 @@ export function replaceLeaf(
 ): KeyChain {
   const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
   const { root: _root, ...rest } = chain;
-  return { ...rest, ...(root !== undefined && { root }), active, former, updatedAt: now };
+  return { ...rest, ...defined({ root }), active, former, updatedAt: now };
 }
 
 /** The same after a change of the key. */

@@ -4,7 +4,7 @@ import type { KeyLeaf, KeyUsage } from './key-chain.ts';
 
 /**
  * HAIP 1.0 sections 5, 6.1 and 6.1.1: wallets and verifiers refuse requests, status lists and credentials under a
- * self-signed certificate. Readers of a trust list pin whoever signs it.
+ * self-signed certificate. Readers of a trust list pin its signer.
  * @throws Failure `invalid_input` at `path`.
  */
 export function assertSelfSignedFits(usages: readonly KeyUsage[], path: string): void {

@@ -81,7 +81,7 @@ export function newRegistrarConfiguration(
 }
 
 /**
- * A stored secret stays only where it was meant to go: whoever names another place, or another account, has to know
+ * A stored secret stays only where it was meant to go: one who names another place, or another account, has to know
  * the secret of it.
  * @throws Failure `invalid_input` when one has to be given again.
  */

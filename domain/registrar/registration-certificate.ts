@@ -1,5 +1,6 @@
 import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
 import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import type { RegisteredCredential } from './coverage.ts';
@@ -113,11 +114,9 @@ export function readRegistrationCertificate({
   return {
     subject,
     issuedAt,
-    ...(intermediary !== undefined && { intermediary }),
-    ...(intendedUseId !== undefined && { intendedUseId }),
+    ...defined({ intermediary, intendedUseId }),
     ...(credentials !== undefined && { credentials: readCredentials(credentials) }),
-    ...(notBefore !== undefined && { notBefore }),
-    ...(expiresAt !== undefined && { expiresAt }),
+    ...defined({ notBefore, expiresAt }),
     ...(payload['status'] !== undefined && { status: payload['status'] }),
   };
 }

@@ -23,7 +23,7 @@ export const PARSING = {
 };
 
 /**
- * The faults of a document, one for each field, as whoever wrote it can mend them: of alternatives the fault of the one
+ * The faults of a document, one for each field, as its author can mend them: of alternatives the fault of the one
  * that was meant, or what the alternatives are.
  * @param issues of a schema that parsed with `PARSING`.
  * @param value what the issues are about.

@@ -6,7 +6,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Names that would reach an object's prototype; no document of ours may carry them. */
+/** Names that would reach an object's prototype; no document may carry them. */
 const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Whether `parseJson` takes documents with a member of this name. */
@@ -33,6 +33,19 @@ export function parseJson(text: string, maxDepth = 32): Json | undefined {
 export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undefined {
   const value = parseJson(text, maxDepth);
   return isJsonObject(value) ? value : undefined;
+}
+
+/** Applies `change` to every text, which gets its dotted path. */
+export function mapTexts(value: Json, change: (text: string, path: string) => string, path = ''): Json {
+  const below = (name: string | number) => (path === '' ? String(name) : `${path}.${name}`);
+  if (typeof value === 'string') return change(value, path);
+  if (Array.isArray(value)) {
+    return value.map((entry: Json, index) => mapTexts(entry, change, below(index)));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, mapTexts(member, change, below(name))]),
+  );
 }
 
 /** About how many characters a value has as JSON, without writing it. */

@@ -50,7 +50,7 @@ const COORDINATE_BYTES: Readonly<Record<string, number>> = {
  * Reads a public signature key that somebody sent: an EC or OKP key of a curve we know, without any private
  * member. Keeps the members that make the key and drops the rest. `undefined` for anything else, also for coordinates
  * that do not have the length of their curve (RFC 7518 section 6.2.1.2, RFC 8037 section 2): one key has one spelling
- * and so one thumbprint. Whether the point is on the curve is told by whoever verifies with it, or by `isOnCurve`.
+ * and so one thumbprint. Whether the point is on the curve is told by what verifies with it, or by `isOnCurve`.
  */
 export function readPublicJwk(value: unknown): PublicJwk | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;

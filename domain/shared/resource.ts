@@ -28,7 +28,7 @@ export type Resource<Stored> = {
   readonly edited?: (stored: Stored) => unknown;
   /**
    * Members of answers, dotted, that cannot be written and that the service changes by itself, or others change elsewhere:
-   * whoever sends back what they read may have read another value.
+   * those who send back what they read may have read another value.
    */
   readonly changing?: readonly string[];
   /** Lists of answers whose entries come and go by themselves, by the member that tells the entries apart. */

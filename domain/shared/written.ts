@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { letters, unknownMember } from './closest-name.ts';
 
 /**
- * An object that people write. A member that it does not know is refused: whoever wrote `txCode` for `tx_code` would
+ * An object that people write. A member that it does not know is refused: one who wrote `txCode` for `tx_code` would
  * believe that a code is asked for.
  */
 export function written<Shape extends z.ZodRawShape>(shape: Shape) {

@@ -83,7 +83,7 @@ export function allocate(secret: Uint8Array, first: number, count: number, capac
   return allocateFrom(prepareAllocation(secret, capacity), first, count);
 }
 
-/** Like `allocate`, for whoever keeps the prepared list. */
+/** Like `allocate`, for a caller that keeps the prepared list. */
 export function allocateFrom(allocation: Allocation, first: number, count: number): number[] {
   if (!Number.isSafeInteger(count) || count < 0 || first + count > allocation.capacity) {
     throw new RangeError('The list has no room for the run.');

@@ -6,7 +6,7 @@ export type StatusEntry = { readonly index: number; readonly status: number };
 
 export type EntryFault = 'index_out_of_range' | 'value_too_large';
 
-/** An entry that a list cannot hold. Whoever takes entries from outside asks `entryFault` first. */
+/** An entry that a list cannot hold. What takes entries from outside asks `entryFault` first. */
 export class StatusEntryError extends RangeError {
   readonly fault: EntryFault;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { StatusListConfig } from '../tenants/tenant.ts';
 
 /**
- * Lists of a tenant that no credential uses; whoever wants more removes some first. Lists in use do not count, since
+ * Lists of a tenant that no credential uses; one who wants more removes some first. Lists in use do not count, since
  * issuing makes as many as it needs.
  */
 export const MAX_UNUSED_LISTS = 100;

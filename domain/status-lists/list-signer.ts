@@ -10,7 +10,7 @@ export type ListSigners = {
 };
 
 /**
- * Who signs the list of a credential must be known to whoever trusts the credential's issuer (Token Status List section
+ * Who signs the list of a credential must be known to all who trust the credential's issuer (Token Status List section
  * 11.3). A status list chain serves credentials under the same CA; a credential of another CA has its list signed by
  * its own key chain.
  * @param keyChainId of the credential configuration; absent for the tenant's default.
@@ -63,7 +63,7 @@ export function currentSigner(
   }
 }
 
-/** Whoever trusts what the one signed trusts what the other signs. */
+/** Who trusts what the one signed trusts what the other signs. */
 export function areTrustedAlike(one: KeyChain, other: KeyChain): boolean {
   if (one.id === other.id) return true;
   return one.root !== undefined && one.root.certificate === other.root?.certificate;

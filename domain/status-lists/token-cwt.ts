@@ -42,7 +42,7 @@ const CLAIMS: readonly (readonly [number, 'sub' | 'iat' | 'exp' | 'ttl'])[] = [
 ];
 const STATUS_LIST = 65533;
 
-/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1 with an algorithm of ours. */
+/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1 with a known algorithm. */
 export function openStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
   try {
     return open(bytes);

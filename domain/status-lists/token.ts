@@ -5,7 +5,7 @@ import { type EntryBits, isEntryBits } from './bits.ts';
 
 export const STATUS_LIST_JWT_TYPE = 'statuslist+jwt';
 
-/** How far the clock of an issuer may be ahead of ours. */
+/** How far the clock of an issuer may be ahead of this one. */
 const CLOCK_SKEW_SECONDS = 60;
 
 export type StatusListToBuild = {

@@ -5,7 +5,7 @@ import type { TrustListEntity } from './list-configuration.ts';
 
 /**
  * Readers tell entities apart by their names and country alone, so what one entity lists counts for another of the same
- * identity: whoever revokes for the one would revoke for both.
+ * identity: who revokes for the one would revoke for both.
  * @throws Failure `invalid_input` that names each entity that is called like an earlier one but lists other certificates.
  */
 export function assertDistinct(entities: readonly TrustListEntity[], chains: readonly KeyChain[]): void {

@@ -13,7 +13,7 @@ export type ListProfile = {
   };
 };
 
-/** Lists of whoever issues attestations of any kind: the type is left open, or one of the operator's own. */
+/** Lists of issuers of attestations of any kind: the type is left open, or one of the operator's own. */
 const ATTESTATIONS: ListProfile = { service: 'EAA' };
 
 /** TS 119 602 annexes D to H. The annex of registration certificates misspells its own approach. */
@@ -31,7 +31,7 @@ const PROFILES: Readonly<Record<string, ListProfile>> = {
   [`${ETSI}/LoTEType/EUPubEAAProvidersList`]: european('PubEAA', 'PubEAAProvider'),
 };
 
-/** Names registers, not whoever issues something. */
+/** Names registers, not issuers. */
 const REGISTERS = `${ETSI}/LoTEType/EURegistrarsAndRegistersList`;
 
 function european(

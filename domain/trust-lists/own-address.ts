@@ -6,7 +6,7 @@ export type OwnTrustList = { readonly tenantId: TenantId; readonly listId: strin
 /** Ids of lists need no escapes. */
 const PATH = /^([a-z0-9-]+)\/trust-list\/([^/?#%]+)$/;
 
-/** @returns undefined for an address that is not one of ours. */
+/** @returns undefined for an address that is none of this service. */
 export function ownTrustListOf(uri: string, publicUrl: string): OwnTrustList | undefined {
   if (!uri.startsWith(`${publicUrl}/`)) return undefined;
   const [, tenantId, listId] = PATH.exec(uri.slice(publicUrl.length + 1)) ?? [];

@@ -42,7 +42,7 @@ const WRITTEN_HERE = [
   'TrustedEntitiesList',
 ];
 
-/** Nothing is taken and passed over: whoever sets a number or a time would believe that it counts. */
+/** Nothing is taken and passed over: somebody who sets a number or a time would believe that it counts. */
 function refuseOthers(issue: { readonly code?: string; readonly keys?: readonly string[] }) {
   if (issue.code !== 'unrecognized_keys') return undefined;
   const [own] = (issue.keys ?? []).filter((key) => WRITTEN_HERE.includes(key));

@@ -7,7 +7,7 @@ import { readDateTime } from './date-time.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 export const MAX_LIST_BYTES = 2 * 1024 * 1024;
-/** How far the clock of a scheme operator may be ahead of ours. */
+/** How far the clock of a scheme operator may be ahead of this one. */
 export const SKEW_SECONDS = 300;
 
 /** A list taken apart; nothing it says is to be believed before its signature is checked. */

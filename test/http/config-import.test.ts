@@ -1,8 +1,10 @@
 import { expect } from 'chai';
-import { Log } from '../../application/ports/log.ts';
+import { ImportFolder } from '../../application/configuration-files/import-folder.ts';
+import type { PortsOf } from '../../application/needs.ts';
 import type { Store } from '../../application/ports/store.ts';
-import { importFolder } from '../../bootstrap/import-folder.ts';
-import { importPorts } from '../../bootstrap/import-tools.ts';
+import { resolve } from '../../bootstrap/wire.ts';
+import type { Environment } from '../../config/import/placeholders.ts';
+import { readFolder } from '../../config/import/read-folder.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   broughtKey,
@@ -17,6 +19,8 @@ import {
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { startSecondProcess } from '../support/second-process.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
+
+type Ports = PortsOf<typeof ImportFolder.needs>;
 
 /** A store that ends the process, so to speak, as soon as something was written. */
 function crashingAfter(store: Store): Store {
@@ -49,6 +53,11 @@ function leavingItsLease(store: Store): Store {
   return new Proxy(store, {
     get: (target, name) => (name === 'chores' ? chores : Reflect.get(target, name, target)),
   });
+}
+
+function importFolder(ports: Ports, folder: string, environment: Environment): Promise<void> {
+  const contents = readFolder(folder, environment);
+  return new ImportFolder(ports).execute(folder, contents, { isAlone: false });
 }
 
 /** Alike for all starts on one database, as the addresses in it are. */
@@ -302,7 +311,7 @@ for (const { name, open } of databases()) {
     it('goes on where a crash ended it, wherever that was', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const { container } = service.service;
-      const ports = { ...importPorts(container), log: container.get(Log) };
+      const ports = resolve(container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
       let crashes = 0;
       for (; crashes < 50; crashes++) {
@@ -324,7 +333,7 @@ for (const { name, open } of databases()) {
 
     it('waits for a process that died no longer than it takes to be sure', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
-      const ports = { ...importPorts(service.service.container), log: service.service.container.get(Log) };
+      const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
       const dying = { ...ports, store: leavingItsLease(crashingAfter(ports.store)) };
       const died = await importFolder(dying, folder.path, environment).catch((error: Error) => error.message);
@@ -392,7 +401,7 @@ for (const { name, open } of databases()) {
       const before = await dump(database.url);
       const { container } = (await start({ ACME_ACCESS_KEY: key })).service;
       const clock = { now: () => new Date('2126-01-01T00:00:00Z') };
-      const ports = { ...importPorts(container), log: container.get(Log), clock };
+      const ports = { ...resolve(container, ImportFolder.needs), clock };
       await importFolder(ports, folder.path, { ...SECRETS, ACME_ACCESS_KEY: key, PUBLIC_URL });
       await stop();
       expect((await dump(database.url))['key_chains']).to.deep.equal(before['key_chains']);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
+import { defined } from '../../../domain/shared/defined.ts';
 
 const Change = z.object({
   member: z.string(),
@@ -40,8 +41,7 @@ export function toAuditEntryView(entry: AuditEntry): z.input<typeof AuditEntryVi
     kind,
     target,
     changes: [...changes],
-    ...(requestId !== undefined && { requestId }),
-    ...(of !== undefined && { of }),
+    ...defined({ requestId, of }),
     hash,
   };
 }

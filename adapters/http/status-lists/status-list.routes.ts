@@ -111,7 +111,7 @@ function routesOf({
   ];
 }
 
-/** Token Status List section 8.1: the JWT form for whoever takes it, the CWT form for the rest. */
+/** Token Status List section 8.1: the JWT form for those who take it, the CWT form for the rest. */
 function negotiate(accept: string | undefined): string | undefined {
   if (accept === undefined) return TOKEN_TYPE;
   const accepted = accept.split(',').flatMap((entry) => {

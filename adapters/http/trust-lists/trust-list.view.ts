@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { defined } from '../../../domain/shared/defined.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
@@ -113,8 +114,8 @@ export function toExportView(list: PublishedList): z.infer<typeof TrustListExpor
   return {
     id,
     ...withKeyReferences({ keyChainId: keyChainId ?? null }),
-    ...(description !== undefined && { description }),
+    ...defined({ description }),
     entities: entities.map(withKeyReferences),
-    ...(data !== undefined && { data }),
+    ...defined({ data }),
   };
 }

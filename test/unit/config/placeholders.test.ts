@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { escapePlaceholders, fillPlaceholders, withoutValues } from '../../../config/import/placeholders.ts';
+import { fillPlaceholders, withoutValues } from '../../../config/import/placeholders.ts';
+import { escapePlaceholders } from '../../../domain/configuration-files/placeholder.ts';
 import type { Json } from '../../../domain/shared/json.ts';
 
 /** A placeholder, written so that nobody takes it for a template. */

@@ -43,11 +43,11 @@ describe('the configuration folder', () => {
     expect(tenants).to.deep.equal(['a', 'b']);
     expect(documents.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`)).to.deep.equal([
       'a client shop',
-      'a issuance config',
-      'a credential pid',
+      'a issuance-configuration config',
+      'a credential-configuration pid',
       'a key-chain signing',
-      'a presentation age.check',
-      'a registrar registrar',
+      'a presentation-configuration age.check',
+      'a registrar-configuration registrar',
       'a tenant tenant',
       'a trust-list issuers',
       'b tenant tenant',

@@ -1,8 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { FolderFault } from '../config/import/folder-document.ts';
-import { Failure } from '../domain/shared/failure.ts';
-import type { TenantId } from '../domain/shared/ids.ts';
-import type { ImportDocument } from './import-documents.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 
 export type Outcome = 'created' | 'changed' | 'unchanged';
 
@@ -22,32 +19,6 @@ function plain(document: object): unknown {
     ([name, value]) => value !== null && !OF_THE_STORE.has(name),
   );
   return JSON.parse(JSON.stringify(Object.fromEntries(members)));
-}
-
-/** Writes unless the stored document, if any, is as wanted already. */
-export async function unlessSame(
-  stored: object | undefined,
-  wanted: object,
-  write: () => Promise<unknown>,
-): Promise<Outcome> {
-  // What a tenant has one of is stored under a name of its own.
-  const before = stored === undefined || 'id' in wanted ? stored : { ...stored, id: undefined };
-  if (before !== undefined && isSame(before, wanted)) return 'unchanged';
-  await write();
-  return before === undefined ? 'created' : 'changed';
-}
-
-export function tenantIdOf({ tenant }: Pick<ImportDocument, 'tenant'>): TenantId {
-  return tenant as TenantId;
-}
-
-/** A refusal of the administrative interface as faults of the file that was refused. */
-export function faultsOf(
-  { file }: Pick<ImportDocument, 'file'>,
-  { details, message }: Failure,
-): FolderFault[] {
-  const errors = details.errors ?? [{ path: '', message }];
-  return errors.map((error) => ({ file, ...error }));
 }
 
 /**

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { secretsExample } from './export-secrets.ts';
-import type { ExportedTenant } from './export-tenant.ts';
+import type { ExportedSecret, ExportedTenant } from '../../application/configuration-files/export-tenant.ts';
 
 const SECRETS_FILE = 'secrets.env.example';
 
@@ -36,6 +35,16 @@ export function writeExport(
   }
   const written = texts.map(({ path }) => path);
   return { written, left: before.filter((path) => !written.includes(path)) };
+}
+
+/** A file for the values, without any. */
+function secretsExample(tenant: string, secrets: readonly ExportedSecret[]): string {
+  const lines = secrets.flatMap(({ name, path, member }) => [`# ${tenant}/${path}: ${member}`, `${name}=`]);
+  return [
+    `# Variables that the files of the tenant ${tenant} name. No value is exported.`,
+    ...lines,
+    '',
+  ].join('\n');
 }
 
 function filesIn(folder: string): string[] {

@@ -1,11 +1,11 @@
-import type { Certificates } from '../application/ports/certificates.ts';
-import { Registrar, RegistrarError } from '../application/ports/registrar.ts';
-import type { Signatures } from '../application/ports/signatures.ts';
-import type { Store } from '../application/ports/store.ts';
-import { RegistrationCertificateChecker } from '../application/registrar/registration-certificate-checker.ts';
-import { RegistrationCertificates } from '../application/registrar/registration-certificates.ts';
-import type { TenantConfiguration } from '../application/tenant-configuration.ts';
-import type { PresentationConfigurationBody } from '../domain/verification/configuration.ts';
+import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
+import type { Certificates } from '../ports/certificates.ts';
+import { Registrar, RegistrarError } from '../ports/registrar.ts';
+import type { Signatures } from '../ports/signatures.ts';
+import type { Store } from '../ports/store.ts';
+import { RegistrationCertificateChecker } from '../registrar/registration-certificate-checker.ts';
+import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** A start does not depend on others: a login is tried when it is used. */
 export class NotAskedRegistrar extends Registrar {
@@ -38,16 +38,13 @@ type Ports = { readonly store: Store; readonly signatures: Signatures; readonly 
  * Registration certificates that stand in a document are judged, their status excepted. What a registrar has to issue
  * is obtained by the first request that needs it; that request judges the status, too.
  */
-export function registrationCertificatesOffline(
-  ports: Ports,
-  registrar: Registrar,
-): RegistrationCertificates {
-  const statusChecker = { check: async () => {} };
-  const registrationCertificateChecker = new RegistrationCertificateChecker({ ...ports, statusChecker });
-  return new OfflineRegistrationCertificates({ ...ports, registrar, registrationCertificateChecker });
-}
+export class OfflineRegistrationCertificates extends RegistrationCertificates {
+  constructor(ports: Ports) {
+    const statusChecker = { check: async () => {} };
+    const registrationCertificateChecker = new RegistrationCertificateChecker({ ...ports, statusChecker });
+    super({ ...ports, registrar: new NotAskedRegistrar(), registrationCertificateChecker });
+  }
 
-class OfflineRegistrationCertificates extends RegistrationCertificates {
   override async check(
     configured: TenantConfiguration,
     configuration: PresentationConfigurationBody,

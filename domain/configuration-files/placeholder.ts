@@ -1,3 +1,13 @@
+/** Writes a text such that it is read back as it is, and not as a placeholder. */
+export function escapePlaceholders(text: string): string {
+  return text.replaceAll('${', () => '$${');
+}
+
+/** Stands for what a variable holds. */
+export function placeholderOf(variable: string): string {
+  return `\${${variable}}`;
+}
+
 /** Names of the variables that secrets of one tenant are to be put in; no two are alike. */
 export class SecretNames {
   readonly #tenant: string;
@@ -19,16 +29,4 @@ export class SecretNames {
     this.#taken.add(free);
     return free;
   }
-}
-
-type Secret = { readonly name: string; readonly path: string; readonly member: string };
-
-/** A file for the values, without any. */
-export function secretsExample(tenant: string, secrets: readonly Secret[]): string {
-  const lines = secrets.flatMap(({ name, path, member }) => [`# ${tenant}/${path}: ${member}`, `${name}=`]);
-  return [
-    `# Variables that the files of the tenant ${tenant} name. No value is exported.`,
-    ...lines,
-    '',
-  ].join('\n');
 }

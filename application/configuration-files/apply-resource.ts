@@ -1,0 +1,69 @@
+import { type FileBody, type FileKind, resourceOf } from '../../domain/resources.ts';
+import type { TenantCaller } from '../caller.ts';
+import { ReplaceCredentialConfiguration } from '../issuance/credential-configurations.ts';
+import { ReplaceIssuanceConfiguration } from '../issuance/issuance-configurations.ts';
+import type { TenantReader } from '../ports/store.ts';
+import { ReplaceRegistrarConfiguration } from '../registrar/registrar-configurations.ts';
+import { CreateTrustList, ReplaceTrustList } from '../trust-lists/trust-lists.ts';
+import { ReplacePresentationConfiguration } from '../verification/presentation-configurations.ts';
+import type { Administration } from './administration.ts';
+import { applyClient } from './apply-client.ts';
+import { applyKeyChain } from './apply-key-chain.ts';
+import { type Document, describedBy } from './documents.ts';
+import { isSame, type Outcome } from './outcome.ts';
+
+type Ports = Administration['ports'];
+/** @param known the id of the one that is there. */
+type Write<Kind extends FileKind> = (
+  ports: Ports,
+  caller: TenantCaller,
+  body: FileBody<Kind>,
+  known: string | undefined,
+) => Promise<unknown>;
+
+/** How a kind is written that a document describes as a whole. */
+const WRITE = {
+  'registrar-configuration': (ports, caller, body) =>
+    new ReplaceRegistrarConfiguration(ports).execute(caller, body),
+  'presentation-configuration': (ports, caller, body) =>
+    new ReplacePresentationConfiguration(ports).execute(caller, body),
+  'trust-list': (ports, caller, body, known) =>
+    known === undefined
+      ? new CreateTrustList(ports).execute(caller, body)
+      : new ReplaceTrustList(ports).execute(caller, known, body),
+  'issuance-configuration': (ports, caller, body) =>
+    new ReplaceIssuanceConfiguration(ports).execute(caller, body),
+  'credential-configuration': (ports, caller, body) =>
+    new ReplaceCredentialConfiguration(ports).execute(caller, body),
+} as const satisfies { readonly [Kind in Exclude<FileKind, 'tenant' | 'client' | 'key-chain'>]: Write<Kind> };
+
+/** Makes what a document describes, or brings it to what the document says. What is as wanted is not touched. */
+export async function applyResource(
+  administration: Administration,
+  document: Exclude<Document, { kind: 'tenant' }>,
+): Promise<Outcome> {
+  if (document.kind === 'client') return applyClient(administration, document);
+  if (document.kind === 'key-chain') return applyKeyChain(administration, document);
+  const { kind, tenant, id, body } = document;
+  const { ports } = administration;
+  const caller = await administration.callerOf(tenant);
+  const stored = await ports.store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id || 'default'));
+  const known = stored && asDocument(kind, stored);
+  if (known !== undefined && isSame(known, body)) return 'unchanged';
+  const write: Write<never> = WRITE[kind];
+  await write(ports, caller, body as never, known && id);
+  return known === undefined ? 'created' : 'changed';
+}
+
+type Finding = { find(id: string): Promise<object | undefined> };
+
+function repositoryOf(own: TenantReader, kind: keyof typeof WRITE): Finding {
+  return own[resourceOf(kind).repository as keyof TenantReader] as unknown as Finding;
+}
+
+/** What a tenant has one of is stored under a name that no document has. */
+function asDocument(kind: keyof typeof WRITE, stored: object): object {
+  const { id, write } = describedBy(kind);
+  const document = write(stored as never, []);
+  return id === undefined ? { ...document, id: undefined } : document;
+}

@@ -1,0 +1,137 @@
+import type { FolderContents, FolderFault } from '../../domain/configuration-files/folder.ts';
+import type { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { administratorOf, TenantIdSchema } from '../../domain/tenants/tenant.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { DryRuns } from '../ports/dry-runs.ts';
+import { ADMINISTRATION } from './administration.ts';
+import { type Applied, apply } from './apply.ts';
+import { missingConfigurations } from './apply-client.ts';
+import { type Described, type Document, described, faultsOf, readDocument } from './documents.ts';
+import { inDryRun } from './dry-run.ts';
+import type { Outcome } from './outcome.ts';
+import { putPlaceholder } from './placeholders.ts';
+
+export type CheckedFolder = {
+  /** By tenant, in the order of their names. */
+  readonly documents: ReadonlyMap<TenantId, readonly Document[]>;
+  /** What the import would do. */
+  readonly outcomes: ReadonlyMap<Document, Outcome>;
+  /** In the order of files and members. */
+  readonly faults: readonly FolderFault[];
+  /** What is allowed, and probably not meant; in the same order. */
+  readonly warnings: readonly FolderFault[];
+};
+
+/** Finds everything that is wrong with a folder, by its files alone and by the rules over what is stored. */
+export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) {
+  async execute(contents: FolderContents): Promise<CheckedFolder> {
+    const { repeated, files } = findRepeated(contents);
+    const faults: FolderFault[] = [...contents.faults, ...repeated];
+    const missing: Described[] = contents.unread.map(described);
+    const documents: Document[] = [];
+    for (const file of contents.documents) {
+      const read = readDocument(file);
+      if ('faults' in read) {
+        missing.push(described(file));
+        faults.push(...read.faults);
+      } else if (!files.has(file.file)) documents.push(read.document);
+    }
+    faults.push(...administratorFaults(documents));
+    const byTenant = new Map<TenantId, Document[]>();
+    for (const tenant of contents.tenants as readonly TenantId[]) {
+      const own = documents.filter((document) => document.tenant === tenant);
+      faults.push(...tenantFaults(tenant, [...own, ...missing]));
+      if (own.every(({ kind }) => kind !== 'tenant')) missing.push({ kind: 'tenant', tenant, id: tenant });
+      byTenant.set(tenant, own);
+    }
+    const { outcomes, refused, warnings } = await plan(this.ports, byTenant, missing);
+    for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
+    const readable = (all: readonly FolderFault[]) =>
+      all.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(byPlace);
+    return { documents: byTenant, outcomes, faults: readable(faults), warnings: readable(warnings) };
+  }
+}
+
+/** Applies the documents in a dry run. */
+function plan(
+  ports: PortsOf<typeof CheckFolder.needs>,
+  documents: ReadonlyMap<TenantId, readonly Document[]>,
+  missing: readonly Described[],
+): Promise<Applied & Pick<CheckedFolder, 'warnings'>> {
+  const tenants = [...documents.keys()];
+  const clients = [...documents.values()].flat().filter(({ kind }) => kind === 'client');
+  const clientIds = [...clients.map(({ id }) => id), ...tenants.map(administratorOf)];
+  return inDryRun(ports, { tenants, clientIds }, async (administration) => {
+    const outcomes = new Map<Document, Outcome>();
+    const refused = new Map<Document, Failure>();
+    const warnings: FolderFault[] = [];
+    for (const [tenant, own] of documents) {
+      const keys = own.filter((document) => document.kind === 'key-chain');
+      const placeholders = {
+        missing: missing.filter((each) => each.tenant === tenant),
+        put: (each: Described) => putPlaceholder(administration, each, keys),
+      };
+      const applied = await apply(administration, own, { placeholders });
+      for (const [document, outcome] of applied.outcomes) outcomes.set(document, outcome);
+      for (const [document, failure] of applied.refused) refused.set(document, failure);
+      for (const document of own) {
+        if (document.kind === 'client' && applied.outcomes.has(document)) {
+          warnings.push(...(await missingConfigurations(administration, document)));
+        }
+      }
+    }
+    return { outcomes, refused, warnings };
+  });
+}
+
+/** The first of several files about one thing is judged; the others are only named. */
+function findRepeated({ documents, unread }: FolderContents): {
+  readonly repeated: readonly FolderFault[];
+  readonly files: ReadonlySet<string>;
+} {
+  const first = new Map<string, string>();
+  const repeated = new Map<string, FolderFault>();
+  for (const document of [...documents, ...unread]) {
+    const { kind, tenant, id } = described(document);
+    const name = [tenant, kind, id].join('/');
+    const other = first.get(name);
+    const { file } = document;
+    if (other === undefined) first.set(name, file);
+    else repeated.set(file, { file, path: '', message: `describes the same as ${other}` });
+  }
+  return { repeated: [...repeated.values()], files: new Set(repeated.keys()) };
+}
+
+function tenantFaults(tenant: TenantId, own: readonly Described[]): FolderFault[] {
+  const faults: FolderFault[] = [];
+  const [issue] = TenantIdSchema.safeParse(tenant).error?.issues ?? [];
+  if (issue !== undefined)
+    faults.push({ file: tenant, path: '', message: `is no tenant id: ${issue.message}` });
+  if (own.every((document) => document.kind !== 'tenant' || document.tenant !== tenant)) {
+    faults.push({ file: `${tenant}/tenant.json`, path: '', message: 'is missing' });
+  }
+  return faults;
+}
+
+/** Two documents about one client would take turns. */
+function administratorFaults(documents: readonly Document[]): FolderFault[] {
+  return documents.flatMap((document): FolderFault[] => {
+    if (document.kind !== 'tenant' || (document.body.roles ?? []).length === 0) return [];
+    const id = administratorOf(document.body.id);
+    const isHis = (each: Document) =>
+      each.kind === 'client' && each.id === id && each.tenant === document.tenant;
+    const other = documents.find(isHis);
+    if (other === undefined) return [];
+    const message = `the administrator has its roles in ${other.file}; leave them out here`;
+    return [{ file: document.file, path: 'roles', message }];
+  });
+}
+
+function byPlace(one: FolderFault, other: FolderFault): number {
+  return compare(one.file, other.file) || compare(one.path, other.path);
+}
+
+function compare(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}

@@ -1,0 +1,102 @@
+import { type FolderContents, type FolderFault, shortName } from '../../domain/configuration-files/folder.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
+import { Administration } from './administration.ts';
+import { apply } from './apply.ts';
+import { type CheckedFolder, CheckFolder } from './check.ts';
+import { type Document, faultsOf } from './documents.ts';
+import { inTurn } from './in-turn.ts';
+import type { Outcome } from './outcome.ts';
+
+/** Everything that is wrong with a folder, in one message. */
+export class FolderFaults extends Error {
+  readonly faults: readonly FolderFault[];
+
+  constructor(folder: string, faults: readonly FolderFault[]) {
+    const lines = faults.map((fault) => `  - ${describeFault(fault)}`);
+    super(`the configuration in ${folder} has faults:\n${lines.join('\n')}`);
+    this.name = 'FolderFaults';
+    this.faults = faults;
+  }
+}
+
+export function describeFault({ file, path, message }: FolderFault): string {
+  return [file, path, message].filter((part) => part !== '').join(': ');
+}
+
+/** Attempts when somebody else changes the same things meanwhile. */
+const ATTEMPTS = 3;
+
+/**
+ * Brings what is stored to what a folder says, and leaves alone what the folder does not mention. Nothing is stored
+ * before all files were found to be right, and nothing at all is written when everything is as it should be. Several
+ * processes that start at once take turns.
+ */
+export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
+  /**
+   * @param folder where the contents were read.
+   * @param sharing `isAlone`: whether no other process can have the database, so that there is nobody to take turns with.
+   * @throws FolderFaults
+   */
+  async execute(
+    folder: string,
+    contents: FolderContents,
+    { isAlone }: { readonly isAlone: boolean },
+  ): Promise<void> {
+    const run = async () => {
+      for (let attempt = 1; ; attempt++) {
+        const faults = await this.#apply(await this.#check(folder, contents), contents);
+        if (faults.length === 0) return;
+        if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
+      }
+    };
+    try {
+      if (!(await this.#isToDo(folder, contents))) return;
+      await (isAlone ? run() : inTurn(this.ports, run));
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const shown = contents.redact(message);
+      throw error instanceof FolderFaults || shown === message ? error : new Error(shown);
+    }
+  }
+
+  async #isToDo(folder: string, contents: FolderContents): Promise<boolean> {
+    const { log } = this.ports;
+    const { outcomes, documents, warnings } = await this.#check(folder, contents);
+    for (const warning of warnings) log.warn(`configuration folder: ${describeFault(warning)}`);
+    const isToDo = [...outcomes.values()].some((outcome) => outcome !== 'unchanged');
+    const counts = { tenants: documents.size, files: outcomes.size };
+    if (!isToDo) log.info('configuration folder: everything is as it says', counts);
+    return isToDo;
+  }
+
+  async #check(folder: string, contents: FolderContents): Promise<CheckedFolder> {
+    const checked = await new CheckFolder(this.ports).execute(contents);
+    if (checked.faults.length > 0) throw new FolderFaults(folder, checked.faults);
+    return checked;
+  }
+
+  /** @returns what was refused although the dry run went well. */
+  async #apply({ documents }: CheckedFolder, { asWritten }: FolderContents): Promise<FolderFault[]> {
+    const { log } = this.ports;
+    const administration = new Administration(this.ports);
+    const faults: FolderFault[] = [];
+    for (const [tenantId, own] of documents) {
+      const counts = { created: 0, changed: 0, unchanged: 0 };
+      const report = ({ file, kind, id }: Document, outcome: Outcome) => {
+        counts[outcome]++;
+        if (outcome === 'unchanged') return;
+        const about = { tenantId, kind: shortName(kind), id: asWritten(id), file };
+        log.info(`configuration folder: ${outcome}`, about);
+      };
+      const { refused } = await apply(administration, own, { report });
+      log.info('configuration folder: tenant imported', { tenantId, ...counts });
+      for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
+    }
+    return faults;
+  }
+}
+
+function redacted(faults: readonly FolderFault[], { redact }: FolderContents): FolderFault[] {
+  return faults.map((fault) => ({ ...fault, message: redact(fault.message) }));
+}
