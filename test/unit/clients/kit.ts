@@ -1,0 +1,60 @@
+import { createSecretKey } from 'node:crypto';
+import { LocalAccessTokens } from '../../../adapters/identity/local-access-tokens.ts';
+import { AuthenticateClient } from '../../../application/clients/authenticate-client.ts';
+import { IssueAccessToken } from '../../../application/clients/issue-access-token.ts';
+import type { Client } from '../../../domain/clients/client.ts';
+import type { Role } from '../../../domain/clients/role.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import { ACME, aWorld } from '../administration/world.ts';
+
+export const ROOT_SECRET = 'the secret of the root client';
+export const SHOP_SECRET = 'the secret of the shop';
+
+/** A tenant with the client `shop`, and what gives and takes access tokens. */
+export async function aClientWorld() {
+  const world = aWorld();
+  const keys = [createSecretKey(Buffer.alloc(32, 4))];
+  const settings = { keys, issuer: world.settings.publicUrl, lifetimeSeconds: 3600 };
+  const accessTokens = new LocalAccessTokens(world, settings);
+  const since = world.clock.now();
+
+  /** Writes as another process would, like all that follows: nothing here hears of it. */
+  const put = (changes: Partial<Client>) => {
+    const base = { tenantId: ACME, description: null, allowedPresentationConfigs: null, pickUp: null };
+    const rest = { allowedIssuanceConfigs: ['card'], secretHash: '', version: 1, clientId: 'shop' };
+    const roles: Role[] = ['issuance:offer'];
+    const client = { ...base, ...rest, roles, createdAt: since, updatedAt: since, ...changes };
+    return world.store.forTenant(ACME, ({ clients }) => clients.add(client), { by: 'system' });
+  };
+  const change = (roles: Role[]) =>
+    world.store.forTenant(
+      ACME,
+      async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }),
+      {
+        by: 'system',
+      },
+    );
+  const suspend = (status: Tenant['status']) =>
+    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status }), {
+      by: 'system',
+    });
+  await world.createTenant({ roles: ['issuance:offer'] });
+  await put({ secretHash: `hash of ${SHOP_SECRET}` });
+  return {
+    ...world,
+    accessTokens,
+    since,
+    put,
+    change,
+    suspend,
+    authenticate: new AuthenticateClient({ ...world, accessTokens }),
+    issue: new IssueAccessToken({ ...world, accessTokens }),
+    /** A token of `shop`. */
+    tokenOf: (changes: Partial<Parameters<LocalAccessTokens['issue']>[0]> = {}) => {
+      const claims = { subject: ACME as string, clientId: 'shop', roles: ['issuance:offer'] as Role[] };
+      return accessTokens.issue({ ...claims, clientSince: since.getTime(), ...changes }).token;
+    },
+  };
+}
+
+export type ClientWorld = Awaited<ReturnType<typeof aClientWorld>>;
