@@ -3,7 +3,7 @@ import type { Family, Route } from '../adapters/http/route.ts';
 import { documentationRoutes } from '../adapters/http/service/documentation.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { FEATURES } from './modules/all.ts';
-import { resolve } from './wire.ts';
+import { identifierOf } from './wire.ts';
 
 /** The whole route table; the API document is made of it and is part of it. */
 export function collectRoutes(container: Container): readonly Route[] {
@@ -12,7 +12,7 @@ export function collectRoutes(container: Container): readonly Route[] {
     ...FEATURES.flatMap(({ open = [] }) => open),
     ...FEATURES.flatMap(({ administered = [] }) => administered),
   ];
-  const routes = families.flatMap(({ needs, make }) => make(resolve(container, needs) as never));
+  const routes = families.flatMap((make) => make((token) => container.get(identifierOf(token))));
   // Loaded when somebody asks for the document: an idle process can do without what builds it.
   const document = async (): Promise<object> => {
     const { buildOpenApi } = await import('../adapters/http/openapi.ts');

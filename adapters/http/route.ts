@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Caller, Listener, RememberedCaller, TenantCaller } from '../../application/caller.ts';
-import type { PortsOf, Tokens } from '../../application/needs.ts';
+import type { PortsOf, Token, Tokens } from '../../application/needs.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { EditedKind } from '../../domain/resources.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
@@ -160,12 +160,23 @@ export function route<
 
 export const DEFAULT_BODY_LIMIT = 64 * 1024;
 
-/** Routes that belong together, with the use cases that they lead to. */
-export type Family = { readonly needs: Tokens; make(useCases: never): readonly Route[] };
+/** @returns what a token stands for. */
+export type Find = <T>(token: Token<T>) => T;
+
+/** Routes that belong together; made once the use cases that they lead to are there. */
+export type Family = (find: Find) => readonly Route[];
 
 export function family<T extends Tokens>(
   useCases: T,
   make: (useCases: PortsOf<T>) => readonly Route[],
 ): Family {
-  return { needs: useCases, make };
+  return (find) => {
+    const found = Object.entries(useCases).map(([name, token]) => [name, find(token)]);
+    return make(Object.fromEntries(found) as PortsOf<T>);
+  };
+}
+
+/** @returns the routes of all, in this order. */
+export function families(...all: readonly Family[]): Family {
+  return (find) => all.flatMap((make) => make(find));
 }

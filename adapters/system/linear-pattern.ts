@@ -12,7 +12,7 @@ type State =
   | { readonly kind: 'found' };
 
 /**
- * A regular expression of a stranger. It is followed along all its branches at once (Thompson 1968), so a text takes
+ * A regular expression of a stranger. All its branches are followed together (Thompson 1968), so a text takes
  * at most its length times the states of the pattern, where the engine's own backtracking can take for ever. Every
  * step is charged.
  */

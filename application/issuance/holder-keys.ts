@@ -18,7 +18,7 @@ export const C_NONCE = 'c_nonce';
 export type ProvenKeys = {
   /** One credential each; empty for a configuration that binds no key. */
   readonly holderKeys: readonly PublicJwk[];
-  /** The nonces that the proofs carry, to be remembered in the caller's beat. */
+  /** The nonces that the proofs carry, to be spent by the caller's commit. */
   readonly used: readonly UsedValue[];
 };
 

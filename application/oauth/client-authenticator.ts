@@ -46,7 +46,7 @@ export type AuthenticatedClient = {
   /** Of the client's registration, if it names any. */
   readonly redirectUris?: readonly string[];
   /**
-   * To be remembered by the caller in the beat that does what the client asked for, and not before: a wallet that is
+   * To be spent by the commit that does what the client asked for, and not before: a wallet that is
    * told to use a DPoP nonce sends the same proof of possession again.
    */
   readonly used: readonly UsedValue[];

@@ -32,7 +32,7 @@ export class DpopProofs {
   }
 
   /**
-   * @param values every `DPoP` header field of the request. Remembering the proof is the caller's beat.
+   * @param values every `DPoP` header field of the request. The caller's commit spends the proof.
    * @throws Failure `invalid_dpop_proof`, `use_dpop_nonce`.
    */
   async check(

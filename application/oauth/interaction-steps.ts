@@ -33,7 +33,7 @@ type Ports = {
   readonly settings: ServiceSettings;
 };
 
-/** What a request spends, in the beat that it causes. */
+/** What a request spends, with the commit that it causes. */
 export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
 
 type Change = Required<Pick<Authorization, 'stage' | 'handles' | 'interaction'>>;

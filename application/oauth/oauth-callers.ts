@@ -28,7 +28,7 @@ export type OAuthEndpoint = 'par' | 'token' | 'interactive-authorization';
 export type OAuthCaller = {
   readonly client: AuthenticatedClient;
   readonly proof: AcceptedDpopProof | undefined;
-  /** What the call spends, to be remembered in the beat that does what it asks for. */
+  /** What the call spends, with the commit that does what it asks for. */
   readonly used: readonly UsedValue[];
 };
 

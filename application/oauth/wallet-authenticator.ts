@@ -20,7 +20,7 @@ export type WalletCredentials = {
 
 export type AuthenticatedWallet = {
   readonly token: WalletTokenClaims;
-  /** To be remembered by the caller in its beat; undefined for a bearer token. */
+  /** To be spent by the caller's commit; undefined for a bearer token. */
   readonly dpop: AcceptedDpopProof | undefined;
 };
 
@@ -49,7 +49,7 @@ export class WalletAuthenticator {
 
   /**
    * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
-   * proof was used before is told by the beat that follows.
+   * proof was used before is told by the commit that follows.
    * @param expected `url`: the external address of the endpoint.
    * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
    *   `ExternalTokens` and `ExternalSessions` throw.

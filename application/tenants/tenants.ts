@@ -39,7 +39,7 @@ export class ListTenants extends needs({ store: Store }) {
 /** One tenant with its clients. */
 export class GetTenant extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
-  async execute(id: TenantId): Promise<TenantWithClients> {
+  async execute(_caller: Caller, id: TenantId): Promise<TenantWithClients> {
     return this.ports.store.forService(async ({ tenants, clients }) => ({
       tenant: await tenants.get(id),
       clients: await clients.listOf(id),

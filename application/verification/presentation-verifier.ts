@@ -96,9 +96,9 @@ export class PresentationVerifier extends needs({
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { reason } = error;
-      const poisons = error instanceof NonceRefusal;
+      const spoilsAll = error instanceof NonceRefusal;
       const detail = detailOf(error, task.trust);
-      return { ...place, inputs, accepted: false, reason, detail, poisons };
+      return { ...place, inputs, accepted: false, reason, detail, spoilsAll };
     }
   }
 

@@ -18,7 +18,7 @@ export type CheckedPresentation = ReportedPresentation &
         readonly reason: RefusalReason;
         readonly detail: string;
         /** The nonce was not ours, so nothing of the whole response may be used. */
-        readonly poisons: boolean;
+        readonly spoilsAll: boolean;
       }
   );
 
@@ -65,7 +65,7 @@ function faultsOf(
   transactionData: readonly string[],
 ): readonly Fault[] {
   // OpenID4VP 1.0 section 14.1: a foreign nonce refuses everything.
-  if (presentations.some((one) => !one.accepted && one.poisons)) {
+  if (presentations.some((one) => !one.accepted && one.spoilsAll)) {
     return [{ reason: 'nonce_mismatch', section: 'OpenID4VP 1.0 section 14.1' }];
   }
   const accepted = presentations.filter((one) => one.accepted);

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { TenantCaller } from '../../../application/caller.ts';
 import {
   CreateKeyChain,
   DeleteKeyChain,
@@ -10,7 +9,6 @@ import {
 import { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
 import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
 import { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import {
   CertificateSigningRequest,
   KeyChainCreation,
@@ -18,8 +16,8 @@ import {
   KeyChainRotation,
   KeyChainUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
-import { family, type Route, reply, route, show } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { resourceRoutes } from '../resource-routes.ts';
+import { families, family, reply, route } from '../route.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
 
@@ -34,48 +32,29 @@ const EXAMPLE_KEY = {
   d: 'jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI',
 };
 
-const USE_CASES = {
-  listKeyChains: ListKeyChains,
-  getKeyChain: GetKeyChain,
-  updateKeyChain: UpdateKeyChain,
-  deleteKeyChain: DeleteKeyChain,
-  listKeyProviders: ListKeyProviders,
+/** What is done to the keys themselves. */
+const ON_KEYS = {
   createKeyChain: CreateKeyChain,
   rotateKeyChain: RotateKeyChain,
   requestCertificate: RequestCertificate,
 };
-type UseCases = PortsOf<typeof USE_CASES>;
+
+const chain = resourceRoutes({
+  ...common,
+  kind: 'key-chain',
+  path: '/key-chain',
+  params,
+  writes: { access: written.access },
+  view: KeyChainView,
+  get: GetKeyChain,
+  toView: toKeyChainView,
+});
 
 /** Keys in the vocabulary of key chains. */
-export const keyChainRoutes = family(USE_CASES, (useCases) => [
-  ...readRoutes(useCases),
-  ...writeRoutes(useCases),
-  ...keyRoutes(useCases),
-]);
-
-type Asked = { readonly caller: TenantCaller; readonly params: { readonly id: string } };
-
-function shows({ getKeyChain }: UseCases) {
-  return async ({ caller, params: { id } }: Asked) => {
-    const chain = await getKeyChain.execute(caller, id);
-    return show(200, toKeyChainView(chain), chain);
-  };
-}
-
-function readRoutes(useCases: UseCases): Route[] {
-  const { listKeyChains, listKeyProviders } = useCases;
-  return [
-    route({
-      ...common,
-      method: 'get',
-      path: '/key-chain',
-      summary: 'List the key chains of the tenant',
-      responses: { 200: z.array(KeyChainView) },
-      async handle({ caller }) {
-        return reply(200, (await listKeyChains.execute(caller)).map(toKeyChainView));
-      },
-    }),
-    // Before the route with an id, which would take it for one.
+export const keyChainRoutes = families(
+  chain.list({ summary: 'List the key chains of the tenant', by: ListKeyChains }),
+  // Before the route with an id, which would take it for one.
+  family({ listKeyProviders: ListKeyProviders }, ({ listKeyProviders }) => [
     route({
       ...common,
       method: 'get',
@@ -86,76 +65,32 @@ function readRoutes(useCases: UseCases): Route[] {
         return reply(200, await listKeyProviders.execute());
       },
     }),
-    route({
-      ...common,
-      method: 'get',
-      path: '/key-chain/:id',
-      edits: { kind: 'key-chain' },
-      summary: 'Read a key chain',
-      params,
-      responses: { 200: KeyChainView },
-      handle: shows(useCases),
-    }),
-  ];
-}
-
-function writeRoutes(useCases: UseCases): Route[] {
-  const { createKeyChain, updateKeyChain, deleteKeyChain } = useCases;
-  return [
-    route({
-      ...written,
-      method: 'post',
-      path: '/key-chain',
-      edits: { kind: 'key-chain' },
-      summary: 'Create a key chain',
-      description:
-        'Makes a key, an internal authority for it unless another one is named, and its certificate.',
-      body: KeyChainCreation,
-      example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
-      responses: { 201: KeyChainView, 409: 'The id is taken' },
-      async handle({ caller, body }) {
-        const chain = await createKeyChain.execute(caller, body);
-        return show(201, toKeyChainView(chain), chain);
-      },
-    }),
-    route({
-      ...written,
-      method: 'patch',
-      path: '/key-chain/:id',
-      edits: { kind: 'key-chain', id: ({ params }) => params.id },
-      summary: 'Change a key chain',
-      params,
-      body: KeyChainUpdate,
-      example: { description: 'Signs diplomas' },
-      shows: shows(useCases),
-      responses: {
-        200: KeyChainView,
-        409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
-      },
-      async handle({ caller, params: { id }, body }) {
-        const chain = await updateKeyChain.execute(caller, id, body);
-        return show(200, toKeyChainView(chain), chain);
-      },
-    }),
-    route({
-      ...written,
-      method: 'delete',
-      path: '/key-chain/:id',
-      edits: { kind: 'key-chain', id: ({ params }) => params.id },
-      summary: 'Delete a key chain',
-      params,
-      responses: { 200: DeletedView, 409: 'A configuration or status list names it' },
-      async handle({ caller, params: { id } }) {
-        await deleteKeyChain.execute(caller, id);
-        return reply(200, { id });
-      },
-    }),
-  ];
-}
-
-/** What is done to the keys themselves. */
-function keyRoutes({ createKeyChain, rotateKeyChain, requestCertificate }: UseCases): Route[] {
-  return [
+  ]),
+  chain.get({ summary: 'Read a key chain' }),
+  chain.create({
+    summary: 'Create a key chain',
+    description:
+      'Makes a key, an internal authority for it unless another one is named, and its certificate.',
+    body: KeyChainCreation,
+    example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
+    responses: { 409: 'The id is taken' },
+    by: CreateKeyChain,
+  }),
+  chain.update({
+    summary: 'Change a key chain',
+    body: KeyChainUpdate,
+    example: { description: 'Signs diplomas' },
+    responses: {
+      409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
+    },
+    by: UpdateKeyChain,
+  }),
+  chain.delete({
+    summary: 'Delete a key chain',
+    responses: { 409: 'A configuration or status list names it' },
+    by: DeleteKeyChain,
+  }),
+  family(ON_KEYS, ({ createKeyChain, rotateKeyChain, requestCertificate }) => [
     route({
       ...written,
       method: 'post',
@@ -202,5 +137,5 @@ function keyRoutes({ createKeyChain, rotateKeyChain, requestCertificate }: UseCa
         return reply(200, { csr: await requestCertificate.execute(caller, id, body) });
       },
     }),
-  ];
-}
+  ]),
+);

@@ -1,5 +1,3 @@
-import type { TenantCaller } from '../../../application/caller.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import {
   AccessCertificateOrder,
   ObtainAccessCertificate,
@@ -15,12 +13,11 @@ import {
   UpdateRegistrarConfiguration,
 } from '../../../application/registrar/registrar-configurations.ts';
 import {
-  type RegistrarConfiguration,
   RegistrarConfigurationBody,
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
-import { family, type Route, reply, route, show } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { resourceRoutes } from '../resource-routes.ts';
+import { families, family, reply, route } from '../route.ts';
 import {
   AccessCertificateView,
   RegistrarConfigurationView,
@@ -36,115 +33,71 @@ const written = { ...common, access: { ...common.access, unrestricted: true } } 
 /** Anchors, or a registration certificate of which a presentation configuration takes as much. */
 const BODY_LIMIT = 512 * 1024;
 
-const USE_CASES = {
-  getRegistrarConfiguration: GetRegistrarConfiguration,
-  replaceRegistrarConfiguration: ReplaceRegistrarConfiguration,
-  updateRegistrarConfiguration: UpdateRegistrarConfiguration,
-  deleteRegistrarConfiguration: DeleteRegistrarConfiguration,
+const CERTIFICATES = {
   obtainAccessCertificate: ObtainAccessCertificate,
   obtainRegistrationCertificate: ObtainRegistrationCertificate,
 };
-type UseCases = PortsOf<typeof USE_CASES>;
+
+const configuration = resourceRoutes({
+  ...common,
+  kind: 'registrar-configuration',
+  path: '/registrar/config',
+  writes: { access: written.access },
+  view: RegistrarConfigurationView,
+  get: GetRegistrarConfiguration,
+  toView: async (shown, { caller }) => toRegistrarConfigurationView(shown, await caller.configured.tenant()),
+});
 
 /** The login at the registrar, and what is obtained there. */
-export const registrarRoutes = family(USE_CASES, (useCases) => [
-  ...configurationRoutes(useCases),
-  ...certificateRoutes(useCases),
-]);
-
-async function shown(status: number, caller: TenantCaller, configuration: RegistrarConfiguration) {
-  const view = toRegistrarConfigurationView(configuration, await caller.configured.tenant());
-  return show(status, view, configuration);
-}
-
-function configurationRoutes(useCases: UseCases): readonly Route[] {
-  const { getRegistrarConfiguration, replaceRegistrarConfiguration } = useCases;
-  const { updateRegistrarConfiguration, deleteRegistrarConfiguration } = useCases;
-  const shows = async ({ caller }: { readonly caller: TenantCaller }) =>
-    shown(200, caller, await getRegistrarConfiguration.execute(caller));
-  return [
-    route({
-      ...common,
-      method: 'get',
-      path: '/registrar/config',
-      edits: { kind: 'registrar-configuration' },
-      summary: 'Read the login at the registrar',
-      description: 'Secrets are never shown.',
-      responses: { 200: RegistrarConfigurationView, 404: 'Nothing is configured' },
-      handle: shows,
-    }),
-    route({
-      ...written,
-      method: 'post',
-      path: '/registrar/config',
-      edits: { kind: 'registrar-configuration', id: () => 'default' },
-      summary: 'Create or replace the login at the registrar',
-      description:
-        'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
-        'the registrar.',
-      body: RegistrarConfigurationBody,
-      bodyLimit: BODY_LIMIT,
-      example: {
-        registrarUrl: 'https://registrar.example/api',
-        oidcUrl: 'https://login.registrar.example/realms/relying-parties',
-        clientId: 'vidimus',
-        username: 'acme',
-        password: 'the password of the account',
-        registrationCertificateDefaults: {
-          privacy_policy: 'https://acme.example/privacy',
-          support_uri: 'https://acme.example/help',
-          purpose: [{ lang: 'en', content: 'Opening an account' }],
-        },
+export const registrarRoutes = families(
+  configuration.get({
+    summary: 'Read the login at the registrar',
+    description: 'Secrets are never shown.',
+    responses: { 404: 'Nothing is configured' },
+  }),
+  configuration.create({
+    summary: 'Create or replace the login at the registrar',
+    description:
+      'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
+      'the registrar.',
+    body: RegistrarConfigurationBody,
+    bodyLimit: BODY_LIMIT,
+    example: {
+      registrarUrl: 'https://registrar.example/api',
+      oidcUrl: 'https://login.registrar.example/realms/relying-parties',
+      clientId: 'vidimus',
+      username: 'acme',
+      password: 'the password of the account',
+      registrationCertificateDefaults: {
+        privacy_policy: 'https://acme.example/privacy',
+        support_uri: 'https://acme.example/help',
+        purpose: [{ lang: 'en', content: 'Opening an account' }],
       },
-      responses: { 201: RegistrarConfigurationView, 503: 'Nobody answers; nothing is stored' },
-      async handle({ caller, body }) {
-        return shown(201, caller, await replaceRegistrarConfiguration.execute(caller, body));
-      },
-    }),
-    route({
-      ...written,
-      method: 'patch',
-      path: '/registrar/config',
-      edits: { kind: 'registrar-configuration', id: () => 'default' },
-      summary: 'Change members of the login at the registrar',
-      description:
-        'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
-        'then they are given again. The result is tried before it is stored.',
-      body: RegistrarConfigurationUpdate,
-      bodyLimit: BODY_LIMIT,
-      example: { password: 'the new password of the account' },
-      shows,
-      responses: {
-        200: RegistrarConfigurationView,
-        404: 'Nothing is configured',
-        503: 'Nobody answers; nothing is stored',
-      },
-      async handle({ caller, body }) {
-        return shown(200, caller, await updateRegistrarConfiguration.execute(caller, body));
-      },
-    }),
-    route({
-      ...written,
-      method: 'delete',
-      path: '/registrar/config',
-      edits: { kind: 'registrar-configuration', id: () => 'default' },
-      summary: 'Remove the login at the registrar',
-      responses: {
-        200: DeletedView,
-        404: 'Nothing is configured',
-        409: 'A presentation configuration gets its registration certificate there',
-      },
-      async handle({ caller }) {
-        await deleteRegistrarConfiguration.execute(caller);
-        return reply(200, { id: 'default' });
-      },
-    }),
-  ];
-}
-
-function certificateRoutes(useCases: UseCases): readonly Route[] {
-  const { obtainAccessCertificate, obtainRegistrationCertificate } = useCases;
-  return [
+    },
+    responses: { 503: 'Nobody answers; nothing is stored' },
+    replaces: true,
+    by: ReplaceRegistrarConfiguration,
+  }),
+  configuration.update({
+    summary: 'Change members of the login at the registrar',
+    description:
+      'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
+      'then they are given again. The result is tried before it is stored.',
+    body: RegistrarConfigurationUpdate,
+    bodyLimit: BODY_LIMIT,
+    example: { password: 'the new password of the account' },
+    responses: { 404: 'Nothing is configured', 503: 'Nobody answers; nothing is stored' },
+    by: UpdateRegistrarConfiguration,
+  }),
+  configuration.delete({
+    summary: 'Remove the login at the registrar',
+    responses: {
+      404: 'Nothing is configured',
+      409: 'A presentation configuration gets its registration certificate there',
+    },
+    by: DeleteRegistrarConfiguration,
+  }),
+  family(CERTIFICATES, ({ obtainAccessCertificate, obtainRegistrationCertificate }) => [
     route({
       ...written,
       method: 'post',
@@ -189,5 +142,5 @@ function certificateRoutes(useCases: UseCases): readonly Route[] {
         return reply(201, toRegistrationCertificateView(certificate));
       },
     }),
-  ];
-}
+  ]),
+);

@@ -25,7 +25,7 @@ const PUT_HEAD = named(
    on conflict (tenant_id) do update set sequence = excluded.sequence, hash = excluded.hash, seal = excluded.seal`,
 );
 
-/** Adds one entry to a tenant's chain within a beat. */
+/** Adds one entry to a tenant's chain within a transaction. */
 export type SqliteChain = { record(run: SqliteRun, by: TenantActor, change: AuditChange): void };
 
 export function sqliteChain(macs: Macs, tenantId: TenantId): SqliteChain {

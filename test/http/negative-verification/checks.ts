@@ -123,7 +123,7 @@ async function expectBeside(world: World, one: PresentationCase, own: Members): 
   const asked = await world.ask({ dcql_query, ...(await configurationOf(world, one)) });
   const vpToken = { pass: [world.pass(asked)], [id]: [await one.present(world, asked)] };
   const answer = await world.answer(asked, vpToken);
-  if (one.effect === 'poisons') {
+  if (one.effect === 'spoilsAll') {
     expect(answer.status, answer.text).to.equal(400);
     await expectFailed(world, asked, id, one);
     return;

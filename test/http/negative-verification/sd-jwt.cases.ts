@@ -123,13 +123,13 @@ const BINDING: readonly PresentationCase[] = [
       return { kbKey: key, kbHeader: { jwk: key.jwk } };
     },
   }),
-  ...bent(81, 'nonce_mismatch', { 'another nonce': { kb: { nonce: 'other' } } }, { effect: 'poisons' }),
-  ...bent(81, 'kb_claim_missing', { 'no nonce': { kb: { nonce: undefined } } }, { effect: 'poisons' }),
+  ...bent(81, 'nonce_mismatch', { 'another nonce': { kb: { nonce: 'other' } } }, { effect: 'spoilsAll' }),
+  ...bent(81, 'kb_claim_missing', { 'no nonce': { kb: { nonce: undefined } } }, { effect: 'spoilsAll' }),
   ...bent(
     81,
     'kb_claim_type',
     { 'a number as nonce': { kb: { nonce: 1 } }, 'a list of nonces': { kb: { nonce: ['x'] } } },
-    { effect: 'poisons' },
+    { effect: 'spoilsAll' },
   ),
   ...bent(82, 'aud_mismatch', {
     'the client identifier without prefix as audience': (_, { payload }) => ({
@@ -447,14 +447,14 @@ const REST: readonly PresentationCase[] = [
     row: 106,
     what: 'made for another tenant',
     reason: 'nonce_mismatch',
-    effect: 'poisons',
+    effect: 'spoilsAll',
     present: async (world) => world.card(await world.ask({}, 'rival')),
   },
   {
     row: 107,
     what: 'made for an earlier request',
     reason: 'nonce_mismatch',
-    effect: 'poisons',
+    effect: 'spoilsAll',
     present: async (world) => world.card(await world.ask()),
   },
   ...bent(

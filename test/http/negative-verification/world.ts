@@ -246,10 +246,10 @@ export type PresentationCase = Row & {
   /** What the operator reads about it. */
   readonly detail?: RegExp;
   /**
-   * `discarded`: a good presentation beside it still counts. `poisons`: it takes the whole response with it. `needed`:
+   * `discarded`: a good presentation beside it still counts. `spoilsAll`: it takes the whole response with it. `needed`:
    * the response cannot be good without it, so that nothing is tried beside it.
    */
-  readonly effect?: 'discarded' | 'poisons' | 'needed';
+  readonly effect?: 'discarded' | 'spoilsAll' | 'needed';
   readonly present: (world: World, asked: Asked) => string | Promise<string>;
 };
 

@@ -39,7 +39,7 @@ describe('Tenants', () => {
   it('are made whole or not at all', async () => {
     const roles = ['clients:manage' as const];
     await world.createTenant({ roles });
-    const admin = (await new GetTenant(world).execute(ACME)).clients[0];
+    const admin = (await new GetTenant(world).execute(MANAGER, ACME)).clients[0];
     expect(await codeOf(world.createTenant())).to.equal('conflict');
     // The administrator of the second has a name that is taken.
     if (admin === undefined) throw new Error('no administrator');
@@ -48,7 +48,7 @@ describe('Tenants', () => {
     });
     const beta = { id: 'beta' as typeof ACME };
     expect(await codeOf(world.createTenant({ ...beta, roles }))).to.equal('conflict');
-    expect(await codeOf(new GetTenant(world).execute(beta.id))).to.equal('not_found');
+    expect(await codeOf(new GetTenant(world).execute(MANAGER, beta.id))).to.equal('not_found');
     await world.createTenant(beta);
   });
 

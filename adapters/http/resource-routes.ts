@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { Token } from '../../application/needs.ts';
+import { ServiceSettings } from '../../application/ports/settings.ts';
+import type { EditedKind } from '../../domain/resources.ts';
+import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
+import { DeletedView } from './shapes/deleted.view.ts';
+
+/** Of a use case: what it is executed with, and what comes of it. */
+type UseCase<Given extends readonly unknown[], Result> = Token<{
+  readonly execute: (...given: Given) => Promise<Result>;
+}>;
+
+/** What one is called by among those of its tenant; nothing where a tenant has one. */
+type Key<Params> = Params extends z.ZodObject
+  ? readonly [z.output<Params>[keyof z.output<Params>]]
+  : readonly [];
+
+type Description<A extends Access, Resource, Params> = {
+  readonly kind: EditedKind;
+  readonly tag: string;
+  readonly path: `/${string}`;
+  /** What stands for one of them in the path, as the only member; absent where a tenant has one. */
+  readonly params?: Params;
+  readonly access: A;
+  /** What holds for routes that write. */
+  readonly writes?: Pick<Partial<Route>, 'access' | 'bodyLimit'>;
+  readonly view: z.ZodType;
+  readonly get: UseCase<readonly [CallerOf<A>, ...Key<Params>], Resource>;
+  toView(
+    resource: Resource,
+    context: { readonly caller: CallerOf<A>; readonly settings: ServiceSettings },
+  ): unknown;
+  /** What its `ETag` is made of, where that is a part of it. */
+  stored?(resource: Resource): object;
+};
+
+/** What the API document says of a route beside what all have in common. */
+type Told = Pick<Route, 'summary'> & Pick<Partial<Route>, 'description' | 'responses'>;
+type Written<Body extends z.ZodType> = Told &
+  Pick<Partial<Route>, 'members' | 'bodyLimit'> & { readonly body: Body; readonly example: unknown };
+
+/** Makes the routes of one kind of resource as its administrators call them, in the order in which they are asked for. */
+export function resourceRoutes<
+  A extends Access,
+  Resource extends object,
+  Params extends z.ZodObject | undefined = undefined,
+>(description: Description<A, Resource, Params>) {
+  type By<Given extends readonly unknown[], Result = Resource> = {
+    readonly by: UseCase<readonly [CallerOf<A>, ...Given], Result>;
+  };
+  const { kind, tag, path, params, access, view, get, toView, stored = (resource) => resource } = description;
+  const [name] = Object.keys(params?.shape ?? {});
+  const all = { tag, surface: 'admin', access, path } as const;
+  const one = params === undefined ? all : { ...all, path: `${path}/:${name}`, params };
+  const keyOf = (given: unknown) =>
+    (name === undefined
+      ? []
+      : [(given as Readonly<Record<string, unknown>>)[name]]) as unknown as Key<Params>;
+  const idOf = (given: unknown) => String(keyOf(given)[0] ?? 'default');
+  const edits = { kind, id: ({ params: given }: { readonly params: unknown }) => idOf(given) };
+
+  /** Answers with what comes of it. */
+  const showing =
+    (find: Find, status: number, execute: (input: Given) => Promise<Resource>) => async (input: Given) => {
+      const resource = await execute(input);
+      const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
+      return show(status, await toView(resource, context), stored(resource));
+    };
+  const getting = (find: Find) => {
+    const useCase = find(get);
+    return showing(find, 200, ({ caller, params: given }) =>
+      useCase.execute(caller as CallerOf<A>, ...keyOf(given)),
+    );
+  };
+  const writing = <Body extends z.ZodType>(
+    method: 'put' | 'patch',
+    { by, ...told }: Written<Body> & By<[...Key<Params>, z.output<Body>]>,
+  ): Family => {
+    return (find) => {
+      const useCase = find(by);
+      const handle = showing(find, 200, ({ caller, params: given, body }) =>
+        useCase.execute(caller as CallerOf<A>, ...keyOf(given), body as z.output<Body>),
+      );
+      const responses = { 200: view, ...told.responses };
+      const shows = getting(find);
+      return [{ ...one, ...description.writes, ...told, method, edits, shows, responses, handle }];
+    };
+  };
+
+  return {
+    list:
+      ({ by, ...told }: Told & By<[], readonly Resource[]>): Family =>
+      (find) => {
+        const [useCase, settings] = [find(by), find(ServiceSettings)];
+        return [
+          {
+            ...all,
+            ...told,
+            method: 'get',
+            responses: { 200: z.array(view) },
+            async handle({ caller }) {
+              const context = { caller: caller as CallerOf<A>, settings };
+              const resources = await useCase.execute(context.caller);
+              return reply(200, await Promise.all(resources.map((resource) => toView(resource, context))));
+            },
+          },
+        ];
+      },
+    get:
+      (told: Told): Family =>
+      (find) => {
+        const responses = { 200: view, ...told.responses };
+        return [{ ...one, ...told, method: 'get', edits: { kind }, responses, handle: getting(find) }];
+      },
+    /** @param replaces whether one that is there already is replaced: that of the id in the body, if there are many. */
+    create:
+      <Body extends z.ZodType>({
+        by,
+        replaces = false,
+        ...told
+      }: Written<Body> & By<[z.output<Body>]> & { readonly replaces?: boolean }): Family =>
+      (find) => {
+        const useCase = find(by);
+        const handle = showing(find, 201, ({ caller, body }) =>
+          useCase.execute(caller as CallerOf<A>, body as z.output<Body>),
+        );
+        const id = ({ body }: { readonly body: { readonly id: string } }) =>
+          name === undefined ? 'default' : body.id;
+        const responses = { 201: view, ...told.responses };
+        const written = { ...all, ...description.writes, ...told };
+        return [{ ...written, method: 'post', edits: replaces ? { kind, id } : { kind }, responses, handle }];
+      },
+    replace: <Body extends z.ZodType>(told: Written<Body> & By<[...Key<Params>, z.output<Body>]>): Family =>
+      writing('put', told),
+    update: <Body extends z.ZodType>(told: Written<Body> & By<[...Key<Params>, z.output<Body>]>): Family =>
+      writing('patch', told),
+    delete:
+      ({ by, ...told }: Told & By<[...Key<Params>], unknown>): Family =>
+      (find) => {
+        const useCase = find(by);
+        return [
+          {
+            ...one,
+            ...description.writes,
+            ...told,
+            method: 'delete',
+            edits,
+            responses: { 200: DeletedView, ...told.responses },
+            async handle({ caller, params: given }) {
+              await useCase.execute(caller as CallerOf<A>, ...keyOf(given));
+              return reply(200, { id: idOf(given) });
+            },
+          },
+        ];
+      },
+  };
+}
+
+type Given = { readonly caller: unknown; readonly params: unknown; readonly body?: unknown };
