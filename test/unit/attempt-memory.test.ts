@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { assertCurrent, attempt, attemptFor, type Known, record } from '../../application/attempt.ts';
+import { hashCode } from '../../application/oauth/redeem-grant.ts';
 import type { WakeUp } from '../../application/ports/event-bus.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -9,7 +10,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { rememberedCaller } from '../support/remembered-caller.ts';
 import { ACME } from './verification-flow/kit.ts';
-import { anOffer } from './wallet.ts';
+import { anOffer, Wallet } from './wallet.ts';
 import { endOf, failureOf, WalletWorld } from './wallet-kit.ts';
 
 describe('What an attempt leaves in memory', () => {
@@ -39,6 +40,14 @@ describe('What an attempt leaves in memory', () => {
     const { session } = await anOffer(world);
     await run((known) => known.commit({ session: fetched(session) }));
     expect(remembered(session)).to.deep.include({ status: 'fetched', version: 2 });
+  });
+
+  it('is the grant of an offer, until somebody uses it', async () => {
+    const { code } = await anOffer(world);
+    const grant = () => world.tenantConfigurations.remembered.grant(ACME, hashCode(code));
+    expect(grant()).to.deep.include({ kind: 'pre_authorized_code', consumedAt: null });
+    await new Wallet(world).redeem(code);
+    expect(grant()).to.equal(undefined);
   });
 
   it('ends with its answer', async () => {

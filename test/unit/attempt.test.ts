@@ -133,6 +133,19 @@ describe('attempt', () => {
     expect((await world.session(session.id)).status).to.equal('active');
   });
 
+  it('commits nothing for a tenant that is suspended after it was read', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    const work = async (known: Known) => {
+      if (!known.isStored) return refuse();
+      await world.change({ status: 'suspended' });
+      return known.commit({ session: fetched(session) });
+    };
+    expect(await endOf(run(work))).to.equal('not_found');
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('active');
+  });
+
   it('repeats nothing after a commit', async () => {
     await change();
     const used = aUse();
@@ -193,6 +206,22 @@ describe('attempt', () => {
       endOf(run((known) => known.commit(part, refusals))),
     );
     expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
+  });
+
+  it('says nothing of what was refused for something remembered, and works once more', async () => {
+    const { session } = await anOffer(world);
+    await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
+    const told: boolean[] = [];
+    const work = async (known: Known) => {
+      const found = await known.session(session.publicId);
+      const gone = () => {
+        told.push(known.isStored);
+        return new Failure('gone');
+      };
+      if (found !== undefined) await known.commit({ session: fetched(found) }, { session: gone });
+    };
+    expect(await endOf(run(work))).to.equal('gone');
+    expect([runs, told]).to.deep.equal([['memory', 'stored'], [true]]);
   });
 
   it('tells a session that is over from what ends the request', async () => {

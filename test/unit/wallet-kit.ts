@@ -48,7 +48,6 @@ import { UserIdentities } from '../../application/oauth/user-identities.ts';
 import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
 import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
-import { AuthorizationServers, type TokenAnswer } from '../../application/ports/authorization-servers.ts';
 import type { TenantRepositories } from '../../application/ports/store.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
@@ -58,41 +57,16 @@ import { PresentationVerifier } from '../../application/verification/presentatio
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
 import { CredentialConfigurationBody } from '../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
-import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
+import { FakeAuthorizationServers } from '../support/fake-authorization-servers.ts';
 import { ACME, World } from './verification-flow/kit.ts';
 
-export const UPSTREAM = 'https://login.example';
-
-/** A provider where everybody logs in as Ada. A test that needs another answer replaces the method. */
-export class FakeAuthorizationServers extends AuthorizationServers {
-  metadata: ServerMetadata = {
-    issuer: UPSTREAM,
-    authorizationEndpoint: `${UPSTREAM}/authorize`,
-    tokenEndpoint: `${UPSTREAM}/token`,
-    jwksUri: `${UPSTREAM}/jwks`,
-    clientAuthenticationMethods: ['client_secret_basic'],
-    namesItselfInResponses: true,
-  };
-  claims: JsonObject = { sub: 'ada', given_name: 'Ada' };
-  override async discover(): Promise<ServerMetadata> {
-    return this.metadata;
-  }
-  override async verifyToken() {
-    return { type: 'at+jwt', algorithm: 'ES256', claims: this.claims } as const;
-  }
-  override async exchangeCode(): Promise<TokenAnswer> {
-    return { idToken: 'the ID token', accessToken: undefined };
-  }
-  override async logInAsClient(): Promise<void> {}
-  override async verifyIdToken(): Promise<JsonObject> {
-    return this.claims;
-  }
-  override async readOwnAccessToken(): Promise<undefined> {}
-}
+/** Keys and certificates that were made once; every world opens them, since all have one master secret. */
+const KEY_CHAINS = new Map<string, Promise<KeyChain>>();
 
 /** The wallet's side of the service, wired by hand: a tenant that issues, real keys, a store in memory, no network. */
 export class WalletWorld extends World {
@@ -167,6 +141,13 @@ export class WalletWorld extends World {
     await world.issues();
     await world.offers({ id: 'card' });
     return world;
+  }
+
+  override keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
+    const name = [tenantId, id, ...usages].join(' ');
+    const made = KEY_CHAINS.get(name) ?? super.keyChain(tenantId, id, usages);
+    KEY_CHAINS.set(name, made);
+    return made;
   }
 
   /** Writes the issuance configuration as another process would: nothing here hears of it. */

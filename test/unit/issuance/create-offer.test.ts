@@ -5,10 +5,11 @@ import { hashTxCode } from '../../../application/oauth/redeem-grant.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
 import type { IssuanceRequest } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
 import { anOffer } from '../wallet.ts';
-import { endOf, failureOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
 const WEBHOOK = { url: 'https://backend.example/claims' };

@@ -48,15 +48,15 @@ describe('Before a wallet asks', () => {
       expect((await world.session(session.id)).status).to.equal('active');
     });
 
-    it('finds nothing of an offer that failed, also where it is remembered', async () => {
-      const { session } = await anOffer(world);
-      await world.store.commit(
-        ACME,
-        { session: { id: session.id, anytime: ['active'], to: 'failed' } },
-        world.clock.now(),
-      );
-      expect(await endOf(fetch(session.publicId))).to.equal('not_found');
-    });
+    for (const visits of [0, 1]) {
+      it(`finds nothing of an offer that another process ended after ${visits} visits here`, async () => {
+        const { session } = await anOffer(world);
+        for (let visit = 0; visit < visits; visit++) await fetch(session.publicId);
+        const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+        await world.store.commit(ACME, { session: failed }, world.clock.now());
+        expect(await endOf(fetch(session.publicId))).to.equal('not_found');
+      });
+    }
 
     it('shows no presentation request', async () => {
       await world.verifies();

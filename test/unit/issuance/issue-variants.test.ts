@@ -6,11 +6,12 @@ import { ForeignTokenError } from '../../../domain/oauth/foreign-token.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { decode } from '../../support/present.ts';
 import { type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, type Issued, Wallet } from '../wallet.ts';
-import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const jktOf = ({ jwk }: HolderKey) => thumbprint(jwk as PublicJwk);
 

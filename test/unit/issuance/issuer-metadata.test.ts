@@ -3,10 +3,11 @@ import sinon from 'sinon';
 import type { MetadataKind } from '../../../application/issuance/issuer-metadata.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { decode, verifiedByLeaf } from '../../support/present.ts';
 import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
 const NOBODY = 'nobody' as TenantId;

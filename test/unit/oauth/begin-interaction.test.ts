@@ -149,4 +149,18 @@ describe('BeginInteraction', () => {
     expect(await endOf(nobody.begin('badge'))).to.equal('not_found');
     expect(await endOf(nobody.goOn({ authSession: 'unknown' }))).to.equal('not_found');
   });
+
+  describe('InteractiveAuthorization', () => {
+    it('begins without an auth_session, and goes on with one, be it empty', async () => {
+      const [begins, goesOn] = [
+        sinon.spy(world.beginInteraction, 'execute'),
+        sinon.spy(world.continueInteraction, 'execute'),
+      ];
+      const asked = await wallet.asked('badge');
+      expect([begins.callCount, goesOn.callCount]).to.deep.equal([1, 0]);
+      codeOf(await wallet.presenting(asked));
+      expect(await endOf(wallet.begin('badge', { auth_session: '' }))).to.equal('invalid_session');
+      expect([begins.callCount, goesOn.callCount]).to.deep.equal([1, 2]);
+    });
+  });
 });

@@ -3,8 +3,9 @@ import sinon from 'sinon';
 import { acceptsChallenge } from '../../../application/oauth/attestation-challenges.ts';
 import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
-import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
 

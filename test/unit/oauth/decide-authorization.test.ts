@@ -6,10 +6,11 @@ import type { ShownConsent } from '../../../application/oauth/show-authorization
 import { handleOfRequestUri, REQUEST_URI_PREFIX } from '../../../domain/oauth/authorization.ts';
 import { readHandle } from '../../../domain/oauth/handle.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const { client_id: clientId, state } = AUTHORIZATION_REQUEST;
 const NOBODY = 'nobody' as TenantId;

@@ -9,9 +9,10 @@ import {
 import { ForeignTokenError } from '../../../domain/oauth/foreign-token.ts';
 import { hashSecret, readHandle } from '../../../domain/oauth/handle.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
-import { endOf, UPSTREAM } from '../wallet-kit.ts';
+import { endOf } from '../wallet-kit.ts';
 import { type Login, LoginWorld } from './upstream-kit.ts';
 
 const ADA = { iss: UPSTREAM, sub: 'ada', token_claims: { sub: 'ada', given_name: 'Ada' } };

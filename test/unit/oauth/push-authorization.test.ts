@@ -7,11 +7,12 @@ import { hashSecret, readHandle } from '../../../domain/oauth/handle.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { AUTHORIZATION_REQUEST, type Bend, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, failureOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
 
 describe('PushAuthorization', () => {
   let world: WalletWorld;

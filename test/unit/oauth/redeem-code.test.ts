@@ -5,11 +5,12 @@ import { AUTHORIZATION_CODE_GRANT } from '../../../domain/oauth/token-request.ts
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { decode } from '../../support/present.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, newKey } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const { client_id: CLIENT, redirect_uri: REDIRECT } = AUTHORIZATION_REQUEST;
 

@@ -4,8 +4,9 @@ import sinon from 'sinon';
 import { AuthorizationServerError } from '../../../application/ports/authorization-servers.ts';
 import { handleOfRequestUri } from '../../../domain/oauth/authorization.ts';
 import { hashSecret, readHandle } from '../../../domain/oauth/handle.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { anOffer } from '../wallet.ts';
-import { endOf, UPSTREAM } from '../wallet-kit.ts';
+import { endOf } from '../wallet-kit.ts';
 import { LoginWorld } from './upstream-kit.ts';
 
 const UNKNOWN = 'urn:ietf:params:oauth:request_uri:unknown';

@@ -1,10 +1,11 @@
 import type { UpstreamResponse } from '../../../application/oauth/finish-upstream-login.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
+import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { UPSTREAM, WalletWorld } from '../wallet-kit.ts';
+import { WalletWorld } from '../wallet-kit.ts';
 
 export type Login = {
   /** The authorization. */
