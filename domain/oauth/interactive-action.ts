@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Reference } from '../shared/bounds.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
 
@@ -14,14 +15,10 @@ export const InteractiveAction = z
     z.strictObject({
       type: z.literal('openid4vp_presentation').describe('The wallet presents credentials first'),
       label: Label,
-      presentationConfigId: z
-        .string()
-        .min(1)
-        .max(128)
-        .describe(
-          'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
-            '`credentials`',
-        ),
+      presentationConfigId: Reference.describe(
+        'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
+          '`credentials`',
+      ),
     }),
     z.strictObject({
       type: z.literal('redirect_to_web').describe('The user visits a page of yours first'),

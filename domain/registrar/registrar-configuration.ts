@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
+import { textUpTo } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
 
-const Name = z.string().min(1).max(500);
-const Secret = z.string().min(1).max(4096);
-const Certificate = z.string().min(1).max(20_000).refine(isCertificate, 'one certificate as PEM');
+const Name = textUpTo(500);
+const Secret = textUpTo(4096);
+const Certificate = textUpTo(20_000).refine(isCertificate, 'one certificate as PEM');
 
 function isCertificate(pem: string): boolean {
   const [der] = readPemCertificates(pem, 1) ?? [];
@@ -43,11 +44,11 @@ export const RegistrarConfigurationBody = z
     registrarUrl: RegistrarUrl,
     oidcUrl: OidcUrl,
     clientId: ClientId,
-    clientSecret: ClientSecret.nullable().optional(),
+    clientSecret: ClientSecret.nullish(),
     username: Username,
     password: Password,
-    registrationCertificateAnchors: Anchors.nullable().optional(),
-    registrationCertificateDefaults: Defaults.nullable().optional(),
+    registrationCertificateAnchors: Anchors.nullish(),
+    registrationCertificateDefaults: Defaults.nullish(),
   })
   .meta({ id: 'RegistrarConfigurationInput' });
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;

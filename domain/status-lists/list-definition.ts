@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Reference } from '../shared/bounds.ts';
 import { StatusListConfig } from '../tenants/tenant.ts';
 
 /**
@@ -7,21 +8,13 @@ import { StatusListConfig } from '../tenants/tenant.ts';
  */
 export const MAX_UNUSED_LISTS = 100;
 
-const CredentialConfigurationId = z
-  .string()
-  .min(1)
-  .max(128)
-  .nullable()
-  .optional()
-  .describe('Only credentials of this configuration get entries; null: all may');
+const CredentialConfigurationId = Reference.nullish().describe(
+  'Only credentials of this configuration get entries; null: all may',
+);
 
-const KeyChainId = z
-  .string()
-  .min(1)
-  .max(128)
-  .nullable()
-  .optional()
-  .describe("Signs the list; null: the tenant's default for status lists");
+const KeyChainId = Reference.nullish().describe(
+  "Signs the list; null: the tenant's default for status lists",
+);
 
 /** What a list is made of. Its shape is that of the tenant's configuration unless stated. */
 export const StatusListCreation = z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
+import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -15,8 +16,8 @@ const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 /** OpenID4VP 1.0 section 8.4; members beyond these belong to the type and are sent as they stand. */
 export const TransactionData = writtenFreely({
-  type: z.string().min(1).max(500),
-  credential_ids: z.array(QueryId).min(1).max(100),
+  type: textUpTo(500),
+  credential_ids: listUpTo(QueryId, 100),
   transaction_data_hashes_alg: z
     .array(z.enum(['sha-256', 'sha-384', 'sha-512']))
     .min(1)
@@ -25,10 +26,10 @@ export const TransactionData = writtenFreely({
 
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
 const Attached = written({
-  format: z.string().min(1).max(200),
+  format: textUpTo(200),
   data: z.union([
     z.record(z.string(), z.json()).transform((value) => value as JsonObject),
-    z.string().min(1).max(100_000),
+    textUpTo(100_000),
   ]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
@@ -38,35 +39,26 @@ export const TrustAnchorConfig = z
   .union(
     [
       z.strictObject({
-        certificate: z
-          .string()
-          .min(1)
-          .max(20_000)
-          .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+        certificate: textUpTo(20_000).describe('PEM; a CA certificate, or an issuer certificate as a pin'),
       }),
-      z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
+      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain') }),
       z.strictObject({
         trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
-        signedBy: z
-          .array(z.string().min(1).max(20_000))
-          .min(1)
-          .max(20)
+        signedBy: listUpTo(textUpTo(20_000), 20)
           .optional()
           .describe(
             'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
           ),
-        serviceTypes: z
-          .array(
-            z
-              .string()
-              .max(300)
-              .refine(
-                isCredentialIssuanceType,
-                'the type of a service that issues credentials, which ends with /Issuance',
-              ),
-          )
-          .min(1)
-          .max(20)
+        serviceTypes: listUpTo(
+          z
+            .string()
+            .max(300)
+            .refine(
+              isCredentialIssuanceType,
+              'the type of a service that issues credentials, which ends with /Issuance',
+            ),
+          20,
+        )
           .optional()
           .describe(
             `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
@@ -90,20 +82,16 @@ export const RedirectUri = z
     return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
   }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
 
-const Id = z.string().min(1).max(128);
-const Description = z.string().max(1000).nullable().optional();
+const Description = z.string().max(1000).nullish();
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
-  .record(
-    z.string().min(1).max(500),
-    z.strictObject({ namespace: z.string().min(1).max(500), element: z.string().min(1).max(500) }),
-  )
+  .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
 export type TransactionDataElements = z.infer<typeof ConfirmingElements>;
-const LifeTime = z.number().int().min(30).max(86_400);
-const TransactionDataList = z.array(TransactionData).min(1).max(20);
-const RegistrationCert = RegistrationCertificateRequest.nullable().optional();
-const AttachedList = z.array(Attached).min(1).max(20).nullable().optional();
+const LifeTime = wholeNumber(30, 86_400);
+const TransactionDataList = listUpTo(TransactionData, 20);
+const RegistrationCert = RegistrationCertificateRequest.nullish();
+const AttachedList = listUpTo(Attached, 20).nullish();
 const TrustAnchors = z.array(TrustAnchorConfig).max(200);
 const ResponseMode = z.enum(['direct_post.jwt', 'direct_post']);
 const Prefix = z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']);
@@ -139,7 +127,7 @@ function isOrigin(text: string): boolean {
 function isThisMachine(host: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
 }
-const Origins = z.array(Origin).min(1).max(10).nullable().optional();
+const Origins = listUpTo(Origin, 10).nullish();
 
 export const PresentationConfigurationBody = z
   .object({
@@ -147,19 +135,17 @@ export const PresentationConfigurationBody = z
     dcql_query: SupportedDcqlQuery,
     description: Description,
     lifeTime: LifeTime.default(300).describe('seconds for which a request can be answered'),
-    transaction_data: TransactionDataList.nullable().optional(),
-    transactionDataElements: ConfirmingElements.nullable()
-      .optional()
-      .describe(
-        'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
-          'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
-          'let the device sign it',
-      ),
+    transaction_data: TransactionDataList.nullish(),
+    transactionDataElements: ConfirmingElements.nullish().describe(
+      'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
+        'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
+        'let the device sign it',
+    ),
     registrationCert: RegistrationCert,
-    webhook: WebhookConfig.nullable().optional(),
+    webhook: WebhookConfig.nullish(),
     attached: AttachedList,
-    redirectUri: RedirectUri.nullable().optional(),
-    accessKeyChainId: Id.nullable().optional(),
+    redirectUri: RedirectUri.nullish(),
+    accessKeyChainId: Reference.nullish(),
     trustAnchors: TrustAnchors.optional(),
     responseMode: ResponseMode.default('direct_post.jwt').describe(
       'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',

@@ -8,6 +8,7 @@ import { FinishUpstreamLogin } from '../../../application/oauth/finish-upstream-
 import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import { StartUpstreamLogin } from '../../../application/oauth/start-upstream-login.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { textUpTo } from '../../../domain/shared/bounds.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { DOCUMENT_HEADERS } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
@@ -34,9 +35,9 @@ const tag = 'Wallet: chained authorization server';
 
 /** RFC 6749 section 4.1.2, RFC 9207 section 2. Codes of some providers are tokens themselves, so they may be long. */
 const CallbackQuery = z.object({
-  code: z.string().min(1).max(8192).optional(),
+  code: textUpTo(8192).optional(),
   state: z.string().max(512).optional(),
-  error: z.string().min(1).max(512).optional(),
+  error: textUpTo(512).optional(),
   error_description: z.string().max(8192).optional(),
   iss: z.string().max(2048).optional(),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, textUpTo } from '../../shared/bounds.ts';
 import { unknownMember } from '../../shared/closest-name.ts';
 import { isMemberName } from '../../shared/json.ts';
 
@@ -23,10 +24,10 @@ const MAX_ID = 200;
 export const SUPPORTED_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 export type SupportedFormat = (typeof SUPPORTED_FORMATS)[number];
 
-const Text = z.string().min(1).max(MAX_TEXT);
+const Text = textUpTo(MAX_TEXT);
 
 /** OpenID4VP 1.0 appendix B.3.5. */
-export const SdJwtMeta = z.looseObject({ vct_values: z.array(Text).min(1).max(MAX_TYPES) });
+export const SdJwtMeta = z.looseObject({ vct_values: listUpTo(Text, MAX_TYPES) });
 /** OpenID4VP 1.0 appendix B.2.3. */
 export const MdocMeta = z.looseObject({ doctype_value: Text });
 
@@ -52,18 +53,18 @@ const Value = z.union([z.string().max(MAX_TEXT), z.int(), z.boolean()]);
 
 const Claim = z.looseObject({
   id: Id.optional(),
-  path: z.array(PathComponent).min(1).max(MAX_DEPTH),
-  values: z.array(Value).min(1).max(MAX_VALUES).optional(),
+  path: listUpTo(PathComponent, MAX_DEPTH),
+  values: listUpTo(Value, MAX_VALUES).optional(),
   intent_to_retain: z.boolean().optional(),
 });
 
 const Authority = z.looseObject({
   type: Text,
-  values: z.array(Text).min(1).max(MAX_AUTHORITY_VALUES),
+  values: listUpTo(Text, MAX_AUTHORITY_VALUES),
 });
 
-const claimsOf = <S extends z.ZodType>(claim: S) => z.array(claim).min(1).max(MAX_CLAIMS);
-const authoritiesOf = <S extends z.ZodType>(authority: S) => z.array(authority).min(1).max(MAX_AUTHORITIES);
+const claimsOf = <S extends z.ZodType>(claim: S) => listUpTo(claim, MAX_CLAIMS);
+const authoritiesOf = <S extends z.ZodType>(authority: S) => listUpTo(authority, MAX_AUTHORITIES);
 
 const CredentialShape = z.looseObject({
   id: Id,
@@ -71,13 +72,13 @@ const CredentialShape = z.looseObject({
   meta: z.looseObject({}),
   multiple: z.boolean().optional(),
   claims: claimsOf(Claim).optional(),
-  claim_sets: z.array(z.array(Id).min(1).max(MAX_CLAIMS)).min(1).max(MAX_SETS).optional(),
+  claim_sets: listUpTo(listUpTo(Id, MAX_CLAIMS), MAX_SETS).optional(),
   trusted_authorities: authoritiesOf(Authority).optional(),
   require_cryptographic_holder_binding: z.boolean().optional(),
 });
 
 const CredentialSet = z.looseObject({
-  options: z.array(z.array(Id).min(1).max(MAX_OPTION_IDS)).min(1).max(MAX_SETS),
+  options: listUpTo(listUpTo(Id, MAX_OPTION_IDS), MAX_SETS),
   required: z.boolean().optional(),
 });
 
@@ -189,8 +190,8 @@ type IdsOfQuery = {
  */
 export const DcqlQuery = z
   .looseObject({
-    credentials: z.array(CredentialShape.superRefine(checkCredential)).min(1).max(MAX_CREDENTIALS),
-    credential_sets: z.array(CredentialSet).min(1).max(MAX_SETS).optional(),
+    credentials: listUpTo(CredentialShape.superRefine(checkCredential), MAX_CREDENTIALS),
+    credential_sets: listUpTo(CredentialSet, MAX_SETS).optional(),
   })
   .superRefine(checkIds);
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
@@ -231,8 +232,8 @@ const KnownCredential = CredentialShape.extend({
  */
 export const SupportedDcqlQuery = z
   .strictObject({
-    credentials: z.array(KnownCredential).min(1).max(MAX_CREDENTIALS),
-    credential_sets: z.array(CredentialSet.strict()).min(1).max(MAX_SETS).optional(),
+    credentials: listUpTo(KnownCredential, MAX_CREDENTIALS),
+    credential_sets: listUpTo(CredentialSet.strict(), MAX_SETS).optional(),
   })
   .superRefine((query, issues) => {
     checkIds(query, issues);
