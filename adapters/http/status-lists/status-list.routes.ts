@@ -6,6 +6,7 @@ import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
 import { isKnown } from '../conditional.ts';
+import { accepts } from '../negotiation.ts';
 import { family, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes/wallet-path.ts';
 
@@ -106,12 +107,6 @@ export const statusListRoutes = family(
 /** Token Status List section 8.1: the JWT form for those who take it, the CWT form for the rest. */
 function negotiate(accept: string | undefined): string | undefined {
   if (accept === undefined) return TOKEN_TYPE;
-  const accepted = accept.split(',').flatMap((entry) => {
-    const [type = '', ...parameters] = entry.trim().toLowerCase().split(';');
-    const refused = parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
-    return refused ? [] : [type.trim()];
-  });
-  const isAccepted = (types: readonly string[]) => types.some((type) => accepted.includes(type));
-  if (isAccepted(['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
-  return isAccepted([STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
+  if (accepts(accept, ['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
+  return accepts(accept, [STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
 }
