@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { readCertificate } from '../formats/der/certificate.ts';
-import { readPemCertificates } from '../formats/der/pem.ts';
+import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
@@ -12,14 +11,6 @@ export { ChainedAsConfig, WalletClient };
 const Seconds = z.number().int();
 /** `off`: not offered. `optional`: the wallet decides. `required`: refused without. */
 const Use = z.enum(['off', 'optional', 'required']);
-/** PEM; a CA certificate, or a signer's own certificate as a pin. */
-const Certificate = textUpTo(20_000).refine(isCertificate, 'one certificate as PEM');
-
-function isCertificate(pem: string): boolean {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
-}
-
 export const IssuanceConfigurationBody = z
   .object({
     display: listUpTo(DisplayInfo, 50).describe('How wallets show the issuer, by language'),
@@ -55,7 +46,7 @@ export const IssuanceConfigurationBody = z
           'a `ServiceStatus` does not count',
       ),
     walletProviderTrustListCertificates: z
-      .array(Certificate)
+      .array(CertificatePem)
       .max(20)
       .default([])
       .describe(

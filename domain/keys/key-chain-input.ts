@@ -33,10 +33,12 @@ const usages = {
   usageType: Usage.optional().describe('One usage; `usages` takes several'),
   usages: Usages.optional(),
 };
-const oneOfUsages = {
-  path: ['usageType'],
-  message: 'give either usageType or usages',
-};
+/** For `refine`: one of the two ways to say what a key chain is for. */
+type Usable = { readonly usageType?: unknown; readonly usages?: unknown };
+export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; message: string }] = [
+  ({ usageType, usages }) => (usageType === undefined) !== (usages === undefined),
+  { path: ['usageType'], message: 'give either usageType or usages' },
+];
 const rotation = {
   rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
   rotationIntervalDays: Days.optional().describe('90 unless stated'),
@@ -77,7 +79,7 @@ export const KeyChainCreation = z
         'Certified by itself: for trust lists alone, as wallets refuse everything else under such a key',
       ),
   })
-  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainCreation' });
 export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
 
@@ -92,7 +94,7 @@ export const KeyChainImport = z
     ...rotation,
     rootKeyChainId: RootKeyChainId,
   })
-  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainImport' });
 export type KeyChainImport = z.infer<typeof KeyChainImport>;
 

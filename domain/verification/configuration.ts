@@ -82,21 +82,10 @@ export const RedirectUri = z
     return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
   }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
 
-const Description = z.string().max(1000).nullish();
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
   .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
-export type TransactionDataElements = z.infer<typeof ConfirmingElements>;
-const LifeTime = wholeNumber(30, 86_400);
-const TransactionDataList = listUpTo(TransactionData, 20);
-const RegistrationCert = RegistrationCertificateRequest.nullish();
-const AttachedList = listUpTo(Attached, 20).nullish();
-const TrustAnchors = z.array(TrustAnchorConfig).max(200);
-const ResponseMode = z.enum(['direct_post.jwt', 'direct_post']);
-const Prefix = z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']);
-const RequestUriMethod = z.enum(['get', 'post']);
-const DcApiRequest = z.enum(['signed', 'unsigned']);
 
 /** A scheme of wallets or the universal link of one; parameters are appended. */
 const InvocationUri = z
@@ -127,57 +116,68 @@ function isOrigin(text: string): boolean {
 function isThisMachine(host: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
 }
-const Origins = listUpTo(Origin, 10).nullish();
 
 export const PresentationConfigurationBody = z
   .object({
     id: ConfigurationId,
     dcql_query: SupportedDcqlQuery,
-    description: Description,
-    lifeTime: LifeTime.default(300).describe('seconds for which a request can be answered'),
-    transaction_data: TransactionDataList.nullish(),
+    description: z.string().max(1000).nullish(),
+    lifeTime: wholeNumber(30, 86_400).default(300).describe('seconds for which a request can be answered'),
+    transaction_data: listUpTo(TransactionData, 20).nullish(),
     transactionDataElements: ConfirmingElements.nullish().describe(
       'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
         'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
         'let the device sign it',
     ),
-    registrationCert: RegistrationCert,
+    registrationCert: RegistrationCertificateRequest.nullish(),
     webhook: WebhookConfig.nullish(),
-    attached: AttachedList,
+    attached: listUpTo(Attached, 20).nullish(),
     redirectUri: RedirectUri.nullish(),
     accessKeyChainId: Reference.nullish(),
-    trustAnchors: TrustAnchors.optional(),
-    responseMode: ResponseMode.default('direct_post.jwt').describe(
-      'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
-    ),
-    clientIdPrefix: Prefix.default('x509_hash').describe(
-      'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
-        'host of PUBLIC_URL, or unsigned by the address of the answer',
-    ),
-    requestUriMethod: RequestUriMethod.default('get').describe(
-      'post invites wallets to say what they support, and to bring a nonce',
-    ),
+    trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
+    responseMode: z
+      .enum(['direct_post.jwt', 'direct_post'])
+      .default('direct_post.jwt')
+      .describe(
+        'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
+      ),
+    clientIdPrefix: z
+      .enum(['x509_hash', 'x509_san_dns', 'redirect_uri'])
+      .default('x509_hash')
+      .describe(
+        'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
+          'host of PUBLIC_URL, or unsigned by the address of the answer',
+      ),
+    requestUriMethod: z
+      .enum(['get', 'post'])
+      .default('get')
+      .describe('post invites wallets to say what they support, and to bring a nonce'),
     invocationUri: InvocationUri.default(INVOCATION_URI).describe(
       'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
     ),
-    expectedOrigins: Origins.describe('whose pages may ask through the Digital Credentials API'),
-    dcApiRequest: DcApiRequest.default('signed').describe('requests through the Digital Credentials API'),
+    expectedOrigins: listUpTo(Origin, 10)
+      .nullish()
+      .describe('whose pages may ask through the Digital Credentials API'),
+    dcApiRequest: z
+      .enum(['signed', 'unsigned'])
+      .default('signed')
+      .describe('requests through the Digital Credentials API'),
   })
   .superRefine((body, context) => {
-    const elements = body.transactionDataElements ?? {};
-    for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query, elements)) {
-      context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
-    }
-    for (const fault of attachedFaults(body.attached ?? [], body.dcql_query)) {
-      context.addIssue({ code: 'custom', path: ['attached', ...fault.path], message: fault.message });
-    }
+    const query = body.dcql_query;
+    const report = (faults: readonly Fault[], ...place: string[]) => {
+      for (const { path, message } of faults) {
+        context.addIssue({ code: 'custom', path: [...place, ...path], message });
+      }
+    };
+    const { transaction_data: entries, transactionDataElements: elements } = body;
+    report(transactionDataFaults(entries ?? [], query, elements ?? {}), 'transaction_data');
+    report(attachedFaults(body.attached ?? [], query), 'attached');
+    report(trustListFaults(body.trustAnchors ?? [], query));
     // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
     if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
       const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
-      context.addIssue({ code: 'custom', path: ['requestUriMethod'], message });
-    }
-    for (const fault of trustListFaults(body.trustAnchors ?? [], body.dcql_query)) {
-      context.addIssue({ code: 'custom', ...fault });
+      report([{ path: ['requestUriMethod'], message }]);
     }
   })
   .meta({ id: 'PresentationConfigurationInput' });
@@ -194,6 +194,8 @@ export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
