@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
-import { Failure, invalidInput } from '../shared/failure.ts';
+import { invalidInput } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
@@ -178,10 +178,4 @@ function describeTxCode(code: string, description: string | undefined): JsonObje
 /** OpenID4VCI 1.0 section 4.1.3: the link, by reference. */
 export function offerLink(offerUri: string): string {
   return `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(offerUri)}`;
-}
-
-/** @throws Failure `credential_request_denied` when a body of claims is not an object. */
-export function requireClaims(value: unknown): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new Failure('credential_request_denied', 'the issuer has no data for this credential');
 }

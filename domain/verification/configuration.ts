@@ -76,10 +76,8 @@ export const RedirectUri = z
   .string()
   .max(2048)
   .refine((text) => {
-    const url = URL.canParse(text.replaceAll('{sessionId}', 'x'))
-      ? new URL(text.replaceAll('{sessionId}', 'x'))
-      : undefined;
-    return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
+    const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
+    return url !== null && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
   }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
 
 /** Per type of transaction data the element in which a device signs its hash. */
@@ -106,8 +104,8 @@ const Origin = z
 
 function isOrigin(text: string): boolean {
   if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.origin !== text) return false;
+  const url = URL.parse(text);
+  if (url?.origin !== text) return false;
   // Letter by letter: a wildcard stands for nothing.
   if (url.hostname.includes('*')) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
