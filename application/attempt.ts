@@ -5,22 +5,20 @@ import { Failure } from '../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../domain/shared/ids.ts';
 import { SERVING } from '../domain/tenants/tenant.ts';
 import type { RememberedCaller, TenantCaller } from './caller.ts';
-import type { Clock } from './ports/clock.ts';
+import type { PortsOf } from './needs.ts';
+import { Clock } from './ports/clock.ts';
 import {
-  type Store,
+  Store,
   StoreUnavailable,
   type TenantReads,
   type TenantState,
   type WithTenant,
 } from './ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from './tenant-configuration.ts';
+import { type TenantConfiguration, TenantConfigurations } from './tenant-configuration.ts';
 
 /** What an attempt works with. */
-export type World = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-};
+export const WORLD = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };
+export type World = PortsOf<typeof WORLD>;
 
 /**
  * What this process remembered is not as it is stored. Nothing has happened, so `attempt` tries again; anywhere else the

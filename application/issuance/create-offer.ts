@@ -14,23 +14,17 @@ import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts'
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor, type Known, WORLD } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
+import { needs } from '../needs.ts';
 import { hashTxCode } from '../oauth/redeem-grant.ts';
-import type { Random } from '../ports/random.ts';
-import type { SchemaValidator } from '../ports/schema-validator.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
+import { Random } from '../ports/random.ts';
+import { SchemaValidator } from '../ports/schema-validator.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Webhooks } from '../ports/webhooks.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
-
-type Ports = World & {
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-  readonly schemaValidator: SchemaValidator;
-  readonly webhooks: Webhooks;
-};
 
 export type CreatedOffer = {
   readonly uri: string;
@@ -44,26 +38,26 @@ export type CreatedOffer = {
 const DC_API_PROTOCOL = 'openid4vci-v1';
 
 /** Offers credentials to a wallet: a session, a single-use code and a link (OpenID4VCI 1.0 section 4.1). */
-export class CreateOffer {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreateOffer extends needs({
+  ...WORLD,
+  random: Random,
+  settings: ServiceSettings,
+  schemaValidator: SchemaValidator,
+  webhooks: Webhooks,
+}) {
   /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
   execute(caller: RememberedCaller, request: OfferRequest): Promise<CreatedOffer> {
-    return attemptFor(this.#ports, caller, (known, present) => this.#offer(known, present, request));
+    return attemptFor(this.ports, caller, (known, present) => this.#offer(known, present, request));
   }
 
   async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
-    assertCallable(this.#ports.webhooks, addressesOf(request));
+    assertCallable(this.ports.webhooks, addressesOf(request));
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
 
@@ -104,7 +98,7 @@ export class CreateOffer {
   }
 
   #grant(request: OfferRequest, session: Session, code: string): NewGrant {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     return {
       id: random.token(),
       kind: 'pre_authorized_code',
@@ -121,7 +115,7 @@ export class CreateOffer {
 
   #context(configured: TenantConfiguration): Promise<OfferContext> {
     return configured.derive('offers/context', async () => {
-      const issuer = issuerIdentifier(this.#ports.settings, configured.tenantId);
+      const issuer = issuerIdentifier(this.ports.settings, configured.tenantId);
       const configurations = await configured.credentialConfigurations();
       const known = new Map(
         configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
@@ -136,7 +130,7 @@ export class CreateOffer {
       if (source.type !== 'inline') continue;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
+      const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -159,7 +153,7 @@ export class CreateOffer {
     if (configuration === undefined) return undefined;
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
-    const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
+    const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;

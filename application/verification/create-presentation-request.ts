@@ -23,15 +23,16 @@ import {
 import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
 import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor, type Known, WORLD } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Encryption } from '../ports/encryption.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
-import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { needs } from '../needs.ts';
+import { Encryption } from '../ports/encryption.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Webhooks } from '../ports/webhooks.ts';
+import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
@@ -69,15 +70,6 @@ export type PresentationOffer = {
   readonly dcApi?: JsonObject;
 };
 
-type Ports = World & {
-  readonly random: Random;
-  readonly kms: Kms;
-  readonly encryption: Encryption;
-  readonly settings: ServiceSettings;
-  readonly registrationCertificates: RegistrationCertificates;
-  readonly webhooks: Webhooks;
-};
-
 /** What all kinds of requests are made of. */
 type Making = {
   readonly configured: TenantConfiguration;
@@ -96,19 +88,21 @@ type Making = {
 type Made = { readonly request: VerificationRequest; readonly parameters: JsonObject };
 
 /** Makes one presentation request and signs it at once, so that each fetch is answered with the same bytes. */
-export class CreatePresentationRequest {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreatePresentationRequest extends needs({
+  ...WORLD,
+  random: Random,
+  kms: Kms,
+  encryption: Encryption,
+  settings: ServiceSettings,
+  registrationCertificates: RegistrationCertificates,
+  webhooks: Webhooks,
+}) {
   /**
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
   execute(caller: RememberedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    return attemptFor(this.#ports, caller, (known, present) => this.#request(known, present, body));
+    return attemptFor(this.ports, caller, (known, present) => this.#request(known, present, body));
   }
 
   async #request(
@@ -116,7 +110,7 @@ export class CreatePresentationRequest {
     caller: TenantCaller,
     body: PresentationRequestBody,
   ): Promise<PresentationOffer> {
-    const { random, settings, webhooks } = this.#ports;
+    const { random, settings, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const configuration = await configured.presentationConfiguration(body.requestId);
@@ -144,7 +138,7 @@ export class CreatePresentationRequest {
   ): Session {
     return {
       tenantId: configured.tenantId,
-      id: this.#ports.random.token() as SessionId,
+      id: this.ports.random.token() as SessionId,
       publicId,
       kind: 'verification',
       status: 'active',
@@ -171,7 +165,7 @@ export class CreatePresentationRequest {
     const common = this.#common(making, `${address}/request/${publicId}`);
     const signer = configuration.clientIdPrefix === 'redirect_uri' ? undefined : await this.#signerOf(making);
     const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
-    const state = this.#ports.random.token();
+    const state = this.ports.random.token();
     const base = requestParameters({
       ...askedOf(common),
       responseMode,
@@ -217,7 +211,7 @@ export class CreatePresentationRequest {
   }
 
   #common({ configuration, body }: Making, requestUrl: string) {
-    const { random, encryption } = this.#ports;
+    const { random, encryption } = this.ports;
     // HAIP 1.0 section 5: a fresh key for each request
     const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
     const entries = (body.transaction_data ??
@@ -251,12 +245,7 @@ export class CreatePresentationRequest {
   ): Promise<readonly JsonObject[]> {
     const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     try {
-      const entry = await this.#ports.registrationCertificates.entryFor(
-        configured,
-        configuration,
-        chain,
-        now,
-      );
+      const entry = await this.ports.registrationCertificates.entryFor(configured, configuration, chain, now);
       return entry === undefined ? attached : [entry, ...attached];
     } catch (error) {
       throw error instanceof Failure && !isManager ? withoutReason(error) : error;
@@ -270,13 +259,13 @@ export class CreatePresentationRequest {
       configuration.accessKeyChainId,
     );
     if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
-    const { hostname } = new URL(this.#ports.settings.publicUrl);
+    const { hostname } = new URL(this.ports.settings.publicUrl);
     return { chain, clientId: sanDnsClientId(chain, hostname), signedAs: clientId };
   }
 
   async #sign({ chain, signedAs }: Signer, parameters: JsonObject, { now, expiresAt }: Making) {
     const payload = requestObjectClaims(parameters, { issuedAt: now, expiresAt });
-    const requestObject = await signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+    const requestObject = await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
     return { requestObject, ...(signedAs !== undefined && { signedAs }) };
   }
 }

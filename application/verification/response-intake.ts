@@ -16,22 +16,14 @@ import type { Envelope, OpenedForm, WalletError } from '../../domain/verificatio
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import { attempt, type Known, type World } from '../attempt.ts';
-import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import type { PresentationVerifier } from './presentation-verifier.ts';
-import type { ResultDelivery } from './result-delivery.ts';
-import type { SessionOutcomes } from './session-outcomes.ts';
-
-type Ports = World & {
-  readonly random: Random;
-  readonly encryption: Encryption;
-  readonly presentationVerifier: PresentationVerifier;
-  readonly resultDelivery: ResultDelivery;
-  readonly sessionOutcomes: SessionOutcomes;
-  readonly log: Log;
-};
+import { attempt, type Known, WORLD } from '../attempt.ts';
+import { needs } from '../needs.ts';
+import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { PresentationVerifier } from './presentation-verifier.ts';
+import { ResultDelivery } from './result-delivery.ts';
+import { SessionOutcomes } from './session-outcomes.ts';
 
 /** OpenID4VP 1.0 section 8.2. */
 export type ResponseReply = { readonly redirect_uri?: string };
@@ -54,20 +46,22 @@ export type Opening = {
 };
 
 /** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
-export class ResponseIntake {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ResponseIntake extends needs({
+  ...WORLD,
+  random: Random,
+  encryption: Encryption,
+  presentationVerifier: PresentationVerifier,
+  resultDelivery: ResultDelivery,
+  sessionOutcomes: SessionOutcomes,
+  log: Log,
+}) {
   /**
    * @throws Failure `not_found`, `gone` after expiry, and `invalid_request` for everything else: with the session
    *   as it was while the poster has not shown that it knows the request, failed afterwards. The wallet learns no
    *   reason; the session's report has it.
    */
   take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
-    return attempt(this.#ports, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await this.#open(opening, found.request);
       // Without a backend the record itself is the claim.
@@ -129,7 +123,7 @@ export class ResponseIntake {
 
   /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
   async #failFor(session: Session): Promise<void> {
-    const { sessionOutcomes, log } = this.#ports;
+    const { sessionOutcomes, log } = this.ports;
     const failure = { code: 'internal_error', message: 'the response could not be processed' };
     try {
       await sessionOutcomes.record(session, 'fail', { failure });
@@ -146,7 +140,7 @@ export class ResponseIntake {
     const plaintext =
       encryption === undefined
         ? undefined
-        : await this.#ports.encryption.decrypt(opened.jwe, encryption as unknown as EncryptionKeyPair);
+        : await this.ports.encryption.decrypt(opened.jwe, encryption as unknown as EncryptionKeyPair);
     return openPlaintext(plaintext, request);
   }
 
@@ -160,7 +154,7 @@ export class ResponseIntake {
       const binding = bindingOf(request);
       const requestedAt = session.createdAt;
       const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
-      return await this.#ports.presentationVerifier.verify(task);
+      return await this.ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;
       throw error;
@@ -169,7 +163,7 @@ export class ResponseIntake {
 
   /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
   async #accept({ session, request }: Found, verdict: Verdict): Promise<ResponseReply> {
-    const { resultDelivery, sessionOutcomes } = this.#ports;
+    const { resultDelivery, sessionOutcomes } = this.ports;
     const verified = { credentials: verdict.credentials, report: verdict.report };
     const { webhook } = request;
     if (webhook === undefined) {
@@ -200,7 +194,7 @@ export class ResponseIntake {
 
   /** The backend hears of the failure once it is recorded, without any value. */
   async #reject({ session, request }: Found, verdict: Verdict): Promise<never> {
-    const { resultDelivery, sessionOutcomes } = this.#ports;
+    const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
     const { webhook } = request;
     if (webhook === undefined) {
@@ -217,14 +211,14 @@ export class ResponseIntake {
   }
 
   async #refuse(session: Session, code: string, detail: string): Promise<never> {
-    await this.#ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
+    await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
     throw refusedResponse();
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
   async #noteWalletError({ session, request }: Found, error: WalletError): Promise<ResponseReply> {
     const { reply, outcome } = this.#returnTo(request.redirectUri, session, { failure: error });
-    if ((await this.#ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
+    if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;
   }
 
@@ -232,7 +226,7 @@ export class ResponseIntake {
   #returnTo(template: string | undefined, session: Session, outcome: SessionOutcome): Return {
     if (template === undefined) return { reply: {}, outcome };
     const redirectUri = returnAddress(template, session.id);
-    const code = this.#ports.random.token();
+    const code = this.ports.random.token();
     const responseCodeHash = hash('sha256', code, 'base64url');
     return {
       reply: { redirect_uri: withResponseCode(redirectUri, code) },
@@ -240,7 +234,7 @@ export class ResponseIntake {
         ...outcome,
         redirectUri,
         responseCodeHash,
-        responseCodeAt: this.#ports.clock.now().toISOString(),
+        responseCodeAt: this.ports.clock.now().toISOString(),
       },
     };
   }
