@@ -11,17 +11,20 @@ import {
 } from '../../domain/issuance/offer.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attemptFor, type Known, WORLD } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { hashTxCode } from '../oauth/redeem-grant.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
+import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
@@ -61,37 +64,28 @@ export class CreateOffer extends needs({
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
 
-    const sessionConfig = (await configured.tenant()).sessionConfig;
-    const lifetime = sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const lifetime = await sessionSeconds(configured, settings);
     const expiresAt = new Date(now.getTime() + Math.min(request.expiresIn ?? lifetime, lifetime) * 1000);
-    const id = random.token() as SessionId;
     const publicId = random.token() as PublicId;
     const code = request.flow === 'pre_authorized_code' ? random.token(256) : undefined;
     const offered = code === undefined ? { issuerState: publicId } : { preAuthorizedCode: code };
     const offer = composeOffer(issuer, request, offered, context.servers);
     const uri = offerLink(`${issuer}/credential-offer/${publicId}`);
-    const session: Session = {
+    const session = newSession(random, {
       tenantId,
-      id,
       publicId,
       kind: 'issuance',
-      status: 'active',
-      version: 1,
       createdAt: now,
-      updatedAt: now,
       expiresAt,
       configurationIds: request.credentialConfigurationIds,
       useDcApi: request.response_type === 'dc-api',
       request: issuanceRequest(request, offer, uri),
-      outcome: null,
-      issuedMask: 0,
-      claimedAt: null,
-    };
+    });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    await known.commit({ opens: { session, ...(grant !== undefined && { grant }) } });
+    await known.commit({ opens: { session, ...defined({ grant }) } });
     return {
       uri,
-      session: id,
+      session: session.id,
       crossDeviceUri: uri,
       ...(session.useDcApi && { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }),
     };
@@ -181,6 +175,6 @@ function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: str
     offer,
     offerUrl,
     credentialClaims: credentialClaims as IssuanceRequest['credentialClaims'],
-    ...(notifyWebhook === undefined ? {} : { notifyWebhook }),
+    ...defined({ notifyWebhook }),
   };
 }

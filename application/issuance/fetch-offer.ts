@@ -3,7 +3,8 @@ import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attempt, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 
 /** A wallet fetches an offer by reference (OpenID4VCI 1.0 section 4.1.3). */

@@ -4,7 +4,8 @@ import type { Delivery, Session, WebhookConfigValue } from '../../domain/session
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { attempt, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';

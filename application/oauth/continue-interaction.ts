@@ -3,7 +3,7 @@ import { readHandle } from '../../domain/oauth/handle.ts';
 import { readAnswer } from '../../domain/oauth/interaction.ts';
 import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AcceptInteractionPage } from './accept-interaction-page.ts';
 import { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';

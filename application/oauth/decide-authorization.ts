@@ -8,7 +8,7 @@ import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';

@@ -4,7 +4,7 @@ import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth
 import { errorForWallet, isResponseFrom } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';

@@ -14,7 +14,6 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import {
-  encodeTransactionData,
   encryptionKeyOf,
   REQUEST_OBJECT_TYPE,
   SELF_ISSUED,
@@ -29,6 +28,7 @@ import { RegistrationCertificates } from '../registrar/registration-certificates
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
+import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
 /** Where and in which words a presentation is asked for. */
 export type Asking = {
@@ -68,18 +68,15 @@ export class InteractionPresentation extends needs({
     return { pending, request: await this.#sign(configured, accessKeyChainId, parameters, pending, asking) };
   }
 
-  /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
     configured: TenantConfiguration,
     configuration: PresentationConfiguration,
     now: Date,
   ): Promise<readonly JsonObject[]> {
-    const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     const { accessKeyChainId: id } = configuration;
     const chain = typeof id === 'string' ? signerOf(await configured.keyChains(), now, id).chain : undefined;
     try {
-      const entry = await this.ports.registrationCertificates.entryFor(configured, configuration, chain, now);
-      return entry === undefined ? attached : [entry, ...attached];
+      return await verifierInfo(this.ports, configured, configuration, chain, now);
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
       throw error instanceof Failure ? unavailable(error) : error;
@@ -87,27 +84,12 @@ export class InteractionPresentation extends needs({
   }
 
   #pend(configuration: PresentationConfiguration, now: Date): PendingPresentation {
-    const { random, encryption } = this.ports;
-    // HAIP 1.0 section 5: a fresh key for each request
-    const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
-    const entries = (configuration.transaction_data ?? []) as unknown as JsonObject[];
     return {
       kind: 'presentation',
       configurationId: configuration.id,
       since: now,
       until: new Date(now.getTime() + configuration.lifeTime * 1000),
-      nonce: random.token(),
-      dcqlQuery: configuration.dcql_query as unknown as JsonObject,
-      ...(keyPair !== undefined && {
-        encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
-      }),
-      ...(entries.length > 0 && {
-        transactionData: encodeTransactionData(entries),
-        transactionDataObjects: entries,
-        ...(configuration.transactionDataElements && {
-          transactionDataElements: configuration.transactionDataElements,
-        }),
-      }),
+      ...requestParts(this.ports, configuration),
     };
   }
 

@@ -9,7 +9,7 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';

@@ -8,7 +8,8 @@ import { verifies } from '../../domain/oauth/pkce.ts';
 import { type AuthorizationCodeRequest, narrow } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import {
   assertServed,

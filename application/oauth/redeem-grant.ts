@@ -3,7 +3,8 @@ import { type Grant, MAX_TX_CODE_ATTEMPTS, redeem, redeemable, spent } from '../
 import { narrow, type PreAuthorizedCodeRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { bindsTokens, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';

@@ -4,7 +4,8 @@ import { readRefreshToken, refreshStep } from '../../domain/oauth/refresh-token.
 import { narrow, type RefreshRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, type Known, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';

@@ -2,7 +2,7 @@ import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts'
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';

@@ -3,7 +3,7 @@ import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';

@@ -1,8 +1,9 @@
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { record, WORLD } from '../attempt.ts';
+import { record } from '../attempt.ts';
 import type { TenantCaller } from '../caller.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { readVisibleSession } from './visibility.ts';
 

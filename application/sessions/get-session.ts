@@ -4,8 +4,9 @@ import { noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import { attemptFor, type Known, WORLD } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller } from '../caller.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { visible } from './visibility.ts';
 

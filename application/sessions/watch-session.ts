@@ -1,7 +1,7 @@
 import { isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../attempt.ts';
 import type { Listener } from '../caller.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { ListenerRights } from './listener-rights.ts';

@@ -7,8 +7,9 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
-import { attemptFor, type Known, WORLD } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { StatusAllocator } from './status-allocator.ts';
 

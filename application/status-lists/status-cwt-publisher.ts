@@ -6,7 +6,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { StatusListClaims } from '../../domain/status-lists/token.ts';
 import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
-import { WORLD } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Kms } from '../ports/kms.ts';
 import { type PublishedStatusList, StatusPublisher } from './status-publisher.ts';

@@ -9,9 +9,9 @@ import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/
 import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
-import { WORLD } from '../attempt.ts';
 import { bounded } from '../bounded.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
+import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';

@@ -3,7 +3,8 @@ import { type Session, statusAt, type VerificationRequest } from '../../domain/s
 import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import { attempt, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import {
-  OPEN_STATUSES,
-  type Session,
-  type SessionOutcome,
-  statusAt,
-  type VerificationRequest,
+import type {
+  Session,
+  SessionOutcome,
+  VerificationRequest,
+  WebhookConfigValue,
 } from '../../domain/sessions/session.ts';
 import { answered, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -14,13 +13,22 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { bindingOf } from '../../domain/verification/binding.ts';
 import type { Envelope, OpenedForm, WalletError } from '../../domain/verification/envelope.ts';
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
-import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import { attempt, type Known, WORLD } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
+import {
+  type Answerable,
+  alreadyAnswered,
+  answerable,
+  ended,
+  faulty,
+  refusedOutcome,
+  refusedResponse,
+} from './answers.ts';
 import { PresentationVerifier } from './presentation-verifier.ts';
 import { ResultDelivery } from './result-delivery.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
@@ -28,10 +36,6 @@ import { SessionOutcomes } from './session-outcomes.ts';
 /** OpenID4VP 1.0 section 8.2. */
 export type ResponseReply = { readonly redirect_uri?: string };
 
-type Found = {
-  readonly session: Session;
-  readonly request: VerificationRequest;
-};
 type Return = { readonly reply: ResponseReply; readonly outcome: SessionOutcome };
 
 /** How an answer comes in. */
@@ -72,7 +76,7 @@ export class ResponseIntake extends needs({
   }
 
   /** The response is judged first; taking it in and ending the session is then one step. */
-  async #answer(known: Known, found: Found, vpToken: Json): Promise<ResponseReply> {
+  async #answer(known: Known, found: Answerable, vpToken: Json): Promise<ResponseReply> {
     const { session } = found;
     let verdict: Verdict | Refusal;
     try {
@@ -89,10 +93,10 @@ export class ResponseIntake extends needs({
     return reply;
   }
 
-  #outcomeOf({ session, request }: Found, verdict: Verdict | Refusal) {
+  #outcomeOf({ session, request }: Answerable, verdict: Verdict | Refusal) {
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal)
-      return { event: 'fail', reply: undefined, outcome: malformed(verdict) } as const;
+      return { event: 'fail', reply: undefined, outcome: faulty(verdict.reason, verdict.message) } as const;
     if (!verdict.good) return { event: 'fail', reply: undefined, outcome: refusedOutcome(verdict) } as const;
     const { credentials, report } = verdict;
     return {
@@ -105,7 +109,7 @@ export class ResponseIntake extends needs({
    * OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that of
    * several at once exactly one goes on.
    */
-  async #claim(known: Known, found: Found, envelope: Envelope): Promise<ResponseReply> {
+  async #claim(known: Known, found: Answerable, envelope: Envelope): Promise<ResponseReply> {
     const { session } = found;
     await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
     try {
@@ -114,7 +118,11 @@ export class ResponseIntake extends needs({
       const verdict = await this.#judge(known, found, envelope.vpToken);
       // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
       if (verdict instanceof Refusal) return await this.#refuse(session, verdict.reason, verdict.message);
-      return await (verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict));
+      const { webhook } = found.request;
+      if (webhook === undefined) throw new Error('a presentation without a backend is not claimed');
+      return await (verdict.good
+        ? this.#accept(found, webhook, verdict)
+        : this.#reject(session, webhook, verdict));
     } catch (error) {
       if (!(error instanceof Failure)) await this.#failFor(session);
       throw error;
@@ -146,7 +154,7 @@ export class ResponseIntake extends needs({
 
   async #judge(
     { configured, now }: Known,
-    { session, request }: Found,
+    { session, request }: Answerable,
     vpToken: Json,
   ): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
@@ -162,24 +170,17 @@ export class ResponseIntake extends needs({
   }
 
   /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
-  async #accept({ session, request }: Found, verdict: Verdict): Promise<ResponseReply> {
+  async #accept(
+    { session, request }: Answerable,
+    webhook: WebhookConfigValue,
+    { credentials, report }: Verdict,
+  ): Promise<ResponseReply> {
     const { resultDelivery, sessionOutcomes } = this.ports;
-    const verified = { credentials: verdict.credentials, report: verdict.report };
-    const { webhook } = request;
-    if (webhook === undefined) {
-      const { reply, outcome } = this.#returnTo(request.redirectUri, session, verified);
-      if ((await sessionOutcomes.record(session, 'complete', outcome)) === undefined) throw alreadyAnswered();
-      return reply;
-    }
+    const verified = { credentials, report };
     const intent = resultDelivery.intend();
     const noted = await sessionOutcomes.record(session, undefined, { ...verified, deliveries: [intent] });
     if (noted === undefined) throw ended();
-    const { delivery, redirectUri } = await resultDelivery.call(
-      webhook,
-      intent,
-      session.id,
-      verdict.credentials,
-    );
+    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, session.id, credentials);
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
@@ -193,14 +194,9 @@ export class ResponseIntake extends needs({
   }
 
   /** The backend hears of the failure once it is recorded, without any value. */
-  async #reject({ session, request }: Found, verdict: Verdict): Promise<never> {
+  async #reject(session: Session, webhook: WebhookConfigValue, verdict: Verdict): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
-    const { webhook } = request;
-    if (webhook === undefined) {
-      await sessionOutcomes.record(session, 'fail', outcome);
-      throw refusedResponse();
-    }
     const intent = resultDelivery.intend();
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
@@ -216,7 +212,7 @@ export class ResponseIntake extends needs({
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
-  async #noteWalletError({ session, request }: Found, error: WalletError): Promise<ResponseReply> {
+  async #noteWalletError({ session, request }: Answerable, error: WalletError): Promise<ResponseReply> {
     const { reply, outcome } = this.#returnTo(request.redirectUri, session, { failure: error });
     if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;
@@ -238,42 +234,4 @@ export class ResponseIntake extends needs({
       },
     };
   }
-}
-
-function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
-  return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
-}
-
-function malformed({ reason, message }: Refusal): SessionOutcome {
-  return faulty(reason, message);
-}
-
-function faulty(code: string, message: string): SessionOutcome {
-  return {
-    failure: { code, message },
-    report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],
-  };
-}
-
-/** @throws Failure `not_found`, `gone` after expiry, `invalid_request` when it was answered already. */
-function answerable(session: Session | undefined, now: Date): Found {
-  if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
-  const status = statusAt(session, now);
-  if (status === 'expired') throw new Failure('gone', 'the request has expired');
-  const { request } = session;
-  const isOpen = OPEN_STATUSES.includes(status);
-  if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
-  return { session, request };
-}
-
-function alreadyAnswered(): Failure {
-  return new Failure('invalid_request', 'this request was answered already');
-}
-
-function ended(): Failure {
-  return new Failure('gone', 'the request has ended');
-}
-
-function refusedResponse(): Failure {
-  return new Failure('invalid_request', 'the response was not accepted');
 }

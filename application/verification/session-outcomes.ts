@@ -5,7 +5,8 @@ import {
   type SessionOutcome,
 } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { record, WORLD } from '../attempt.ts';
+import { record } from '../attempt.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 
 /** Records what came of a session whose response was claimed, and wakes up whoever watches it. */
