@@ -1,4 +1,3 @@
-import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
@@ -17,6 +16,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
+import { TEST_CIPHER } from '../../support/memory-databases.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 export class TestClock extends Clock {
@@ -55,11 +55,11 @@ export const MANAGER: ServiceCaller = { tenantId: null, clientId: 'root', roles:
 export const ROOT: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
 
 export function aWorld() {
-  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const cipher = TEST_CIPHER;
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
   const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-  const store = new MemoryStore(cipher);
+  const store = new MemoryStore();
   const eventBus = new InProcessEventBus();
   const settings = {
     publicUrl: 'https://id.example/base',
