@@ -51,7 +51,9 @@ async function openNext(): Promise<MemoryDatabase> {
   // The store does not show its connection.
   SqliteConnection.prototype.createKyselyDialect = function (options) {
     const dialect = createKyselyDialect.call(this, options);
-    opened.push((this as unknown as { database: Native }).database);
+    const { database } = this as unknown as { database: Native };
+    keepPrepared(database);
+    opened.push(database);
     return dialect;
   };
   try {
@@ -62,6 +64,17 @@ async function openNext(): Promise<MemoryDatabase> {
   } finally {
     SqliteConnection.prototype.createKyselyDialect = createKyselyDialect;
   }
+}
+
+/** What is below MikroORM prepares each statement anew. */
+function keepPrepared(database: Native): void {
+  const prepare = database.prepare.bind(database);
+  const known = new Map<string, ReturnType<Native['prepare']>>();
+  database.prepare = (text) => {
+    const statement = known.get(text) ?? prepare(text);
+    known.set(text, statement);
+    return statement;
+  };
 }
 
 function emptying(database: Native): () => void {

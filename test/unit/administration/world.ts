@@ -8,7 +8,9 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
+import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -96,7 +98,25 @@ export function aWorld() {
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>
     new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
-  return { ...world, caller, createTenant };
+  /** The same tenant with keys that were made once: certificates take longer than most tests. */
+  const hasTenant = async () => {
+    madeTenant ??= makeTenantOnce(world, createTenant);
+    const { tenant, keyChains } = await madeTenant;
+    const has = await store.forService(({ tenants }) => tenants.find(ACME));
+    if (has === undefined)
+      await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), { by: ROOT });
+  };
+  return { ...world, caller, createTenant, hasTenant };
+}
+
+let madeTenant: ReturnType<typeof makeTenantOnce> | undefined;
+
+async function makeTenantOnce(
+  { store }: { readonly store: Store },
+  create: () => Promise<TenantWithClients>,
+) {
+  const { tenant } = await create();
+  return { tenant, keyChains: await store.forTenant(ACME, ({ keyChains }) => keyChains.list()) };
 }
 
 export type World = ReturnType<typeof aWorld>;
