@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 import { DcApiRequestsView } from './dc-api.routes.ts';
 
 const OfferView = z
