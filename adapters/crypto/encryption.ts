@@ -7,6 +7,7 @@ import {
   type EncryptionKeyPair,
 } from '../../application/ports/encryption.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
@@ -91,9 +92,7 @@ export class NodeEncryption extends Encryption {
     const header = {
       alg: 'ECDH-ES',
       enc,
-      ...(recipient.kid !== undefined && { kid: recipient.kid }),
-      ...(zip !== undefined && { zip }),
-      ...(contentType !== undefined && { cty: contentType }),
+      ...defined({ kid: recipient.kid, zip, cty: contentType }),
       epk: { kty, crv, x, ...(y !== undefined && { y }) },
     };
     const secret = agree(recipient, d);

@@ -1,3 +1,4 @@
+import { defined } from '../shared/defined.ts';
 import type { PublicId } from '../shared/ids.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import { serverOf } from './servers.ts';
@@ -47,8 +48,7 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
     sub: claims.subject,
     jti: claims.tokenId,
     issuer_state: claims.publicId,
-    ...(claims.grantId === undefined ? {} : { grant_id: claims.grantId }),
-    ...(claims.scope === undefined ? {} : { scope: claims.scope }),
+    ...defined({ grant_id: claims.grantId, scope: claims.scope }),
     iat: claims.issuedAtSeconds,
     exp: claims.expiresAtSeconds,
     ...(claims.clientId === undefined ? {} : { client_id: claims.clientId }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { textUpTo } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
+import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
@@ -46,11 +47,7 @@ export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody)
 export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
 
 /** One per tenant. */
-export type RegistrarConfiguration = RegistrarConfigurationBody & {
-  readonly id: 'default';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type RegistrarConfiguration = RegistrarConfigurationBody & Timed & { readonly id: 'default' };
 
 /** @param before the configuration that is replaced, if any. */
 export function newRegistrarConfiguration(
