@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import {
-  CreatePresentationRequest,
-  PresentationRequestBody,
-} from '../../../application/verification/create-presentation-request.ts';
+import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
+import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
 import { family, reply, route } from '../route.ts';
 import { DcApiRequestsView } from './dc-api.routes.ts';
 
