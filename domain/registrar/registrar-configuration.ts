@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { textUpTo } from '../shared/bounds.ts';
+import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -82,6 +83,5 @@ export function mergeRegistrarConfiguration(
   if (keepsSecret && moved('oidcUrl', 'clientId')) {
     throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
   }
-  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return { ...known, ...Object.fromEntries(given) };
+  return { ...known, ...defined(changes) } as RegistrarConfigurationBody;
 }

@@ -1,7 +1,6 @@
 import { decodeBase64url, encodeBase64url } from '../../shared/base64url.ts';
-import { type JsonObject, parseJsonObject } from '../../shared/json.ts';
+import { decodeJson, isJsonObject, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
-import { decodeUtf8 } from '../../shared/utf8.ts';
 
 /** A JWS in compact form (RFC 7515 section 7.1) whose payload is a JSON object. Nothing is verified yet. */
 export type CompactJws = {
@@ -45,9 +44,8 @@ export function parseCompactJws(text: string, limits: CompactLimits = {}): Compa
 }
 
 function decodeObject(part: string, depth: number): JsonObject | undefined {
-  const bytes = decodeBase64url(part);
-  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
-  return text === undefined ? undefined : parseJsonObject(text, depth);
+  const value = decodeJson(part, depth);
+  return isJsonObject(value) ? value : undefined;
 }
 
 export type HeaderVerdict =
