@@ -1,4 +1,3 @@
-import { defined } from '../shared/defined.ts';
 import type { PublicId } from '../shared/ids.ts';
 import { isJsonObject, isTexts, type JsonObject } from '../shared/json.ts';
 import { serverOf } from './servers.ts';
@@ -48,7 +47,8 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
     sub: claims.subject,
     jti: claims.tokenId,
     issuer_state: claims.publicId,
-    ...defined({ grant_id: claims.grantId, scope: claims.scope }),
+    ...(claims.grantId === undefined ? {} : { grant_id: claims.grantId }),
+    ...(claims.scope === undefined ? {} : { scope: claims.scope }),
     iat: claims.issuedAtSeconds,
     exp: claims.expiresAtSeconds,
     ...(claims.clientId === undefined ? {} : { client_id: claims.clientId }),

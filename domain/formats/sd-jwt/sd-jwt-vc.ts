@@ -1,4 +1,3 @@
-import { defined } from '../../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
@@ -102,7 +101,10 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
   if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
   return {
     vct,
-    ...defined({ iss, iat, nbf, exp }),
+    ...(iss !== undefined && { iss }),
+    ...(iat !== undefined && { iat }),
+    ...(nbf !== undefined && { nbf }),
+    ...(exp !== undefined && { exp }),
   };
 }
 
