@@ -1,4 +1,5 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
@@ -88,7 +89,7 @@ export class BatchMaker extends needs({
       const idx = entries?.indices[i];
       credentials.push(
         await this.ports.credentialFactory.make(configured, configuration, claims, {
-          ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
+          ...defined({ holderKey: holderKeys[i] }),
           ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
         }),
       );

@@ -1,6 +1,7 @@
 import { spent } from '../../domain/issuance/issuing.ts';
 import { type Notification, noteNotification, readNotification } from '../../domain/issuance/notification.ts';
 import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -97,7 +98,7 @@ export class ReceiveNotification extends needs({
         id,
         event,
         credentialConfigurationId,
-        ...(eventDescription === undefined ? {} : { eventDescription }),
+        ...defined({ eventDescription }),
       },
     };
     try {

@@ -2,6 +2,7 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
@@ -83,16 +84,12 @@ export class UpdateKeyChain extends needs({
           await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id)),
         )
       : undefined;
-    return store.forTenant(
-      caller.tenantId,
-      async (own) => {
-        const known = await own.keyChains.get(id);
-        const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
-        await own.keyChains.put(changed);
-        return changed;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (own) => {
+      const known = await own.keyChains.get(id);
+      const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
+      await own.keyChains.put(changed);
+      return changed;
+    });
   }
 }
 
@@ -101,15 +98,11 @@ export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, clock } = this.ports;
-    await store.forTenant(
-      caller.tenantId,
-      async (own) => {
-        const chain = await own.keyChains.get(id);
-        await assertUnused(own, id);
-        await assertNotLast(own, chain, chain.usages, clock.now());
-        await own.keyChains.remove(id);
-      },
-      { by: caller, alone: true },
-    );
+    await changeOwnAlone(store, caller, async (own) => {
+      const chain = await own.keyChains.get(id);
+      await assertUnused(own, id);
+      await assertNotLast(own, chain, chain.usages, clock.now());
+      await own.keyChains.remove(id);
+    });
   }
 }

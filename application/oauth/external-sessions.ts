@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { ExternalToken } from '../../domain/oauth/external-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import { assertCurrent } from '../attempt.ts';
@@ -145,8 +146,7 @@ export class ExternalSessions extends needs({
       identifiers: token.identifiers,
       configurationOfIdentifier: token.configurationOfIdentifier,
       foreignClaims: claims,
-      ...(clientId === undefined ? {} : { clientId }),
-      ...(keyThumbprint === undefined ? {} : { keyThumbprint }),
+      ...defined({ clientId, keyThumbprint }),
     };
   }
 

@@ -11,14 +11,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import {
-  assertServed,
-  bindsTokens,
-  type OAuthCaller,
-  OAuthCallers,
-  type OAuthRequest,
-  replayedBy,
-} from './oauth-callers.ts';
+import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
@@ -36,9 +29,7 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
     const { oauthCallers, tokenIssuer } = this.ports;
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      await assertServed(configured, server);
-      const dpopRequired = await bindsTokens(configured, server);
-      const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
+      const caller = await oauthCallers.identify(configured, server, 'token', request, now);
 
       const { grant, authorization } = ofServer(await known.grant(hashCode(redemption.code)), server);
       if (grant.consumedAt !== null) {

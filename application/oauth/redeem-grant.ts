@@ -7,7 +7,7 @@ import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { bindsTokens, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 /** A pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
@@ -26,10 +26,7 @@ export class RedeemGrant extends needs({
     const { oauthCallers, tokenIssuer } = this.ports;
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      const dpopRequired = await bindsTokens(configured, 'built-in');
-      const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now, {
-        dpopRequired,
-      });
+      const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now);
       const found = await known.grant(hashCode(code));
       const txCodeHash = this.#hashTxCode(txCode);
       if (isReplay(found, txCodeHash)) await known.revoke(found.id);

@@ -1,4 +1,5 @@
 import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
 import { RedirectUri } from '../../domain/verification/configuration.ts';
@@ -36,7 +37,7 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
       const redirectUri = this.#redirectOf(answer.body, session);
       return {
         delivery: { ...delivery, result: 'delivered' },
-        ...(redirectUri !== undefined && { redirectUri }),
+        ...defined({ redirectUri }),
       };
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
