@@ -42,16 +42,14 @@ export class BatchMaker extends needs({
   ): Promise<MadeBatch> {
     const { session, holderKeys } = contents;
     const count = Math.max(1, holderKeys.length);
-    const entries = await this.#allocate(configured, configuration, count);
+    const entries = configuration.statusManagement
+      ? await this.ports.statusAllocator.allocate(configured, configuration, count)
+      : undefined;
     try {
       const credentials = await this.#sign(configured, configuration, contents, count, entries);
-      return {
-        credentials,
-        batch: this.recordOf(session.id, configuration.id, count, entries),
-        entries,
-      };
+      return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries), entries };
     } catch (error) {
-      this.#giveBack(configured, entries);
+      this.discard(configured, { entries });
       throw error;
     }
   }
@@ -60,20 +58,7 @@ export class BatchMaker extends needs({
    * For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the
    * process.
    */
-  discard(configured: TenantConfiguration, { entries }: MadeBatch): void {
-    this.#giveBack(configured, entries);
-  }
-
-  async #allocate(
-    configured: TenantConfiguration,
-    configuration: CredentialConfiguration,
-    count: number,
-  ): Promise<AllocatedEntries | undefined> {
-    if (!configuration.statusManagement) return undefined;
-    return this.ports.statusAllocator.allocate(configured, configuration, count);
-  }
-
-  #giveBack(configured: TenantConfiguration, entries: AllocatedEntries | undefined): void {
+  discard(configured: TenantConfiguration, { entries }: Pick<MadeBatch, 'entries'>): void {
     if (entries !== undefined) this.ports.statusAllocator.giveBack(configured.tenantId, entries);
   }
 

@@ -62,7 +62,8 @@ export class BeginInteraction extends needs({
     const { client, used } = caller;
     if (actions.length === 0) {
       await this.#open(configured, authorization, { client, used });
-      return interactionSteps.proceed(configured, authorization, interaction, now, { client, used: [] });
+      const spending = { client, used: [] };
+      return interactionSteps.proceed({ configured, authorization, now, spending }, interaction);
     }
     const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
     await this.#open(configured, { ...authorization, ...change }, { client, used });

@@ -10,7 +10,7 @@ import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 import { openStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
-import { needs, type PortsOf } from '../needs.ts';
+import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
@@ -32,8 +32,6 @@ const ACCEPT: Readonly<Record<TokenForms, string>> = {
   'jwt-or-cwt': `${JWT_MEDIA_TYPE}, ${STATUS_LIST_CWT_TYPE};q=0.9`,
 };
 
-const PORTS = { remote: Remote, signatures: Signatures, clock: Clock, eventBus: EventBus, log: Log };
-
 /** A list whose token was signed by the first certificate of `signer`; whether that one may is asked each time. */
 export type RemoteStatusList = {
   readonly uri: string;
@@ -47,21 +45,22 @@ export type RemoteStatusList = {
 };
 
 /** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
-export class RemoteStatusLists extends needs(PORTS) {
+export class RemoteStatusLists extends needs({
+  remote: Remote,
+  signatures: Signatures,
+  clock: Clock,
+  eventBus: EventBus,
+  log: Log,
+}) {
   readonly #lists = new FetchedLists<RemoteStatusList>({
     clock: this.ports.clock,
+    eventBus: this.ports.eventBus,
+    kind: 'status-lists',
     sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
     freshUntil: ({ lifetime }) => lifetime.freshUntil,
     isRefusal: (error) => error instanceof Refusal,
     failureMs: FAILURE_MS,
   });
-
-  constructor(ports: PortsOf<typeof PORTS>) {
-    super(ports);
-    ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'cache' && wakeUp.lists === 'status-lists') this.clear(wakeUp.tenantId);
-    });
-  }
 
   /** @throws Refusal `status_unavailable` when no usable copy can be had, `status_invalid` for a bad token. */
   async get(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {

@@ -209,8 +209,11 @@ export class StatusPublisher
 }
 
 function publication(jwt: string, expiresAt: Date): PublishedStatusList {
-  const etag = `"${createHash('sha256').update(jwt).digest('base64url').slice(0, 22)}"`;
-  return { jwt: Buffer.from(jwt), etag, expiresAt };
+  return { jwt: Buffer.from(jwt), etag: etagOf(jwt), expiresAt };
+}
+
+export function etagOf(token: string | Buffer): string {
+  return `"${createHash('sha256').update(token).digest('base64url').slice(0, 22)}"`;
 }
 
 /** One aggregation per tenant (Token Status List section 9). */
