@@ -1,6 +1,4 @@
-import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
-import type { Cipher } from '../../application/ports/cipher.ts';
+import type { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
 import {
   type Chores,
   type ListKeeping,
@@ -15,20 +13,38 @@ import {
 } from '../../application/ports/store.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { atTheEnd } from './lifetimes.ts';
+import { type MemoryDatabase, openMemory, reuse } from './memory-databases.ts';
 
-/** The store on `sqlite::memory:`, opened at its first use, so that a world of ports can be made in one expression. */
+/**
+ * The store on `sqlite::memory:`, opened at its first use, so that a world of ports can be made in one expression. When
+ * the test that made it is over, the database goes on to the next one, empty again.
+ */
 export class MemoryStore extends Store {
-  readonly #cipher: Cipher;
-  #opening: Promise<OrmStore> | undefined;
+  #opening: Promise<MemoryDatabase> | undefined;
+  #underWay = 0;
 
-  constructor(cipher: Cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] })) {
+  constructor() {
     super();
-    this.#cipher = cipher;
+    atTheEnd(() => this.#giveBack());
   }
 
-  #opened(): Promise<OrmStore> {
-    this.#opening ??= OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, this.#cipher);
-    return this.#opening;
+  #giveBack(): void {
+    const opening = this.#opening;
+    this.#opening = Promise.reject(new Error('this store belonged to a test that is over'));
+    this.#opening.catch(() => {});
+    // What goes on after its test may still write.
+    if (this.#underWay === 0) opening?.then(reuse, () => {});
+  }
+
+  async #use<T>(work: (store: OrmStore) => Promise<T>): Promise<T> {
+    this.#underWay++;
+    try {
+      this.#opening ??= openMemory();
+      return await work((await this.#opening).store);
+    } finally {
+      this.#underWay--;
+    }
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
@@ -37,31 +53,30 @@ export class MemoryStore extends Store {
     work: (own: TenantRepositories) => Promise<T>,
     writing: TenantWriting,
   ): Promise<T>;
-  override async forTenant<T>(
+  override forTenant<T>(
     tenantId: TenantId,
     work: (own: TenantRepositories) => Promise<T>,
     writing?: TenantWriting,
   ): Promise<T> {
-    const store = await this.#opened();
-    return writing === undefined
-      ? store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>)
-      : store.forTenant(tenantId, work, writing);
+    return this.#use((store) =>
+      writing === undefined
+        ? store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>)
+        : store.forTenant(tenantId, work, writing),
+    );
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  override async forService<T>(
-    work: (all: ServiceRepositories) => Promise<T>,
-    writing?: Writing,
-  ): Promise<T> {
-    const store = await this.#opened();
-    return writing === undefined
-      ? store.forService(work as (all: ServiceReader) => Promise<T>)
-      : store.forService(work, writing);
+  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
+    return this.#use((store) =>
+      writing === undefined
+        ? store.forService(work as (all: ServiceReader) => Promise<T>)
+        : store.forService(work, writing),
+    );
   }
 
-  override async commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    return (await this.#opened()).commit(tenantId, change, now);
+  override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+    return this.#use((store) => store.commit(tenantId, change, now));
   }
 
   override read(tenantId: TenantId): TenantReads {
@@ -74,18 +89,19 @@ export class MemoryStore extends Store {
 
   override readonly chores: Chores = this.#later(CHORES, (store) => store.chores);
 
-  override async ping(): Promise<void> {
-    await (await this.#opened()).ping();
+  override ping(): Promise<void> {
+    return this.#use((store) => store.ping());
   }
 
   /** Methods that wait for the store to be open. */
   #later<T extends object>(names: readonly (keyof T & string)[], choose: (store: OrmStore) => T): T {
     const call =
       (name: keyof T) =>
-      async (...parameters: unknown[]) => {
-        const target = choose(await this.#opened());
-        return (target[name] as (...all: unknown[]) => unknown)(...parameters);
-      };
+      (...parameters: unknown[]) =>
+        this.#use((store) => {
+          const target = choose(store);
+          return (target[name] as (...all: unknown[]) => Promise<unknown>)(...parameters);
+        });
     return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
   }
 }

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Socket } from 'node:net';
 import { keepCompiled } from './compile-cache.ts';
+import { fileEnds, testBegins, testEnds } from './lifetimes.ts';
 import { useRunFolder } from './run-folder.ts';
 
 keepCompiled();
@@ -16,6 +17,7 @@ function forbidden(): never {
 /** In `test/unit` there is no network: neither `fetch` nor a socket. */
 export const mochaHooks = {
   beforeEach(this: Mocha.Context) {
+    testBegins();
     if (!this.currentTest?.file?.includes('/test/unit/')) return;
     globalThis.fetch = forbidden as never;
     Socket.prototype.connect = forbidden as never;
@@ -23,5 +25,9 @@ export const mochaHooks = {
   afterEach() {
     globalThis.fetch = originalFetch;
     Socket.prototype.connect = originalConnect;
+    testEnds();
+  },
+  afterAll() {
+    fileEnds();
   },
 };

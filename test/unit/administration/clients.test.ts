@@ -16,7 +16,7 @@ describe('The clients of a tenant', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.createTenant();
+    await world.hasTenant();
   });
 
   it('keep a secret that can be fetched once, and whose hash is the one stored', async () => {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { nextPage } from '../../../adapters/http/next-page.ts';
 import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook.ts';
-import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
@@ -31,7 +31,7 @@ describe('Sessions for administrators', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.createTenant();
+    await world.hasTenant();
     const steps = stepsOf(world.store, ACME);
     for (let number = 0; number < 12; number++) {
       const kind = number % 2 === 0 ? 'verification' : 'issuance';
@@ -62,12 +62,12 @@ describe('Sessions for administrators', () => {
   it('are never many at once when they are long: a page ends early, and the link goes on', async () => {
     const steps = stepsOf(world.store, ACME);
     const outcome = { failure: { code: 'long', message: 'x'.repeat(690_000) } };
-    for (let number = 12; number < 100; number++) {
+    for (let number = 12; number < 38; number++) {
       await steps.openSession(aSession(world.clock, number, { outcome }));
     }
     const found = await pages(both(), { limit: 500, sort: 'asc' });
-    expect(found.map((page) => page.length)).to.deep.equal([12 + 13, 13, 13, 13, 13, 13, 10]);
-    expect(found.flat()).to.deep.equal(Array.from({ length: 100 }, (_, number) => id(number)));
+    expect(found.map((page) => page.length)).to.deep.equal([12 + 13, 13]);
+    expect(found.flat()).to.deep.equal(Array.from({ length: 38 }, (_, number) => id(number)));
   });
 
   it('are read in portions, whatever the size of the page', async () => {
@@ -182,8 +182,8 @@ describe('Sessions for administrators', () => {
       status: 'active',
       since: '2026-01-01T00:00:00+01:00',
     });
-    expect(nextPage('https://id.example', query, 'abc').Link).to.equal(
-      '<https://id.example/session?limit=2&sort=desc&cursor=abc&status=active&since=2025-12-31T23%3A00%3A00.000Z>' +
+    expect(nextPage('https://id.example/session', query, 'abc')['Link']).to.equal(
+      '<https://id.example/session?status=active&since=2025-12-31T23%3A00%3A00.000Z&limit=2&sort=desc&cursor=abc>' +
         '; rel="next"',
     );
   });

@@ -1,4 +1,3 @@
-import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
@@ -9,7 +8,9 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
+import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -17,6 +18,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
+import { TEST_CIPHER } from '../../support/memory-databases.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 export class TestClock extends Clock {
@@ -55,11 +57,11 @@ export const MANAGER: ServiceCaller = { tenantId: null, clientId: 'root', roles:
 export const ROOT: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
 
 export function aWorld() {
-  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const cipher = TEST_CIPHER;
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
   const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-  const store = new MemoryStore(cipher);
+  const store = new MemoryStore();
   const eventBus = new InProcessEventBus();
   const settings = {
     publicUrl: 'https://id.example/base',
@@ -96,7 +98,25 @@ export function aWorld() {
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>
     new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
-  return { ...world, caller, createTenant };
+  /** The same tenant with keys that were made once: certificates take longer than most tests. */
+  const hasTenant = async () => {
+    madeTenant ??= makeTenantOnce(world, createTenant);
+    const { tenant, keyChains } = await madeTenant;
+    const has = await store.forService(({ tenants }) => tenants.find(ACME));
+    if (has === undefined)
+      await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), { by: ROOT });
+  };
+  return { ...world, caller, createTenant, hasTenant };
+}
+
+let madeTenant: ReturnType<typeof makeTenantOnce> | undefined;
+
+async function makeTenantOnce(
+  { store }: { readonly store: Store },
+  create: () => Promise<TenantWithClients>,
+) {
+  const { tenant } = await create();
+  return { tenant, keyChains: await store.forTenant(ACME, ({ keyChains }) => keyChains.list()) };
 }
 
 export type World = ReturnType<typeof aWorld>;

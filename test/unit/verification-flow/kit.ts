@@ -1,7 +1,6 @@
 import { createSecretKey, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 import { CompactEncrypt, importJWK } from 'jose';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
@@ -47,6 +46,7 @@ import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
+import { TEST_CIPHER } from '../../support/memory-databases.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 
@@ -171,7 +171,7 @@ export class World {
 
   constructor() {
     const { log } = this;
-    const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+    const cipher = TEST_CIPHER;
     const provider = new LocalKms({ name: 'local', cipher, random: this.random });
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });

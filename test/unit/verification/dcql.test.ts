@@ -160,14 +160,14 @@ describe('DCQL matching of arbitrary documents', () => {
   const claim = fc.record(
     {
       path: fc.array(component, { minLength: 1, maxLength: 4 }),
-      values: fc.array(fc.jsonValue(), { minLength: 1 }),
+      values: fc.array(fc.jsonValue({ maxDepth: 1 }), { minLength: 1, maxLength: 3 }),
     },
     { requiredKeys: ['path'] },
   );
   const document = fc.letrec((tie) => ({
     node: fc.oneof(
       { depthSize: 'small' },
-      fc.jsonValue(),
+      fc.jsonValue({ maxDepth: 1 }),
       fc.array(fc.oneof(tie('node'), fc.constant(TOMBSTONE)), { maxLength: 4 }),
       fc.dictionary(name, tie('node'), { maxKeys: 4 }),
     ),
@@ -197,7 +197,7 @@ describe('DCQL matching of arbitrary documents', () => {
         for (const key of Object.keys(got)) expect(Object.hasOwn(root, key)).to.equal(true);
       }),
       // Always the same, since each outcome has to come about.
-      { numRuns: 2000, seed: 20260601 },
+      { numRuns: 1000, seed: 20260601 },
     );
     expect(Math.min(...Object.values(outcomes))).to.be.greaterThan(0);
   });

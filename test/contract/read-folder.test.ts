@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../../config/import/read-folder.ts';
+import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../config/import/read-folder.ts';
 
 const SECRET = 'a secret of somebody';
 /** A placeholder, written so that nobody takes it for a template. */

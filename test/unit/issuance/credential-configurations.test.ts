@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import {
+  DeleteCredentialConfiguration,
+  GetCredentialConfiguration,
+  ListCredentialConfigurations,
+  ReplaceCredentialConfiguration,
+  UpdateCredentialConfiguration,
+} from '../../../application/issuance/credential-configurations.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+import { query } from '../verification-flow/kit.ts';
+
+const DISPLAY = [{ name: 'Card', locale: 'en' }];
+const CONFIG = { format: 'dc+sd-jwt', scope: 'card', display: DISPLAY };
+const CARD = { id: 'card', config: CONFIG, vct: 'urn:card:1', claims: { name: 'Ada' } };
+const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
+const WEBHOOK = { url: 'https://backend.example/claims', auth: AUTH };
+const asking = (presentationConfigId: string) => [{ type: 'openid4vp_presentation', presentationConfigId }];
+const page = (callbackUrl: string) => [
+  { type: 'redirect_to_web', url: 'https://acme.example/', callbackUrl },
+];
+
+describe('The credential configurations of a tenant', () => {
+  let world: AdministrationWorld;
+  const caller = (allowed: { issuance?: string[]; presentation?: string[] } = {}) =>
+    world.caller(['issuance:manage'], {
+      allowedIssuanceConfigs: allowed.issuance ?? null,
+      allowedPresentationConfigs: allowed.presentation ?? null,
+    });
+  const put = (changes: object = {}, by = caller()) =>
+    new ReplaceCredentialConfiguration(world).execute(
+      by,
+      CredentialConfigurationBody.parse({ ...CARD, ...changes }),
+    );
+  const update = (id: string, changes: object, by = caller()) =>
+    new UpdateCredentialConfiguration(world).execute(by, id, changes as JsonObject);
+  const get = (id: string, by = caller()) => new GetCredentialConfiguration({}).execute(by, id);
+  const remove = (id: string, by = caller()) => new DeleteCredentialConfiguration(world).execute(by, id);
+  const ids = async (by = caller()) =>
+    (await new ListCredentialConfigurations({}).execute(by)).map(({ id }) => id);
+
+  beforeEach(async () => {
+    world = await anAdministration();
+    await put();
+    const now = world.clock.now();
+    const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
+    await world.write((own) =>
+      own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
+    );
+  });
+
+  it('are listed in order of their ids; a restricted client sees its own', async () => {
+    await put({ id: 'badge', config: { ...CONFIG, scope: 'badge' }, vct: 'urn:badge:1' });
+    expect(await ids()).to.deep.equal(['badge', 'card']);
+    expect(await ids(caller({ issuance: ['card'] }))).to.deep.equal(['card']);
+    expect(await ids(caller({ issuance: [] }))).to.deep.equal(['badge', 'card']);
+  });
+
+  it('are created, and replaced whole: what is left out has its default', async () => {
+    await put({ description: 'For members', lifeTime: 3_600 });
+    const created = (await get('card')).createdAt;
+    world.clock.forward(60_000);
+    const replaced = await put({ statusManagement: true });
+    expect(replaced).to.include({ statusManagement: true }).and.not.have.any.keys('description', 'lifeTime');
+    expect([replaced.createdAt, replaced.updatedAt]).to.deep.equal([created, world.clock.now()]);
+    expect(await get('card')).to.deep.equal(replaced);
+  });
+
+  it('change in what is said, and forget what is set to null', async () => {
+    await put({ description: 'For members', lifeTime: 3_600 });
+    expect(await update('card', { lifeTime: 7_200 })).to.include({
+      lifeTime: 7_200,
+      description: 'For members',
+    });
+    expect((await update('card', { description: null })).description ?? null).to.equal(null);
+    expect(await update('card', { id: 'card' })).to.include({ lifeTime: 7_200 });
+  });
+
+  it('keep a secret that answers show as a placeholder, as long as it goes to the same place', async () => {
+    await put({ claims: null, claimsWebhook: WEBHOOK });
+    const hidden = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
+    const { claimsWebhook } = await update('card', { claimsWebhook: hidden });
+    expect(claimsWebhook).to.deep.equal(WEBHOOK);
+    const moved = { ...hidden, url: 'https://thief.example/claims' };
+    expect(await endOf(update('card', { claimsWebhook: moved }))).to.match(/^invalid_input claimsWebhook/);
+  });
+
+  it('may share a scope when they are of one type', async () => {
+    await put({ id: 'again' });
+    expect(await ids()).to.deep.equal(['again', 'card']);
+  });
+
+  it('go once', async () => {
+    await remove('card');
+    expect(await ids()).to.deep.equal([]);
+    expect(await endOf(remove('card'))).to.equal('not_found');
+  });
+
+  it('ask for presentations that there are; a restricted client for its own, and those that stood there', async () => {
+    expect(await put({ iaeActions: asking('age') })).to.deep.include({ iaeActions: asking('age') });
+    const narrow = () => caller({ presentation: ['other'] });
+    expect(await update('card', { iaeActions: asking('age') }, narrow())).to.include({ id: 'card' });
+    await update('card', { iaeActions: null });
+    expect(await endOf(update('card', { iaeActions: asking('age') }, narrow()))).to.equal(
+      'invalid_input iaeActions.0.presentationConfigId',
+    );
+  });
+
+  const notTheirs = () => caller({ issuance: ['other'] });
+  const refusals: [string, () => Promise<unknown>, string][] = [
+    ['a look at nothing', () => get('nothing'), 'not_found'],
+    ['a look at what the client may not use', () => get('card', notTheirs()), 'not_found'],
+    ['a new one that the client may not use', () => put({ id: 'new' }, notTheirs()), 'forbidden'],
+    ['a change of nothing', () => update('nothing', { lifeTime: 60 }), 'not_found'],
+    ['a change of what the client may not use', () => update('card', {}, notTheirs()), 'not_found'],
+    ['a change of the id', () => update('card', { id: 'other' }), 'invalid_input id'],
+    ['a change that makes it invalid', () => update('card', { lifeTime: 1 }), 'invalid_input lifeTime'],
+    ['a change to no type at all', () => update('card', { config: null }), 'invalid_input config'],
+    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of what the client may not use', () => remove('card', notTheirs()), 'not_found'],
+    ['an unknown key chain', () => put({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
+    ['a key chain for something else', () => put({ keyChainId: 'access' }), 'invalid_input keyChainId'],
+    ['a schema that is none', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
+    [
+      'a claims webhook at an address that may not be called',
+      () => put({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
+      'invalid_input claimsWebhook.url',
+    ],
+    [
+      'a notification webhook at an address that may not be called',
+      () => put({ notificationWebhook: { url: 'https://db.internal/' } }),
+      'invalid_input notificationWebhook.url',
+    ],
+    [
+      'a page at an address that may not be called',
+      () => put({ iaeActions: page('https://db.internal/') }),
+      'invalid_input iaeActions.0.callbackUrl',
+    ],
+    [
+      'a presentation that there is not',
+      () => put({ iaeActions: asking('nothing') }),
+      'invalid_input iaeActions.0.presentationConfigId',
+    ],
+    [
+      'the scope of another type',
+      () => put({ id: 'badge', vct: 'urn:badge:1' }),
+      'invalid_input config.scope',
+    ],
+    [
+      'the placeholder of a secret that nobody stored',
+      () =>
+        put({
+          claims: null,
+          claimsWebhook: { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } },
+        }),
+      'invalid_input claimsWebhook.auth.config.value',
+    ],
+  ];
+  for (const [what, attempt, end] of refusals) {
+    it(`are not touched by ${what}: ${end}`, async () => {
+      const before = await new ListCredentialConfigurations({}).execute(caller());
+      expect(await endOf(attempt())).to.equal(end);
+      expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
+    });
+  }
+});

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import {
+  GetIssuanceConfiguration,
+  ReplaceIssuanceConfiguration,
+} from '../../../application/issuance/issuance-configurations.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+import { ACME } from '../administration/world.ts';
+
+const DISPLAY = [{ name: 'Acme', locale: 'en' }];
+const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'a secret of ours' };
+const CHAINED_SERVER = 'https://id.example/base/acme/chained-as';
+const EXTERNAL = 'https://as.example';
+const WALLET = { client_id: 'wallet', jwks_uri: 'https://wallet.example/jwks' };
+
+describe('How a tenant issues', () => {
+  let world: AdministrationWorld;
+  const caller = () => world.caller(['issuance:manage']);
+  const get = () => new GetIssuanceConfiguration(world).execute(caller());
+  const put = (changes: object = {}) =>
+    new ReplaceIssuanceConfiguration(world).execute(
+      caller(),
+      IssuanceConfigurationBody.parse({ display: DISPLAY, ...changes }),
+    );
+  const stored = () => world.store.forTenant(ACME, (own) => own.issuanceConfiguration.find('default'));
+
+  beforeEach(async () => {
+    world = await anAdministration();
+  });
+
+  it('is made of defaults and stored by whoever looks first', async () => {
+    const first = await get();
+    expect(first).to.deep.include({ id: 'default', batchSize: 1, dPopRequired: true, display: DISPLAY });
+    world.clock.forward(1_000);
+    expect(await get()).to.deep.equal(first);
+    expect(await stored()).to.deep.equal(first);
+  });
+
+  it('is replaced whole', async () => {
+    const { createdAt } = await put({ batchSize: 7, dPopRequired: false });
+    world.clock.forward(1_000);
+    const replaced = await put({ refreshTokenSeconds: 0 });
+    expect(replaced).to.include({ batchSize: 1, dPopRequired: true, refreshTokenSeconds: 0 });
+    expect([replaced.createdAt, replaced.updatedAt]).to.deep.equal([createdAt, world.clock.now()]);
+    expect(await get()).to.deep.equal(replaced);
+  });
+
+  it('keeps the secret of the upstream provider behind its placeholder, and only there', async () => {
+    await put({ chainedAs: { upstream: UPSTREAM } });
+    const kept = await put({ chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } });
+    expect(kept.chainedAs?.upstream).to.include(UPSTREAM);
+    const moved = { ...UPSTREAM, issuer: 'https://other.example', clientSecret: '***' };
+    expect(await endOf(put({ chainedAs: { upstream: moved } }))).to.equal(
+      'invalid_input chainedAs.upstream.clientSecret',
+    );
+  });
+
+  const chainedAs = { upstream: UPSTREAM };
+  const accepted: [string, object][] = [
+    ['the built-in server preferred', { preferredAuthServer: 'built-in' }],
+    ['an external server preferred', { authServers: [EXTERNAL], preferredAuthServer: EXTERNAL }],
+    [
+      'the chained server preferred',
+      { chainedAs: { ...chainedAs, enabled: true }, preferredAuthServer: CHAINED_SERVER },
+    ],
+    ['a key chain that signs', { signingKeyId: 'signing' }],
+    [
+      'a key chain that signs tokens of the chained server',
+      { chainedAs: { ...chainedAs, token: { signingKeyId: 'signing' } } },
+    ],
+    ['a wallet with keys at an address', { walletClients: [WALLET] }],
+    [
+      'a list of wallet providers of its own',
+      { walletProviderTrustLists: ['https://id.example/base/acme/trust-list/w'] },
+    ],
+  ];
+  for (const [what, changes] of accepted) {
+    it(`may have ${what}`, async () => {
+      expect(await endOf(put(changes))).to.equal('done');
+    });
+  }
+
+  const internal = 'https://db.internal/';
+  const refused: [string, object, string][] = [
+    [
+      'a preferred server that is none of the tenant',
+      { preferredAuthServer: EXTERNAL },
+      'preferredAuthServer',
+    ],
+    [
+      'the chained server preferred while it is off',
+      { chainedAs: { ...chainedAs, enabled: false }, preferredAuthServer: CHAINED_SERVER },
+      'preferredAuthServer',
+    ],
+    ['an unknown key chain', { signingKeyId: 'nothing' }, 'signingKeyId'],
+    ['a key chain for something else', { signingKeyId: 'access' }, 'signingKeyId'],
+    [
+      'a key chain for something else at the chained server',
+      { chainedAs: { ...chainedAs, token: { signingKeyId: 'access' } } },
+      'chainedAs.token.signingKeyId',
+    ],
+    ['an external server that may not be called', { authServers: [EXTERNAL, internal] }, 'authServers.1'],
+    [
+      'an upstream provider that may not be called',
+      { chainedAs: { upstream: { ...UPSTREAM, issuer: internal } } },
+      'chainedAs.upstream.issuer',
+    ],
+    ['a list that may not be called', { walletProviderTrustLists: [internal] }, 'walletProviderTrustLists.0'],
+    [
+      'keys of a wallet that may not be called',
+      { walletClients: [{ ...WALLET, jwks_uri: internal }] },
+      'walletClients.0.jwks_uri',
+    ],
+    [
+      'the placeholder of a secret that nobody stored',
+      { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
+      'chainedAs.upstream.clientSecret',
+    ],
+  ];
+  for (const [what, changes, path] of refused) {
+    it(`is not ${what}, and stays as it was`, async () => {
+      const before = await put({ batchSize: 3 });
+      expect(await endOf(put(changes))).to.equal(`invalid_input ${path}`);
+      expect(await stored()).to.deep.equal(before);
+    });
+  }
+});

@@ -1,0 +1,392 @@
+import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { DeleteKey } from '../../../application/keys/delete-key.ts';
+import {
+  CreateKeyChain,
+  DeleteKeyChain,
+  GetKeyChain,
+  ListKeyChains,
+  UpdateKeyChain,
+} from '../../../application/keys/key-chains.ts';
+import { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
+import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
+import { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
+import {
+  CertificateSigningRequest,
+  KeyChainCreation,
+  KeyChainImport,
+  KeyChainUpdate,
+} from '../../../domain/keys/key-chain-input.ts';
+import { MAX_FORMER_LEAVES } from '../../../domain/keys/rotation.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { certify, certifyKey } from '../../support/test-certificates.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+import { query } from '../verification-flow/kit.ts';
+
+const pemOf = (...all: readonly { readonly certificate: string }[]) =>
+  writePemCertificates(all.map(({ certificate }) => certificate));
+const FIRST = ['access', 'signing', 'status-list', 'trust-list'];
+const TIMES = { createdAt: new Date(0), updatedAt: new Date(0) };
+const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] } };
+
+describe('Key chains', () => {
+  let world: AdministrationWorld;
+  const caller = () => world.caller(['issuance:manage']);
+  const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
+  const create = (wanted: object) =>
+    new CreateKeyChain(world).execute(
+      caller(),
+      'key' in wanted ? KeyChainImport.parse(wanted) : KeyChainCreation.parse(wanted),
+    );
+  const get = (id: string, by = caller()) => new GetKeyChain(world).execute(by, id);
+  const ids = async () => (await new ListKeyChains(world).execute(caller())).map(({ id }) => id);
+  const update = (id: string, changes: object) =>
+    new UpdateKeyChain(world).execute(caller(), id, KeyChainUpdate.parse(changes));
+  const remove = (id: string) => new DeleteKeyChain(world).execute(caller(), id);
+  const removeKey = (id: string) => new DeleteKey(world).execute(caller(), id);
+  const rotate = (id: string, kmsProvider?: string) =>
+    new RotateKeyChain(world).execute(caller(), id, { kmsProvider });
+  const request = (id: string, wanted: object = {}) =>
+    new RequestCertificate(world).execute(caller(), id, CertificateSigningRequest.parse(wanted));
+  const leafOf = (certificate = '') => new X509Certificate(Buffer.from(certificate, 'base64'));
+  const privateKey = (curve = 'P-256') =>
+    generateKeyPairSync('ec', { namedCurve: curve }).privateKey.export({ format: 'pem', type: 'pkcs8' });
+  /** What names a key chain. */
+  const names = {
+    credential: (keyChainId: string | null = null, statusManagement = false) =>
+      world.write((own) => {
+        const body = CredentialConfigurationBody.parse({ ...CARD, keyChainId, statusManagement });
+        return own.credentialConfigurations.put({ ...body, ...TIMES });
+      }),
+    presentation: (changes: object = {}) =>
+      world.write((own) => {
+        const body = { id: 'age', dcql_query: query({ id: 'pid' }), ...changes };
+        return own.presentationConfigurations.put({ ...PresentationConfigurationBody.parse(body), ...TIMES });
+      }),
+    issuance: (changes: object) =>
+      world.write((own) =>
+        own.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMES }),
+      ),
+    trustList: (changes: object) =>
+      world.trustListPublisher.publish('acme' as TenantId, 'list', 'system', () => ({
+        id: 'list',
+        entities: [],
+        ...changes,
+      })),
+  };
+
+  beforeEach(async () => {
+    world = await anAdministration();
+  });
+
+  it('are listed in order of their ids, those of one tenant', async () => {
+    await create({ id: 'a-first', usageType: 'access' });
+    expect(await ids()).to.deep.equal(['a-first', ...FIRST]);
+    expect(await endOf(get('access', elsewhere()))).to.equal('not_found');
+  });
+
+  it('are made at the providers that there are, the default one first', async () => {
+    expect(await new ListKeyProviders(world).execute()).to.deep.equal([
+      { name: 'local', type: 'local', default: true },
+    ]);
+  });
+
+  const made: [string, object, object][] = [
+    ['one usage', { usageType: 'access' }, { usages: ['access'] }],
+    ['several usages', { usages: ['signing', 'access'] }, { usages: ['signing', 'access'] }],
+    [
+      'rotation',
+      { usageType: 'access', rotationEnabled: true, rotationIntervalDays: 30 },
+      { rotationEnabled: true, rotationIntervalDays: 30 },
+    ],
+    ['a description', { usageType: 'access', description: 'Door' }, { description: 'Door' }],
+  ];
+  for (const [what, wanted, members] of made) {
+    it(`are made for ${what}`, async () => {
+      const chain = await create({ id: 'made', ...wanted });
+      expect(chain).to.deep.include({ id: 'made', kmsProvider: 'local', ...members });
+      expect(leafOf(chain.active.certificates[0]).checkIssued(leafOf(chain.root?.certificate))).to.equal(
+        true,
+      );
+      expect(await get('made')).to.deep.equal(chain);
+    });
+  }
+
+  for (const algorithm of ['ES256', 'ES384', 'ES512', 'EdDSA']) {
+    it(`are made with ${algorithm}`, async () => {
+      const { active } = await create({ usageType: 'access', algorithm });
+      expect(active.key.handle.algorithm).to.equal(algorithm);
+    });
+  }
+
+  it('are certified by the authority of another one, or by themselves', async () => {
+    const [below, self] = [
+      await create({ usageType: 'statusList', rootKeyChainId: 'signing' }),
+      await create({ usageType: 'trustList', selfSigned: true }),
+    ];
+    expect(below.root?.certificate).to.equal((await get('signing')).root?.certificate);
+    expect(self).to.not.have.property('root');
+    const leaf = leafOf(self.active.certificates[0]);
+    expect(leaf.verify(leaf.publicKey)).to.equal(true);
+  });
+
+  it('take in a key from elsewhere, under an authority of their own or with its certificates', async () => {
+    const pem = privateKey();
+    const own = await create({ id: 'own', usageType: 'access', key: pem });
+    expect(leafOf(own.active.certificates[0]).publicKey.equals(createPublicKey(pem))).to.equal(true);
+    const root = await certify({ name: 'CA', ca: true });
+    const leaf = await certify({ name: 'Leaf', by: root });
+    const key = leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    const theirs = await create({ id: 'theirs', usageType: 'access', key, certificates: pemOf(leaf, root) });
+    expect(theirs).to.not.have.property('root');
+    expect(theirs.active.certificates).to.deep.equal([leaf.certificate]);
+  });
+
+  const refused: [string, () => object | Promise<object>, string][] = [
+    ['an id that is taken', () => ({ id: 'access', usageType: 'access' }), 'conflict'],
+    ['an unknown provider', () => ({ usageType: 'access', kmsProvider: 'x' }), 'invalid_input kmsProvider'],
+    [
+      'an unknown authority',
+      () => ({ usageType: 'access', rootKeyChainId: 'x' }),
+      'invalid_input rootKeyChainId',
+    ],
+    [
+      'two ways to be certified',
+      () => ({ usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' }),
+      'invalid_input selfSigned',
+    ],
+    [
+      'a self-signed key for wallets',
+      () => ({ usageType: 'signing', selfSigned: true }),
+      'invalid_input selfSigned',
+    ],
+    [
+      'rotation faster than certificates end',
+      () => ({ usageType: 'access', rotationEnabled: true, rotationIntervalDays: 1 }),
+      'invalid_input rotationIntervalDays',
+    ],
+    ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
+    [
+      'a key on another curve',
+      () => ({ usageType: 'access', key: privateKey('secp256k1') }),
+      'invalid_input key',
+    ],
+    [
+      'certificates of another key',
+      async () => ({
+        usageType: 'access',
+        key: privateKey(),
+        certificates: pemOf(await certify({ name: 'Other' })),
+      }),
+      'invalid_input certificates',
+    ],
+  ];
+  for (const [what, wanted, end] of refused) {
+    it(`are not made with ${what}: ${end}`, async () => {
+      expect(await endOf(create(await wanted()))).to.equal(end);
+      expect(await ids()).to.deep.equal(FIRST);
+    });
+  }
+
+  it('are not made under an authority that went meanwhile', async () => {
+    await create({ id: 'root', usageType: 'signing' });
+    const generate = world.kms.generate.bind(world.kms);
+    world.kms.generate = async (...wanted) => {
+      await world.write(({ keyChains }) => keyChains.remove('root')).catch(() => {});
+      return generate(...wanted);
+    };
+    expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal(
+      'invalid_input rootKeyChainId',
+    );
+  });
+
+  it('change in what is said', async () => {
+    world.clock.forward(1_000);
+    const changed = await update('access', { description: 'Door', rotationEnabled: true });
+    expect(changed).to.deep.include({ description: 'Door', rotationEnabled: true, usages: ['access'] });
+    expect(changed.updatedAt).to.deep.equal(world.clock.now());
+    expect(await update('access', { description: null })).to.not.have.property('description');
+  });
+
+  it('get a certificate for mdocs when they come to sign credentials', async () => {
+    expect((await get('access')).active).to.not.have.property('documentSigner');
+    const { active } = await update('access', { usages: ['access', 'signing'] });
+    expect(active.documentSigner).to.have.length(1);
+  });
+
+  it('take certificates from an authority outside for their key', async () => {
+    const root = await certify({ name: 'CA', ca: true });
+    const { active, updatedAt } = await get('access');
+    const name = { name: 'Acme', by: root };
+    const leaf = await certifyKey(active.key.publicJwk as Parameters<typeof certifyKey>[0], name);
+    const certificates = pemOf({ certificate: leaf }, root);
+    world.clock.forward(1_000);
+    const changed = await update('access', { certificates });
+    expect(changed).to.not.have.property('root');
+    expect(changed.active).to.deep.include({ certificates: [leaf], key: active.key });
+    expect(changed.former).to.have.length(1);
+    expect(changed.updatedAt > updatedAt).to.equal(true);
+    expect(await endOf(rotate('access')), 'only that authority renews it').to.equal('conflict');
+  });
+
+  const changes: [string, string, () => object | Promise<object>, string][] = [
+    ['nothing', 'nothing', () => ({}), 'not_found'],
+    ['nothing that is to sign credentials', 'nothing', () => ({ usages: ['signing'] }), 'not_found'],
+    ['no usage', 'access', () => ({ usages: [] }), 'invalid_input usages'],
+    [
+      'rotation faster than certificates end',
+      'access',
+      () => ({ rotationEnabled: true, rotationIntervalDays: 1 }),
+      'invalid_input rotationIntervalDays',
+    ],
+    [
+      'certificates that are none',
+      'access',
+      () => ({ certificates: 'nonsense' }),
+      'invalid_input certificates',
+    ],
+    [
+      'certificates of another key',
+      'access',
+      async () => ({ certificates: pemOf(await certify({ name: 'Other' })) }),
+      'invalid_input certificates',
+    ],
+  ];
+  for (const [what, id, wanted, end] of changes) {
+    it(`are not changed: ${what}: ${end}`, async () => {
+      const before = await new ListKeyChains(world).execute(caller());
+      expect(await endOf(update(id, await wanted()))).to.equal(end);
+      expect(await new ListKeyChains(world).execute(caller())).to.deep.equal(before);
+    });
+  }
+
+  it('get another key by rotation, and keep the former one while it counts', async () => {
+    const before = await get('access');
+    world.clock.forward(1_000);
+    const after = await rotate('access');
+    expect(after.active.key.handle).to.not.deep.equal(before.active.key.handle);
+    expect(after.root).to.deep.equal(before.root);
+    expect(after.lastRotatedAt).to.deep.equal(world.clock.now());
+    expect(after.former?.[0]?.certificates).to.deep.equal(before.active.certificates);
+    expect(await rotate('access', 'local')).to.include({ kmsProvider: 'local' });
+  });
+
+  const rotations: [string, () => Promise<unknown>, string][] = [
+    ['nothing', () => rotate('nothing'), 'not_found'],
+    ['to an unknown provider', () => rotate('access', 'x'), 'invalid_input kmsProvider'],
+    [
+      'with certificates from outside',
+      async () => {
+        await create({ id: 'self', usageType: 'trustList', selfSigned: true });
+        return rotate('self');
+      },
+      'conflict',
+    ],
+    [
+      'whose authority has ended',
+      async () => {
+        world.clock.forward((await get('access')).root?.notAfter.getTime() ?? 0);
+        return rotate('access');
+      },
+      'conflict',
+    ],
+    [
+      'with too many former keys that still count',
+      async () => {
+        const [chain, leaf] = [await get('access'), (await rotate('access')).former?.[0]];
+        const former = Array.from({ length: MAX_FORMER_LEAVES }, () => leaf as NonNullable<typeof leaf>);
+        await world.write(({ keyChains }) => keyChains.put({ ...chain, former }));
+        return rotate('access');
+      },
+      'conflict',
+    ],
+    [
+      'that somebody else rotates at this moment',
+      async () => {
+        const both = await Promise.all([endOf(rotate('access')), endOf(rotate('access'))]);
+        expect(both).to.include('done');
+        throw new Error(both.find((end) => end !== 'done'));
+      },
+      'conflict',
+    ],
+  ];
+  for (const [what, attempt, end] of rotations) {
+    it(`are not rotated ${what}: ${end}`, async () => {
+      const ended = await endOf(attempt()).catch((error: Error) => error.message);
+      expect(ended).to.equal(end);
+    });
+  }
+
+  it('ask an authority elsewhere for a certificate of their key', async () => {
+    const pem = await request('access', { country: 'DE', organization: 'Acme', dnsNames: ['door.example'] });
+    expect(pem).to.match(/^-----BEGIN CERTIFICATE REQUEST-----/);
+    const text = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64').toString('latin1');
+    for (const said of ['door.example', 'DE', 'Acme']) expect(text).to.include(said);
+    const point = Buffer.from((await get('access')).active.key.publicJwk.x, 'base64url').toString('latin1');
+    expect(text).to.include(point);
+    const plain = Buffer.from((await request('access')).replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
+    expect(plain.toString('latin1')).to.include('id.example');
+    expect(await endOf(request('nothing'))).to.equal('not_found');
+  });
+
+  describe('are removed', () => {
+    it('when nothing names them and another one is there, or nothing to sign', async () => {
+      for (const id of FIRST) await remove(id);
+      expect(await ids()).to.deep.equal([]);
+      expect(await endOf(remove('access'))).to.equal('not_found');
+    });
+
+    it('with their key, and all certificates of it', async () => {
+      const { active } = await get('access');
+      await world.write(async ({ keyChains }) =>
+        keyChains.add({ ...(await keyChains.get('access')), id: 'again', active, createdAt: new Date() }),
+      );
+      expect(await endOf(removeKey('again')), 'a key goes by its first name').to.equal('not_found');
+      await removeKey('access');
+      expect(await ids()).to.deep.equal(FIRST.slice(1));
+      expect(await endOf(removeKey('access'))).to.equal('not_found');
+    });
+
+    const inUse: [string, string, () => Promise<unknown>][] = [
+      ['a credential configuration', 'signing', () => names.credential('signing')],
+      ['a presentation configuration', 'access', () => names.presentation({ accessKeyChainId: 'access' })],
+      ['a trust anchor', 'signing', () => names.presentation({ trustAnchors: [{ keyChainId: 'signing' }] })],
+      ['how the tenant issues', 'signing', () => names.issuance({ signingKeyId: 'signing' })],
+      ['a trust list', 'trust-list', () => names.trustList({ keyChainId: 'trust-list' })],
+      [
+        'an entity of a trust list',
+        'signing',
+        () =>
+          names.trustList({
+            entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'A' } }],
+          }),
+      ],
+      ['nobody, but credentials need the last of its usage', 'signing', () => names.credential()],
+      [
+        'nobody, but their states need the last of its usage',
+        'status-list',
+        () => names.credential('signing', true),
+      ],
+      ['nobody, but requests need the last of its usage', 'access', () => names.presentation()],
+      ['nobody, but a list needs the last of its usage', 'trust-list', () => names.trustList({})],
+    ];
+    for (const [what, id, prepare] of inUse) {
+      it(`not while named by ${what}: conflict`, async () => {
+        await prepare();
+        expect(await endOf(remove(id))).to.equal('conflict');
+        expect(await endOf(removeKey(id))).to.equal('conflict');
+        const others = ['access', 'signing', 'statusList', 'trustList'].filter(
+          (usage) => usage.toLowerCase() !== id.replace('-', ''),
+        );
+        const isNamed =
+          !what.startsWith('nobody') && what !== 'a trust anchor' && !what.startsWith('an entity');
+        if (isNamed) expect(await endOf(update(id, { usages: others.slice(0, 1) }))).to.equal('conflict');
+        expect(await ids()).to.deep.equal(FIRST);
+      });
+    }
+  });
+});

@@ -1,0 +1,232 @@
+import { expect } from 'chai';
+import {
+  GetTrustListVersion,
+  ListTrustListVersions,
+  VersionListQuery,
+} from '../../../application/trust-lists/trust-list-versions.ts';
+import {
+  CreateTrustList,
+  DeleteTrustList,
+  GetTrustList,
+  ListTrustLists,
+  ReplaceTrustList,
+  UpdateTrustList,
+} from '../../../application/trust-lists/trust-lists.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
+import { MAX_LISTS } from '../../../domain/trust-lists/published-list.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+
+const OURS = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } };
+
+describe('The trust lists that a tenant publishes', () => {
+  let world: AdministrationWorld;
+  let ca: Certified;
+  let ended: Certified;
+  const caller = () => world.caller(['issuance:manage']);
+  const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
+  const create = (wanted: object = {}) =>
+    new CreateTrustList(world).execute(
+      caller(),
+      TrustListReplacement.parse({ id: 'list', entities: [OURS], ...wanted }),
+    );
+  const replace = (id: string, wanted: object = {}, by = caller()) =>
+    new ReplaceTrustList(world).execute(by, id, TrustListReplacement.parse({ entities: [OURS], ...wanted }));
+  const update = (id: string, changes: object = {}, by = caller()) =>
+    new UpdateTrustList(world).execute(by, id, TrustListUpdate.parse(changes));
+  const get = (id: string, by = caller()) => new GetTrustList(world).execute(by, id);
+  const all = (by = caller()) => new ListTrustLists(world).execute(by);
+  const remove = (id: string, by = caller()) => new DeleteTrustList(world).execute(by, id);
+  const versions = (id: string, query: object = {}, by = caller()) =>
+    new ListTrustListVersions(world).execute(by, id, VersionListQuery.parse(query));
+  const version = (id: string, versionId: string, by = caller()) =>
+    new GetTrustListVersion(world).execute(by, id, versionId);
+  const external = (...certificates: Certified[]) => ({
+    type: 'external',
+    issuerCertPem: writePemCertificates(certificates.map(({ certificate }) => certificate)),
+    info: { name: 'Somebody' },
+  });
+
+  before(async () => {
+    ca = await certify({ name: 'CA', ca: true });
+    ended = await certify({ name: 'Ended', ca: true, until: '2026-01-01T00:00:00Z' });
+  });
+  beforeEach(async () => {
+    world = await anAdministration();
+  });
+
+  it('are in order of their ids, those of one tenant', async () => {
+    await create();
+    await create({ id: 'another' });
+    expect((await all()).map(({ id }) => id)).to.deep.equal(['another', 'list']);
+    expect(await all(elsewhere())).to.deep.equal([]);
+  });
+
+  it('are published with a number that grows with each release, under an id that is given or made', async () => {
+    const first = await create({ description: 'Ours' });
+    expect(first).to.include({ id: 'list', description: 'Ours', sequenceNumber: 1, signedBy: 'trust-list' });
+    expect(await get('list')).to.deep.equal(first);
+    expect((await create({ id: undefined })).id).to.match(/^[\w-]{16,}$/);
+    world.clock.forward(1_000);
+    const second = await replace('list');
+    expect(second).to.include({ sequenceNumber: 2 }).and.not.have.property('description');
+    expect([second.createdAt, second.updatedAt]).to.deep.equal([first.createdAt, world.clock.now()]);
+    expect(await update('list')).to.include({ sequenceNumber: 3 });
+    expect((await get('list')).jwt).to.not.equal(second.jwt);
+  });
+
+  it('change in members that are said, which are replaced whole', async () => {
+    await create({ description: 'Ours', keyChainId: 'trust-list' });
+    const changed = await update('list', { entities: [external(ca)] });
+    expect(changed).to.include({ description: 'Ours', keyChainId: 'trust-list' });
+    expect(changed.entities).to.deep.equal([external(ca)]);
+    expect(await update('list', { description: null, keyChainId: null })).to.not.have.any.keys(
+      'description',
+      'keyChainId',
+    );
+  });
+
+  it('go, and go on from their last number when they come back', async () => {
+    await create();
+    await update('list');
+    await remove('list');
+    expect(await endOf(get('list'))).to.equal('not_found');
+    expect(await create()).to.include({ sequenceNumber: 3 });
+  });
+
+  const refused: [string, () => object, string][] = [
+    ['an unknown signer', () => ({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
+    ['a signer for something else', () => ({ keyChainId: 'signing' }), 'invalid_input keyChainId'],
+    [
+      'an unknown issuer',
+      () => ({ entities: [{ ...OURS, issuerKeyChainId: 'x' }] }),
+      'invalid_input entities.0.issuerKeyChainId',
+    ],
+    [
+      'an issuer that issues nothing',
+      () => ({ entities: [{ ...OURS, issuerKeyChainId: 'access' }] }),
+      'invalid_input entities.0.issuerKeyChainId',
+    ],
+    [
+      'a revoker that revokes nothing',
+      () => ({ entities: [{ ...OURS, revocationKeyChainId: 'access' }] }),
+      'invalid_input entities.0.revocationKeyChainId',
+    ],
+    [
+      'a text without certificate',
+      () => ({ entities: [OURS, { ...external(), issuerCertPem: 'x' }] }),
+      'invalid_input entities.1.issuerCertPem',
+    ],
+    [
+      'a certificate that has ended',
+      () => ({ entities: [external(ended)] }),
+      'invalid_input entities.0.issuerCertPem',
+    ],
+    [
+      'a chain out of order',
+      () => ({ entities: [external(ca, ended)] }),
+      'invalid_input entities.0.issuerCertPem',
+    ],
+    [
+      'two that readers cannot tell apart',
+      () => ({ entities: [OURS, { ...external(ca), info: OURS.info }] }),
+      'invalid_input entities.1',
+    ],
+  ];
+  for (const [what, wanted, end] of refused) {
+    it(`are refused with ${what}, new or changed`, async () => {
+      expect(await endOf(create(wanted()))).to.match(new RegExp(`^${end}`));
+      const before = await create();
+      expect(await endOf(replace('list', wanted()))).to.match(new RegExp(`^${end}`));
+      expect(await endOf(update('list', wanted()))).to.match(new RegExp(`^${end}`));
+      expect(await all()).to.deep.equal([before]);
+    });
+  }
+
+  const others: [string, () => Promise<unknown>, string][] = [
+    ['a second one of an id', () => create(), 'conflict'],
+    ['a look at nothing', () => get('nothing'), 'not_found'],
+    ["a look at another tenant's", () => get('list', elsewhere()), 'not_found'],
+    ['the replacement of nothing', () => replace('nothing'), 'not_found'],
+    ['a replacement under another id', () => replace('list', { id: 'other' }), 'invalid_input id'],
+    ['a change of nothing', () => update('nothing'), 'not_found'],
+    ['a change of the id', () => update('list', { id: 'other' }), 'invalid_input id'],
+    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ["the removal of another tenant's", () => remove('list', elsewhere()), 'not_found'],
+    ['versions of nothing', () => versions('nothing'), 'not_found'],
+    ["versions of another tenant's", () => versions('list', {}, elsewhere()), 'not_found'],
+    ['a version of nothing', () => version('nothing', 'x'), 'not_found'],
+    ['an unknown version', () => version('list', 'x'), 'not_found'],
+  ];
+  for (const [what, attempt, end] of others) {
+    it(`refuse ${what}: ${end}`, async () => {
+      const before = await create();
+      expect(await endOf(attempt())).to.equal(end);
+      expect(await all()).to.deep.equal([before]);
+    });
+  }
+
+  it('need a key to be signed with: invalid_input keyChainId', async () => {
+    await world.write(({ keyChains }) => keyChains.remove('trust-list'));
+    expect(await endOf(create())).to.equal('invalid_input keyChainId');
+  });
+
+  it(`are at most ${MAX_LISTS}: conflict`, async () => {
+    const first = await create();
+    await world.write(async ({ trustLists }) => {
+      for (let copy = 1; copy < MAX_LISTS; copy++) await trustLists.add({ ...first, id: `copy-${copy}` });
+    });
+    expect(await endOf(create({ id: 'more' }))).to.equal('conflict');
+    await remove('copy-1');
+    expect(await endOf(create({ id: 'more' }))).to.equal('done');
+  });
+
+  describe('have former versions', () => {
+    beforeEach(async () => {
+      await create({ description: 'release 1' });
+      for (let release = 2; release <= 8; release++)
+        await update('list', { description: `release ${release}` });
+    });
+    const numbers = (page: Awaited<ReturnType<typeof versions>>) =>
+      page.versions.map(({ list }) => list.sequenceNumber);
+
+    it('newest first, without the present one', async () => {
+      const page = await versions('list');
+      expect(numbers(page)).to.deep.equal([7, 6, 5, 4, 3, 2, 1]);
+      expect(page).to.not.have.property('next');
+      expect(page.versions[0]?.list).to.include({ description: 'release 7' });
+    });
+
+    for (const limit of [1, 3, 4, 7]) {
+      it(`page by page of ${limit}`, async () => {
+        const found: number[][] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await versions('list', { limit, ...(cursor !== undefined && { cursor }) });
+          found.push(numbers(page));
+          cursor = page.next;
+        } while (cursor !== undefined);
+        expect(found.flat()).to.deep.equal([7, 6, 5, 4, 3, 2, 1]);
+        for (const page of found) expect(page.length).to.be.at.most(limit);
+      });
+    }
+
+    it('one by one, until the list goes', async () => {
+      const [newest] = (await versions('list')).versions;
+      const id = newest?.id ?? '';
+      expect(await version('list', id)).to.deep.equal(newest);
+      await create({ id: 'another' });
+      expect(await endOf(version('another', id))).to.equal('not_found');
+      await remove('list');
+      expect(await endOf(version('list', id))).to.equal('not_found');
+    });
+
+    for (const query of [{ limit: 0 }, { limit: 51 }, { cursor: 'x' }, { cursor: '-1' }]) {
+      it(`not for ${JSON.stringify(query)}`, () => {
+        expect(VersionListQuery.safeParse(query).success).to.equal(false);
+      });
+    }
+  });
+});
