@@ -8,13 +8,10 @@ import { defined } from '../../domain/shared/defined.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwn } from '../own-changes.ts';
-import { Cipher } from '../ports/cipher.ts';
 import { Clock } from '../ports/clock.ts';
-import { Random } from '../ports/random.ts';
-import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { makeSecret } from './client-secret.ts';
+import { MAKING_SECRETS, makeSecret } from './client-secret.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
 import { readClientFor } from './own-client.ts';
 import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
@@ -35,14 +32,7 @@ export class GetClient extends needs({ store: Store }) {
 }
 
 /** Makes a client of the caller's tenant. Its secret, given or generated, waits to be picked up once. */
-export class CreateClient extends needs({
-  store: Store,
-  clock: Clock,
-  random: Random,
-  secrets: Secrets,
-  cipher: Cipher,
-  settings: ServiceSettings,
-}) {
+export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, settings: ServiceSettings }) {
   /**
    * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
    *   for roles that the caller lacks.

@@ -5,13 +5,11 @@ import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
-import { Kms } from '../ports/kms.ts';
-import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
-import { assertRootStays, makeWantedKeyChain } from './wanted-key-chain.ts';
+import { assertRootStays, MAKING_KEY_CHAINS, makeWantedKeyChain } from './wanted-key-chain.ts';
 
 /** The key chains of the caller's tenant, in order of their ids. */
 export class ListKeyChains extends needs({ store: Store }) {
@@ -32,14 +30,7 @@ export class GetKeyChain extends needs({ store: Store }) {
  * Makes a key chain with its own internal CA, under that of another one, or certified by itself; or takes in a key that was
  * made elsewhere, with its certificates or under an internal CA.
  */
-export class CreateKeyChain extends needs({
-  store: Store,
-  kms: Kms,
-  certificateAuthority: CertificateAuthority,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-}) {
+export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store }) {
   /** @throws Failure as `makeWantedKeyChain`. */
   async execute(caller: TenantCaller, wanted: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
     const { store } = this.ports;

@@ -70,7 +70,7 @@ export class ExternalSessions extends needs({
     const { issuer, subject } = token;
     const { external } = session.outcome ?? {};
     if (external?.issuer === issuer && external.subject === subject) return session;
-    const own = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+    const own = { hash: this.#hash('subject', configured, token), sessionId: session.id };
     await store.commit(configured.tenantId, { subject: own }, now);
     const note = { issuer, subject };
     return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
@@ -84,7 +84,7 @@ export class ExternalSessions extends needs({
   ): Promise<Session> {
     const known = await this.ports.store
       .read(configured.tenantId)
-      .sessionsOfSubject(this.#subjectHash(configured, token));
+      .sessionsOfSubject(this.#hash('subject', configured, token));
     const own = known.find(
       (session) =>
         session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
@@ -109,7 +109,7 @@ export class ExternalSessions extends needs({
     const at = { server: issuer, publicId, outcome };
     const session = await walletInitiatedSession(this.ports, configured, covered, now, at);
     try {
-      const subject = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+      const subject = { hash: this.#hash('subject', configured, token), sessionId: session.id };
       // What the session covers stays as it is, so it must not rest on a configuration of the past.
       const { revisions } = configured;
       const change = { serving: true, revisions, opens: { session }, subject } as const;
@@ -148,10 +148,6 @@ export class ExternalSessions extends needs({
       foreignClaims: claims,
       ...defined({ clientId, keyThumbprint }),
     };
-  }
-
-  #subjectHash(configured: TenantConfiguration, token: ExternalToken): string {
-    return this.#hash('subject', configured, token);
   }
 
   /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */

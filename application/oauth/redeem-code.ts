@@ -60,7 +60,7 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
         );
       } catch (error) {
         // Somebody else was first: of two who hold the code, one is not who should.
-        if (isFailure(error, 'invalid_grant')) await known.revoke(grant.id);
+        if (error instanceof Failure && error.code === 'invalid_grant') await known.revoke(grant.id);
         throw error;
       }
       const holder = { ...grant, holder: redeemed.holder };
@@ -107,8 +107,4 @@ function assertSameHolder({ holder }: GrantedAuthorization, { client, proof }: O
   if (holder.keyThumbprint !== undefined && holder.keyThumbprint !== proof?.thumbprint) {
     throw refused('the code is bound to another key');
   }
-}
-
-function isFailure(error: unknown, code: Failure['code']): boolean {
-  return error instanceof Failure && error.code === code;
 }

@@ -28,7 +28,7 @@ export class RedeemGrant extends needs({
       const { configured, now } = known;
       const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now);
       const found = await known.grant(hashCode(code));
-      const txCodeHash = this.#hashTxCode(txCode);
+      const txCodeHash = txCode === undefined ? null : hashTxCode(this.ports.settings, txCode);
       if (isReplay(found, txCodeHash)) await known.revoke(found.id);
       const { grant, act } = redeem(found, txCodeHash, now);
       const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
@@ -46,11 +46,6 @@ export class RedeemGrant extends needs({
       return tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
     });
   }
-
-  /** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
-  #hashTxCode(code: string | undefined): string | null {
-    return code === undefined ? null : hashTxCode(this.ports.settings, code);
-  }
 }
 
 /**
@@ -66,6 +61,7 @@ export function hashCode(code: string): string {
   return createHash('sha256').update(code).digest('base64url');
 }
 
+/** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
 export function hashTxCode(settings: ServiceSettings, code: string): string {
   return createHmac('sha256', settings.txCodeKey).update(code).digest('base64url');
 }

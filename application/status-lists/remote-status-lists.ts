@@ -73,7 +73,10 @@ export class RemoteStatusLists extends needs({
     }
     this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#lists.fetch(key, () => this.#fetch(uri, forms));
+      return await this.#lists.fetch(key, async () => {
+        const token = await this.#download(uri, forms);
+        return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
+      });
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
@@ -92,11 +95,6 @@ export class RemoteStatusLists extends needs({
   /** The next check fetches; so does one that follows a fetch under way. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
-  }
-
-  async #fetch(uri: string, forms: TokenForms): Promise<RemoteStatusList> {
-    const token = await this.#download(uri, forms);
-    return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
   }
 
   async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {
