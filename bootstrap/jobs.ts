@@ -19,6 +19,13 @@ type Job = {
   readonly begin: (now: Date) => () => Promise<boolean>;
 };
 
+/** A job of which each batch begins anew. @param batch @returns whether there may be more. */
+const chore = (name: string, everySeconds: number, batch: (now: Date) => Promise<boolean>): Job => ({
+  name,
+  everySeconds,
+  begin: (now) => () => batch(now),
+});
+
 /** Rows that one batch of a job touches. */
 const BATCH = 500;
 /** Each is signed, possibly by a key far away. */
@@ -51,53 +58,27 @@ export function startJobs(container: Container): () => Promise<void> {
   };
   let seenTenant: TenantId | undefined;
   const jobs: readonly Job[] = [
-    {
-      name: 'expire-sessions',
-      everySeconds: 30,
-      begin: (now) => async () => {
-        const expired = await maintenance.expireSessions(now, BATCH);
-        for (const { tenantId, id } of expired)
-          eventBus.publish({ type: 'session', tenantId, sessionId: id });
-        return tell('sessions expired', { count: expired.length });
-      },
-    },
-    {
-      name: 'refresh-statistics',
-      everySeconds: 10,
-      begin: () => async () => {
-        const tables = await maintenance.refreshStatistics();
-        if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
-        return false;
-      },
-    },
-    {
-      name: 'forget-expired',
-      everySeconds: 60,
-      begin: (now) => async () => (await maintenance.forgetExpired(now, BATCH)) >= BATCH,
-    },
-    {
-      name: 'forget-pick-ups',
-      everySeconds: 60,
-      begin: (now) => async () => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH,
-    },
-    {
-      name: 'expire-deferred',
-      everySeconds: 600,
-      begin: (now) => async () =>
-        tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
-    },
-    {
-      name: 'clean-up-sessions',
-      everySeconds: 60,
-      begin: (now) => async () =>
-        tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
-    },
-    {
-      name: 'remove-tenants',
-      everySeconds: 30,
-      begin: (now) => async () =>
-        tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
-    },
+    chore('expire-sessions', 30, async (now) => {
+      const expired = await maintenance.expireSessions(now, BATCH);
+      for (const { tenantId, id } of expired) eventBus.publish({ type: 'session', tenantId, sessionId: id });
+      return tell('sessions expired', { count: expired.length });
+    }),
+    chore('refresh-statistics', 10, async () => {
+      const tables = await maintenance.refreshStatistics();
+      if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
+      return false;
+    }),
+    chore('forget-expired', 60, async (now) => (await maintenance.forgetExpired(now, BATCH)) >= BATCH),
+    chore('forget-pick-ups', 60, async (now) => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH),
+    chore('expire-deferred', 600, async (now) =>
+      tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
+    ),
+    chore('clean-up-sessions', 60, async (now) =>
+      tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
+    ),
+    chore('remove-tenants', 30, async (now) =>
+      tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
+    ),
     {
       name: 'renew-trust-lists',
       everySeconds: 300,

@@ -2,6 +2,7 @@ import { type AuditEntry, detailOf, SERVICE_SCOPE } from '../../domain/audit/aud
 import type { AuditHead } from '../../domain/audit/chain.ts';
 import { type ChainFault, checkEnd, checkEntries, START } from '../../domain/audit/check-chain.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { AuditLog, AuditQuery } from '../ports/repositories.ts';
 import type { Store } from '../ports/store.ts';
@@ -165,7 +166,7 @@ export class VerifyAuditLog {
     }
     const fault =
       checkEnd(macs, scope, end, head) ?? short(anchors, end) ?? (await this.#faultAfter(scope, head));
-    return { scope, end, ...(fault !== undefined && { fault }) };
+    return { scope, end, ...defined({ fault }) };
   }
 
   /** Entries that the head does not know of, unless they were written since it was read. */

@@ -1,5 +1,6 @@
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwn } from '../own-changes.ts';
 import { type CachedLists, EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
 import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
@@ -30,14 +31,10 @@ export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
     const { store, eventBus } = this.ports;
     const { tenantId } = caller;
     const change = { action: 'cleared', kind: 'cache', target: lists.join(' '), changes: [] } as const;
-    await store.forTenant(
-      tenantId,
-      async ({ audit, seenReleases }) => {
-        audit.note(change);
-        if (releases) await seenReleases.removeAll();
-      },
-      { by: caller },
-    );
+    await changeOwn(store, caller, async ({ audit, seenReleases }) => {
+      audit.note(change);
+      if (releases) await seenReleases.removeAll();
+    });
     for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
   }
 }

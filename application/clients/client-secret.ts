@@ -1,15 +1,11 @@
 import { PICK_UP_MINUTES, type SecretPickUp } from '../../domain/clients/client.ts';
-import type { Cipher } from '../ports/cipher.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { Secrets } from '../ports/secrets.ts';
+import type { PortsOf } from '../needs.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { Secrets } from '../ports/secrets.ts';
 
-type Ports = {
-  readonly secrets: Secrets;
-  readonly random: Random;
-  readonly cipher: Cipher;
-  readonly clock: Clock;
-};
+export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
 
 export type NewSecret = {
   readonly secret: string;
@@ -22,7 +18,7 @@ export type NewSecret = {
  * @param role of the administrator who makes it; only that role may fetch it.
  */
 export async function makeSecret(
-  ports: Ports,
+  ports: PortsOf<typeof MAKING_SECRETS>,
   clientId: string,
   role: SecretPickUp['role'],
   given?: string,

@@ -7,13 +7,11 @@ import {
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { Cipher } from '../ports/cipher.ts';
+import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
-import { Random } from '../ports/random.ts';
-import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { makeSecret } from './client-secret.ts';
+import { MAKING_SECRETS, makeSecret } from './client-secret.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
 import { readClientFor } from './own-client.ts';
 import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
@@ -34,14 +32,7 @@ export class GetClient extends needs({ store: Store }) {
 }
 
 /** Makes a client of the caller's tenant. Its secret, given or generated, waits to be picked up once. */
-export class CreateClient extends needs({
-  store: Store,
-  clock: Clock,
-  random: Random,
-  secrets: Secrets,
-  cipher: Cipher,
-  settings: ServiceSettings,
-}) {
+export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, settings: ServiceSettings }) {
   /**
    * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
    *   for roles that the caller lacks.
@@ -60,7 +51,7 @@ export class CreateClient extends needs({
       ...{ clientId, tenantId, description, allowedPresentationConfigs, allowedIssuanceConfigs },
       ...{ secretHash, pickUp, roles: [...new Set(roles)], version: 1, createdAt: now, updatedAt: now },
     };
-    await this.ports.store.forTenant(tenantId, ({ clients }) => clients.add(client), { by: caller });
+    await changeOwn(this.ports.store, caller, ({ clients }) => clients.add(client));
     return client;
   }
 }
@@ -71,17 +62,13 @@ export class UpdateClient extends needs({ store: Store, clock: Clock }) {
   async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
     const { store, clock } = this.ports;
     assertWithinOwnRestrictions(caller, defined(wanted));
-    return store.forTenant(
-      caller.tenantId,
-      async ({ clients }) => {
-        const client = await clients.get(clientId);
-        const roles = [...new Set(wanted.roles)];
-        const changed: Client = { ...client, ...defined(wanted), roles, updatedAt: clock.now() };
-        assertMayChange(caller, client, changed);
-        return clients.save(changed);
-      },
-      { by: caller },
-    );
+    return changeOwn(store, caller, async ({ clients }) => {
+      const client = await clients.get(clientId);
+      const roles = [...new Set(wanted.roles)];
+      const changed: Client = { ...client, ...defined(wanted), roles, updatedAt: clock.now() };
+      assertMayChange(caller, client, changed);
+      return clients.save(changed);
+    });
   }
 }
 
@@ -89,8 +76,6 @@ export class UpdateClient extends needs({ store: Store, clock: Clock }) {
 export class DeleteClient extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, clientId: string): Promise<void> {
-    await this.ports.store.forTenant(caller.tenantId, ({ clients }) => clients.remove(clientId), {
-      by: caller,
-    });
+    await changeOwn(this.ports.store, caller, ({ clients }) => clients.remove(clientId));
   }
 }

@@ -1,6 +1,7 @@
 import type { Client } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
+import { changeOwn } from '../own-changes.ts';
 import type { Store } from '../ports/store.ts';
 
 /**
@@ -19,5 +20,5 @@ export async function readClientFor(store: Store, caller: Caller, clientId: stri
 export async function saveClientFor(store: Store, caller: Caller, client: Client): Promise<Client> {
   return caller.tenantId === null
     ? store.forService(({ clients }) => clients.save(client), { by: caller })
-    : store.forTenant(caller.tenantId, ({ clients }) => clients.save(client), { by: caller });
+    : changeOwn(store, caller, ({ clients }) => clients.save(client));
 }

@@ -1,6 +1,7 @@
 import type { FolderFault } from '../../domain/configuration-files/folder.ts';
 import type { TenantCaller } from '../caller.ts';
 import { CreateClient, UpdateClient } from '../clients/clients.ts';
+import { changeOwn } from '../own-changes.ts';
 import type { Administration } from './administration.ts';
 import type { Document } from './documents.ts';
 import { isSame, type Outcome } from './outcome.ts';
@@ -36,14 +37,10 @@ async function replaceSecret(
   secret: string,
 ): Promise<void> {
   const secretHash = await secrets.hash(secret);
-  await store.forTenant(
-    caller.tenantId,
-    async ({ clients }) => {
-      const client = await clients.get(clientId);
-      await clients.save({ ...client, secretHash, pickUp: null, updatedAt: clock.now() });
-    },
-    { by: caller },
-  );
+  await changeOwn(store, caller, async ({ clients }) => {
+    const client = await clients.get(clientId);
+    await clients.save({ ...client, secretHash, pickUp: null, updatedAt: clock.now() });
+  });
 }
 
 /**

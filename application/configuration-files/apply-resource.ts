@@ -1,15 +1,14 @@
-import { type FileBody, type FileKind, resourceOf } from '../../domain/resources.ts';
+import type { FileBody, FileKind } from '../../domain/resources.ts';
 import type { TenantCaller } from '../caller.ts';
 import { ReplaceCredentialConfiguration } from '../issuance/credential-configurations.ts';
 import { ReplaceIssuanceConfiguration } from '../issuance/issuance-configurations.ts';
-import type { TenantReader } from '../ports/repositories.ts';
 import { ReplaceRegistrarConfiguration } from '../registrar/registrar-configurations.ts';
 import { CreateTrustList, ReplaceTrustList } from '../trust-lists/trust-lists.ts';
 import { ReplacePresentationConfiguration } from '../verification/presentation-configurations.ts';
 import type { Administration } from './administration.ts';
 import { applyClient } from './apply-client.ts';
 import { applyKeyChain } from './apply-key-chain.ts';
-import { type Document, describedBy } from './documents.ts';
+import { asDocument, type Document, repositoryOf } from './documents.ts';
 import { isSame, type Outcome } from './outcome.ts';
 
 type Ports = Administration['ports'];
@@ -53,17 +52,4 @@ export async function applyResource(
   const write: Write<never> = WRITE[kind];
   await write(ports, caller, body as never, known && id);
   return known === undefined ? 'created' : 'changed';
-}
-
-type Finding = { find(id: string): Promise<object | undefined> };
-
-function repositoryOf(own: TenantReader, kind: keyof typeof WRITE): Finding {
-  return own[resourceOf(kind).repository as keyof TenantReader] as unknown as Finding;
-}
-
-/** What a tenant has one of is stored under a name that no document has. */
-function asDocument(kind: keyof typeof WRITE, stored: object): object {
-  const { id, write } = describedBy(kind);
-  const document = write(stored as never, []);
-  return id === undefined ? { ...document, id: undefined } : document;
 }

@@ -5,6 +5,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { type JsonObject, mapTexts } from '../../domain/shared/json.ts';
 import { readWritten } from '../../domain/shared/read-written.ts';
 import { HIDDEN } from '../../domain/shared/secrets.ts';
+import type { TenantReader } from '../ports/repositories.ts';
 
 /** A document that is right in itself. */
 export type Document<Kind extends FileKind = FileKind> = {
@@ -65,6 +66,24 @@ export function describedBy(kind: FileKind) {
   if (file === undefined) throw new Error(`No file describes a ${kind}.`);
   return file;
 }
+
+/** The stored thing as a document. What a tenant has one of is stored under a name that no document has. */
+export function asDocument(
+  kind: FileKind,
+  stored: object,
+  all: readonly object[] = [],
+): Readonly<Record<string, unknown>> {
+  const { id, write } = describedBy(kind);
+  const document = write(stored as never, all as never[]);
+  return id === undefined ? { ...document, id: undefined } : { ...document };
+}
+
+/** Where things of a kind are stored. */
+export function repositoryOf(own: TenantReader, kind: FileKind): Finding {
+  return own[resourceOf(kind).repository as keyof TenantReader] as unknown as Finding;
+}
+
+type Finding = { find(id: string): Promise<object | undefined>; list(): Promise<object[]> };
 
 /** Answers show secrets so. Here it would be the secret itself. */
 function hiddenSecrets(kind: FileKind, value: JsonObject): { path: string; message: string }[] {

@@ -8,9 +8,8 @@ import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, type JsonObject, mapTexts } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
-import type { TenantReader } from '../ports/repositories.ts';
 import { Store } from '../ports/store.ts';
-import { describedBy } from './documents.ts';
+import { asDocument, describedBy, repositoryOf } from './documents.ts';
 
 export type ExportedFile = {
   /** Path from the folder of the tenant, with slashes. */
@@ -59,27 +58,15 @@ function documentsOf(store: Store, id: TenantId): Promise<readonly Named[]> {
   return store.forTenant(id, async (own) => {
     const all: Named[] = [];
     for (const kind of STAGES.flat()) {
-      const { id: member, write } = describedBy(kind);
-      const stored = await storedOf(own, kind);
+      const { id: member } = describedBy(kind);
+      const stored = kind === 'tenant' ? [await own.tenant.get()] : await repositoryOf(own, kind).list();
       for (const each of stored) {
-        const document = write(each as never, stored as never[]) as Readonly<Record<string, unknown>>;
-        // What a tenant has one of is stored under a name that no document has.
-        const named = member === undefined ? { ...document, id: undefined } : document;
-        all.push({
-          kind,
-          name: member === undefined ? shortName(kind) : String(document[member]),
-          document: named,
-        });
+        const document = asDocument(kind, each, stored);
+        all.push({ kind, name: member === undefined ? shortName(kind) : String(document[member]), document });
       }
     }
     return all;
   });
-}
-
-async function storedOf(own: TenantReader, kind: FileKind): Promise<readonly object[]> {
-  if (kind === 'tenant') return [await own.tenant.get()];
-  const repository = own[resourceOf(kind).repository as Exclude<keyof TenantReader, 'tenant'>];
-  return (repository as unknown as { list(): Promise<object[]> }).list();
 }
 
 /** Members without a value are left out; the others stand in the order in which they are described. */

@@ -1,4 +1,5 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
@@ -41,16 +42,14 @@ export class BatchMaker extends needs({
   ): Promise<MadeBatch> {
     const { session, holderKeys } = contents;
     const count = Math.max(1, holderKeys.length);
-    const entries = await this.#allocate(configured, configuration, count);
+    const entries = configuration.statusManagement
+      ? await this.ports.statusAllocator.allocate(configured, configuration, count)
+      : undefined;
     try {
       const credentials = await this.#sign(configured, configuration, contents, count, entries);
-      return {
-        credentials,
-        batch: this.recordOf(session.id, configuration.id, count, entries),
-        entries,
-      };
+      return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries), entries };
     } catch (error) {
-      this.#giveBack(configured, entries);
+      this.discard(configured, { entries });
       throw error;
     }
   }
@@ -59,20 +58,7 @@ export class BatchMaker extends needs({
    * For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the
    * process.
    */
-  discard(configured: TenantConfiguration, { entries }: MadeBatch): void {
-    this.#giveBack(configured, entries);
-  }
-
-  async #allocate(
-    configured: TenantConfiguration,
-    configuration: CredentialConfiguration,
-    count: number,
-  ): Promise<AllocatedEntries | undefined> {
-    if (!configuration.statusManagement) return undefined;
-    return this.ports.statusAllocator.allocate(configured, configuration, count);
-  }
-
-  #giveBack(configured: TenantConfiguration, entries: AllocatedEntries | undefined): void {
+  discard(configured: TenantConfiguration, { entries }: Pick<MadeBatch, 'entries'>): void {
     if (entries !== undefined) this.ports.statusAllocator.giveBack(configured.tenantId, entries);
   }
 
@@ -88,7 +74,7 @@ export class BatchMaker extends needs({
       const idx = entries?.indices[i];
       credentials.push(
         await this.ports.credentialFactory.make(configured, configuration, claims, {
-          ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
+          ...defined({ holderKey: holderKeys[i] }),
           ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
         }),
       );

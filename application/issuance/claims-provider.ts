@@ -6,14 +6,15 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
-import { UserIdentities } from '../oauth/user-identities.ts';
+import { userOf } from '../oauth/user-of-token.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
+import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { withDelivery } from '../webhooks/deliveries.ts';
+import { intend, withDelivery } from '../webhooks/deliveries.ts';
 import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
 
 /** Claims to issue, or how long the wallet shall wait before it asks again. */
@@ -21,8 +22,8 @@ export type Provided = { readonly claims: JsonObject } | { readonly intervalSeco
 
 /** Gets the claims of a credential from where they are, and makes sure that they may be issued. */
 export class ClaimsProvider extends needs({
+  store: Store,
   sessionNotes: SessionNotes,
-  userIdentities: UserIdentities,
   webhooks: Webhooks,
   schemaValidator: SchemaValidator,
   clock: Clock,
@@ -70,14 +71,9 @@ export class ClaimsProvider extends needs({
     webhook: WebhookConfig,
     token: WalletTokenClaims,
   ): Promise<Provided> {
-    const { webhooks, userIdentities, clock, random, schemaValidator } = this.ports;
-    const delivery: Delivery = {
-      id: random.token(),
-      webhook: 'claims',
-      at: clock.now().toISOString(),
-      result: 'pending',
-    };
-    const user = await userIdentities.of(configured.tenantId, token);
+    const { store, webhooks, schemaValidator } = this.ports;
+    const delivery = intend(this.ports, 'claims');
+    const user = await userOf(store, configured.tenantId, token);
     const pending = await this.#record(session, undefined, delivery);
     const body = {
       session: session.id,

@@ -12,6 +12,7 @@ import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/require-key-chain.ts';
 import { needs, type PortsOf } from '../needs.ts';
+import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
@@ -71,10 +72,8 @@ export class DeleteCredentialConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     await visible(caller, id);
-    await this.ports.store.forTenant(
-      caller.tenantId,
-      ({ credentialConfigurations }) => credentialConfigurations.remove(id),
-      { by: caller },
+    await changeOwn(this.ports.store, caller, ({ credentialConfigurations }) =>
+      credentialConfigurations.remove(id),
     );
   }
 }
@@ -97,27 +96,23 @@ async function put(
   next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
 ): Promise<CredentialConfiguration> {
   const now = clock.now();
-  return store.forTenant(
-    caller.tenantId,
-    async (repositories) => {
-      const { credentialConfigurations, keyChains } = repositories;
-      const before = await credentialConfigurations.find(id);
-      const body = next(before);
-      requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
-      if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
-      assertCallable(webhooks, addressesOf(body));
-      await requirePresentations(repositories, caller, body, before);
-      const configuration: CredentialConfiguration = {
-        ...keepSecrets(credentialConfigurationResource, body, before),
-        createdAt: before?.createdAt ?? now,
-        updatedAt: now,
-      };
-      assertScopeOfOneType(configuration, await credentialConfigurations.list(), caller);
-      await credentialConfigurations.put(configuration);
-      return configuration;
-    },
-    { by: caller, alone: true },
-  );
+  return changeOwnAlone(store, caller, async (repositories) => {
+    const { credentialConfigurations, keyChains } = repositories;
+    const before = await credentialConfigurations.find(id);
+    const body = next(before);
+    requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
+    if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+    assertCallable(webhooks, addressesOf(body));
+    await requirePresentations(repositories, caller, body, before);
+    const configuration: CredentialConfiguration = {
+      ...keepSecrets(credentialConfigurationResource, body, before),
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+    };
+    assertScopeOfOneType(configuration, await credentialConfigurations.list(), caller);
+    await credentialConfigurations.put(configuration);
+    return configuration;
+  });
 }
 
 function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: CredentialConfigurationBody) {

@@ -12,6 +12,7 @@ import {
   signingChain,
 } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
@@ -79,12 +80,10 @@ export class CredentialFactory extends needs({
         issuer,
         vct: vctOf(configuration, issuer),
         times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
-        ...(vctIntegrity === undefined ? {} : { vctIntegrity }),
-        ...(instance.holderKey === undefined ? {} : { holderKey: instance.holderKey }),
-        ...(instance.status === undefined ? {} : { status: instance.status }),
+        ...defined({ vctIntegrity, holderKey: instance.holderKey, status: instance.status }),
       }),
       claims,
-      ...(frame === undefined ? {} : { frame }),
+      ...defined({ frame }),
       randomBytes: (length) => random.bytes(length),
     });
     const signature = await kms.sign(
@@ -114,7 +113,7 @@ export class CredentialFactory extends needs({
       holderKey,
       signer,
       validity: mdocValidity(now, lifeTime, validity),
-      ...(status !== undefined && { status }),
+      ...defined({ status }),
       randomBytes: (length) => random.bytes(length),
     });
     const signature = await kms.sign(signingKey(configured.tenantId, chain.active.key), prepared.toSign);

@@ -16,9 +16,18 @@ export type OpenedMessage = {
 };
 
 export type SealedAnswer = {
+  /** JSON, or a JWE in compact form (OpenID4VCI 1.0 section 10). */
   readonly text: string;
   readonly contentType: 'application/json' | 'application/jwt';
 };
+
+/** Puts an answer into the form that the request asks for. */
+export type Seal = (answer: JsonObject) => Promise<SealedAnswer>;
+
+export const sealPlain: Seal = async (answer) => ({
+  text: JSON.stringify(answer),
+  contentType: 'application/json',
+});
 
 /** Opens requests to the credential and deferred credential endpoints and seals the answers (OpenID4VCI 1.0 section 10). */
 export class CredentialMessages extends needs({ encryption: Encryption }) {
@@ -47,15 +56,10 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
    * @returns what puts an answer into the form that the request asks for.
    * @throws Failure `invalid_encryption_parameters`.
    */
-  async responder(
-    configured: TenantConfiguration,
-    { body, encrypted }: OpenedMessage,
-  ): Promise<(answer: JsonObject) => Promise<SealedAnswer>> {
+  async responder(configured: TenantConfiguration, { body, encrypted }: OpenedMessage): Promise<Seal> {
     const { responseEncryption: use } = await configured.issuance();
     const wanted = readResponseEncryption(body, { use, encrypted });
-    if (wanted === undefined) {
-      return async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
-    }
+    if (wanted === undefined) return sealPlain;
     const { recipient, enc, zip } = wanted;
     return async (answer) => ({
       text: await this.ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),

@@ -11,6 +11,7 @@ import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/require-key-chain.ts';
 import { needs } from '../needs.ts';
+import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
@@ -23,23 +24,19 @@ export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock
     const known = await caller.configured.issuanceConfiguration();
     if (known !== undefined) return withDefaults(known);
     const now = this.ports.clock.now();
-    return this.ports.store.forTenant(
-      caller.tenantId,
-      async ({ tenant, issuanceConfiguration }) => {
-        const existing = await issuanceConfiguration.find('default');
-        if (existing !== undefined) return existing;
-        const { name } = await tenant.get();
-        const configuration: IssuanceConfiguration = {
-          ...defaultIssuance(name),
-          id: 'default',
-          createdAt: now,
-          updatedAt: now,
-        };
-        await issuanceConfiguration.put(configuration);
-        return configuration;
-      },
-      { by: caller },
-    );
+    return changeOwn(this.ports.store, caller, async ({ tenant, issuanceConfiguration }) => {
+      const existing = await issuanceConfiguration.find('default');
+      if (existing !== undefined) return existing;
+      const { name } = await tenant.get();
+      const configuration: IssuanceConfiguration = {
+        ...defaultIssuance(name),
+        id: 'default',
+        createdAt: now,
+        updatedAt: now,
+      };
+      await issuanceConfiguration.put(configuration);
+      return configuration;
+    });
   }
 }
 
@@ -63,25 +60,21 @@ export class ReplaceIssuanceConfiguration extends needs({
       throw invalidInput('preferredAuthServer', message);
     }
     assertCallable(remote, addressesOf(body, settings));
-    return store.forTenant(
-      tenantId,
-      async ({ issuanceConfiguration, keyChains }) => {
-        const chains = await keyChains.list();
-        requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
-        const chainedKey = body.chainedAs?.token.signingKeyId;
-        requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
-        const before = await issuanceConfiguration.find('default');
-        const configuration: IssuanceConfiguration = {
-          ...keepSecrets(issuanceConfigurationResource, body, before),
-          id: 'default',
-          createdAt: before?.createdAt ?? now,
-          updatedAt: now,
-        };
-        await issuanceConfiguration.put(configuration);
-        return configuration;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
+      const chains = await keyChains.list();
+      requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
+      const chainedKey = body.chainedAs?.token.signingKeyId;
+      requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
+      const before = await issuanceConfiguration.find('default');
+      const configuration: IssuanceConfiguration = {
+        ...keepSecrets(issuanceConfigurationResource, body, before),
+        id: 'default',
+        createdAt: before?.createdAt ?? now,
+        updatedAt: now,
+      };
+      await issuanceConfiguration.put(configuration);
+      return configuration;
+    });
   }
 }
 

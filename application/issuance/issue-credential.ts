@@ -26,7 +26,7 @@ import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
-import { CredentialMessages } from './credential-messages.ts';
+import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
 
 /** A request to a protected endpoint of the issuer, as it came. */
@@ -36,12 +36,7 @@ export type WalletRequest = {
   readonly body: Buffer;
 };
 
-export type WalletAnswer = {
-  readonly status: 200 | 202;
-  /** JSON, or a JWE in compact form (OpenID4VCI 1.0 section 10). */
-  readonly text: string;
-  readonly contentType: 'application/json' | 'application/jwt';
-};
+export type WalletAnswer = SealedAnswer & { readonly status: 200 | 202 };
 
 type Accepted = {
   readonly token: WalletTokenClaims;
@@ -50,7 +45,7 @@ type Accepted = {
   /** What the request spends, and whose tokens it rests on. */
   readonly spending: Spent;
   /** Puts an answer into the form that the request asked for. */
-  readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
+  readonly seal: Seal;
 };
 
 const REFUSALS: Refusals = { session: offerOver, unrevoked: revoked, uses: replayed };

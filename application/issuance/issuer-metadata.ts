@@ -5,6 +5,7 @@ import {
 import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -75,7 +76,7 @@ export class GetIssuerMetadata extends needs({
     return {
       text: jwt ?? metadata.text,
       signed: jwt !== undefined,
-      ...(language !== undefined && { language }),
+      ...defined({ language }),
     };
   }
 

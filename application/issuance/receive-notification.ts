@@ -1,9 +1,9 @@
 import { spent } from '../../domain/issuance/issuing.ts';
 import { type Notification, noteNotification, readNotification } from '../../domain/issuance/notification.ts';
-import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -12,10 +12,10 @@ import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { WebhookError, Webhooks } from '../ports/webhooks.ts';
+import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { withDelivery } from '../webhooks/deliveries.ts';
+import { deliver, intend, withDelivery } from '../webhooks/deliveries.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
 /** The notification endpoint (OpenID4VCI 1.0 section 11): what became of a credential in the wallet. */
@@ -59,61 +59,27 @@ export class ReceiveNotification extends needs({
 
   /** The intent to call the backend is stored with the notification, the outcome after the call. */
   async #note(
-    configured: TenantConfiguration,
+    { tenantId }: TenantConfiguration,
     session: Session,
     notification: Notification,
     webhook: WebhookConfigValue | undefined,
   ): Promise<void> {
-    const { sessionNotes, clock, random } = this.ports;
-    const delivery: Delivery = {
-      id: random.token(),
-      webhook: 'notification',
-      at: clock.now().toISOString(),
-      result: 'pending',
-    };
+    const { sessionNotes } = this.ports;
+    const intent = intend(this.ports, 'notification');
     const noted = await sessionNotes.note(session, (outcome) => {
       const notifications = noteNotification(outcome?.notifications ?? [], notification);
       if (notifications === undefined) return undefined;
       const next = { ...outcome, notifications };
-      return webhook === undefined ? next : withDelivery(next, delivery);
+      return webhook === undefined ? next : withDelivery(next, intent);
     });
     if (noted === undefined || webhook === undefined) return;
-    const result = await this.#call(configured, session, notification, webhook as WebhookConfig, delivery);
-    await sessionNotes.note(noted, (outcome) => withDelivery(outcome, result));
-  }
-
-  /** The wallet did its part, so it hears nothing of a backend that fails. */
-  async #call(
-    { tenantId }: TenantConfiguration,
-    session: Session,
-    { id, event, credentialConfigurationId, eventDescription }: Notification,
-    webhook: WebhookConfig,
-    delivery: Delivery,
-  ): Promise<Delivery> {
-    const { webhooks, log } = this.ports;
-    const body = {
-      session: session.id,
-      notification: {
-        id,
-        event,
-        credentialConfigurationId,
-        ...(eventDescription === undefined ? {} : { eventDescription }),
-      },
-    };
-    try {
-      await webhooks.post(webhook, body, { deliveryId: delivery.id });
-      return { ...delivery, result: 'delivered' };
-    } catch (error) {
-      if (!(error instanceof WebhookError)) throw error;
-      const { reason } = error;
-      log.warn('notification webhook failed', {
-        tenantId,
-        session: session.id,
-        delivery: delivery.id,
-        reason,
-      });
-      return { ...delivery, result: 'failed', detail: error.message };
-    }
+    const { id, event, credentialConfigurationId, eventDescription } = notification;
+    const told = { id, event, credentialConfigurationId, ...defined({ eventDescription }) };
+    const body = { session: session.id, notification: told };
+    // The wallet did its part, so it hears nothing of a backend that fails.
+    const about = { tenantId, session: session.id };
+    const { delivery } = await deliver(this.ports, webhook, intent, body, about);
+    await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
   }
 }
 

@@ -4,7 +4,6 @@ import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { JsonObject } from '../../domain/shared/json.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -12,7 +11,7 @@ import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { CredentialMessages } from './credential-messages.ts';
+import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
@@ -24,7 +23,7 @@ type Asked = {
   readonly token: WalletTokenClaims;
   readonly transactionId: string;
   readonly spending: ReturnType<typeof spent>;
-  readonly seal: (answer: JsonObject) => Promise<Omit<WalletAnswer, 'status'>>;
+  readonly seal: Seal;
 };
 
 /** For the operator, of a transaction whose credentials nobody may have any more. */
@@ -96,11 +95,7 @@ export class RetrieveDeferred extends needs({
         throw new Failure('invalid_encryption_parameters', 'this issuer encrypts; use the form by POST');
       }
       if (form.transactionId === undefined) throw missing();
-      const seal: Asked['seal'] = async (answer) => ({
-        text: JSON.stringify(answer),
-        contentType: 'application/json',
-      });
-      return { transactionId: form.transactionId, seal };
+      return { transactionId: form.transactionId, seal: sealPlain };
     }
     const message = await credentialMessages.open(configured, request);
     const { transaction_id: transactionId } = message.body;

@@ -5,6 +5,7 @@ import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
@@ -67,16 +68,12 @@ export class CreateCertificate extends needs({
       createdAt: now,
       updatedAt: now,
     };
-    return store.forTenant(
-      caller.tenantId,
-      async ({ keyChains }) => {
-        const present = await keyChains.list();
-        assertHeld(chain, holdersOf(wanted.keyId, present));
-        await keyChains.add(chain);
-        return { chain, all: [...present, chain] };
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async ({ keyChains }) => {
+      const present = await keyChains.list();
+      assertHeld(chain, holdersOf(wanted.keyId, present));
+      await keyChains.add(chain);
+      return { chain, all: [...present, chain] };
+    });
   }
 
   async #certify(

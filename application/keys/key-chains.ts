@@ -2,15 +2,14 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
-import { Kms } from '../ports/kms.ts';
-import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
-import { assertRootStays, makeWantedKeyChain } from './wanted-key-chain.ts';
+import { assertRootStays, MAKING_KEY_CHAINS, makeWantedKeyChain } from './wanted-key-chain.ts';
 
 /** The key chains of the caller's tenant, in order of their ids. */
 export class ListKeyChains extends needs({ store: Store }) {
@@ -31,14 +30,7 @@ export class GetKeyChain extends needs({ store: Store }) {
  * Makes a key chain with its own internal CA, under that of another one, or certified by itself; or takes in a key that was
  * made elsewhere, with its certificates or under an internal CA.
  */
-export class CreateKeyChain extends needs({
-  store: Store,
-  kms: Kms,
-  certificateAuthority: CertificateAuthority,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-}) {
+export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store }) {
   /** @throws Failure as `makeWantedKeyChain`. */
   async execute(caller: TenantCaller, wanted: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
     const { store } = this.ports;
@@ -83,16 +75,12 @@ export class UpdateKeyChain extends needs({
           await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id)),
         )
       : undefined;
-    return store.forTenant(
-      caller.tenantId,
-      async (own) => {
-        const known = await own.keyChains.get(id);
-        const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
-        await own.keyChains.put(changed);
-        return changed;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (own) => {
+      const known = await own.keyChains.get(id);
+      const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
+      await own.keyChains.put(changed);
+      return changed;
+    });
   }
 }
 
@@ -101,15 +89,11 @@ export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, clock } = this.ports;
-    await store.forTenant(
-      caller.tenantId,
-      async (own) => {
-        const chain = await own.keyChains.get(id);
-        await assertUnused(own, id);
-        await assertNotLast(own, chain, chain.usages, clock.now());
-        await own.keyChains.remove(id);
-      },
-      { by: caller, alone: true },
-    );
+    await changeOwnAlone(store, caller, async (own) => {
+      const chain = await own.keyChains.get(id);
+      await assertUnused(own, id);
+      await assertNotLast(own, chain, chain.usages, clock.now());
+      await own.keyChains.remove(id);
+    });
   }
 }

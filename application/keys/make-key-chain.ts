@@ -13,18 +13,15 @@ import {
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
-import type { CertificateAuthority } from '../ports/certificate-authority.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms, PrivateKeyMaterial } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
+import type { PortsOf } from '../needs.ts';
+import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms, type PrivateKeyMaterial } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
 import { certifyLeaf } from './certify-leaf.ts';
 
-export type MakingPorts = {
-  readonly kms: Kms;
-  readonly certificateAuthority: CertificateAuthority;
-  readonly random: Random;
-  readonly clock: Clock;
-};
+export const MAKING = { kms: Kms, certificateAuthority: CertificateAuthority, random: Random, clock: Clock };
+type Ports = PortsOf<typeof MAKING>;
 
 export type NewKeyChain = Partial<RotationSettings> & {
   readonly tenantId: string;
@@ -54,7 +51,7 @@ export type NewKeyChain = Partial<RotationSettings> & {
  * refuses one, and the anchor that others configure would change with each rotation.
  * @throws Failure `invalid_input` before any key is made: an external KMS would keep the keys of a refused request.
  */
-export async function makeKeyChain(ports: MakingPorts, wanted: NewKeyChain): Promise<KeyChain> {
+export async function makeKeyChain(ports: Ports, wanted: NewKeyChain): Promise<KeyChain> {
   const now = ports.clock.now();
   const settings: RotationSettings = {
     rotationEnabled: wanted.rotationEnabled ?? false,
@@ -79,7 +76,7 @@ export async function makeKeyChain(ports: MakingPorts, wanted: NewKeyChain): Pro
 }
 
 async function certified(
-  ports: MakingPorts,
+  ports: Ports,
   wanted: NewKeyChain,
   days: number,
   now: Date,
@@ -97,14 +94,14 @@ async function certified(
   return { root, active: await certifyLeaf(certificateAuthority, { ...wanted, key, root, ...validity }) };
 }
 
-function makeKey({ kms }: MakingPorts, wanted: NewKeyChain): Promise<StoredKey> {
+function makeKey({ kms }: Ports, wanted: NewKeyChain): Promise<StoredKey> {
   const { tenantId, algorithm = 'ES256', provider, leafKey } = wanted;
   return leafKey === undefined
     ? kms.generate(tenantId, algorithm, provider)
     : kms.import(tenantId, leafKey, provider);
 }
 
-async function makeRoot(ports: MakingPorts, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
+async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {
   const { tenantId, algorithm = 'ES256', provider, subjectName, country, organization } = wanted;
   const key = await ports.kms.generate(tenantId, algorithm, provider);
   const validity = caValidity(now);
@@ -120,12 +117,7 @@ async function makeRoot(ports: MakingPorts, wanted: NewKeyChain, now: Date): Pro
   return { key, certificate, notAfter: validity.notAfter };
 }
 
-async function makeSelfSigned(
-  ports: MakingPorts,
-  wanted: NewKeyChain,
-  days: number,
-  now: Date,
-): Promise<KeyLeaf> {
+async function makeSelfSigned(ports: Ports, wanted: NewKeyChain, days: number, now: Date): Promise<KeyLeaf> {
   const { country, organization } = wanted;
   const key = await makeKey(ports, wanted);
   const validity = leafValidity(now, days, caValidity(now).notAfter);

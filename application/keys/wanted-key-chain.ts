@@ -5,9 +5,10 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PortsOf } from '../needs.ts';
 import type { Kms } from '../ports/kms.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import { type MakingPorts, makeKeyChain, type NewKeyChain } from './make-key-chain.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { MAKING, makeKeyChain, type NewKeyChain } from './make-key-chain.ts';
 import { readPrivateKey } from './private-key.ts';
 import { readCertificates } from './read-certificates.ts';
 
@@ -20,7 +21,8 @@ export type KeyOwner = {
   readonly chains: readonly KeyChain[];
 };
 
-type Ports = MakingPorts & { readonly settings: ServiceSettings };
+export const MAKING_KEY_CHAINS = { ...MAKING, settings: ServiceSettings };
+type Ports = PortsOf<typeof MAKING_KEY_CHAINS>;
 
 /**
  * Makes a key chain as somebody wishes, or takes in a key that was made elsewhere. It is judged before any key is made:

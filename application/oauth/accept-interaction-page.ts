@@ -20,19 +20,11 @@ export class AcceptInteractionPage extends needs({
     const next = completeAction(run.interaction);
     const [action] = run.interaction.actions;
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
-    if (callbackUrl === undefined) {
-      return interactionSteps.proceed(run.configured, run.authorization, next, run.now, run.spending);
-    }
+    if (callbackUrl === undefined) return interactionSteps.proceed(run, next);
     const claimed = await interactionRuns.claim(run);
     if (!(await interactionBackends.confirm(claimed.session, callbackUrl, pageHandle))) {
       throw await interactionRuns.deny(claimed, 'the web step was not confirmed');
     }
-    return interactionSteps.proceed(
-      claimed.configured,
-      claimed.authorization,
-      next,
-      claimed.now,
-      claimed.spending,
-    );
+    return interactionSteps.proceed(claimed, next);
   }
 }

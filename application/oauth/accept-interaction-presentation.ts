@@ -24,7 +24,7 @@ export class AcceptInteractionPresentation extends needs({
    */
   async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<WireAnswer> {
     const { interactionPresentation, interactionSteps, interactionBackends, settings } = this.ports;
-    const { configured, now, authorization, interaction, spending } = run;
+    const { configured, now, interaction } = run;
     const opened = await interactionPresentation.open(pending, response);
     if (opened.kind === 'wallet_error') return this.#hearError(run, opened.code);
     const endpoint = interactionEndpoint(settings, configured.tenantId);
@@ -35,7 +35,7 @@ export class AcceptInteractionPresentation extends needs({
     if (!verdict.good) return this.#refuse(run, verdict, webhook);
     if (webhook !== undefined) return this.#deliver(run, verdict, webhook);
     const next = completeAction(interaction, verdict.credentials);
-    const answer = await interactionSteps.proceed(configured, authorization, next, now, spending);
+    const answer = await interactionSteps.proceed(run, next);
     if (run.session !== undefined) await interactionBackends.note(run.session, verdict.report);
     return answer;
   }
@@ -44,13 +44,12 @@ export class AcceptInteractionPresentation extends needs({
   async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfigValue): Promise<WireAnswer> {
     const { interactionSteps, interactionRuns, interactionBackends } = this.ports;
     const claimed = await interactionRuns.claim(run);
-    const { configured, now, authorization, interaction, session, spending } = claimed;
     const { credentials, report } = verdict;
-    if (!(await interactionBackends.deliver(session, webhook, credentials, report))) {
+    if (!(await interactionBackends.deliver(claimed.session, webhook, credentials, report))) {
       throw await interactionRuns.deny(claimed, 'the presentation webhook failed');
     }
-    const next = completeAction(interaction, credentials);
-    return interactionSteps.proceed(configured, authorization, next, now, spending);
+    const next = completeAction(claimed.interaction, credentials);
+    return interactionSteps.proceed(claimed, next);
   }
 
   async #hearError(run: InteractionRun, code: string): Promise<never> {

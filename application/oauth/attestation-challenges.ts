@@ -1,7 +1,8 @@
-import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
+import { readChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
+import { freshChallenge } from './fresh-challenge.ts';
 
 /** A challenge of one authorization server says nothing to another one of the same tenant. */
 function purposeOf(issuer: string): string {
@@ -15,9 +16,7 @@ export function attestationChallenge(
   issuer: string,
   now: Date,
 ): string {
-  const [key] = ports.settings.nonceKeys;
-  if (key === undefined) throw new Error('no key for challenges');
-  return makeChallenge(key, tenantId, purposeOf(issuer), now, ports.random.bytes(10));
+  return freshChallenge(ports, tenantId, purposeOf(issuer), now);
 }
 
 /** Whether a challenge is one of ours and has not ended. It may be used more than once until then. */

@@ -5,6 +5,7 @@ import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from 
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { ISSUING_STATUSES, type Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
@@ -30,8 +31,8 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
     } = {},
   ): Promise<string | undefined> {
     const { store, random, settings } = this.ports;
-    const { request, holder, server } = authorization;
-    const ids = request.credentialConfigurationIds;
+    const { request, holder, server, interaction } = authorization;
+    const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope } = request;
     const created =
       authorization.session === null
         ? await walletInitiatedSession(this.ports, configured, ids, now, {
@@ -44,15 +45,9 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
     const { identity, presented } = yielded;
     const granted: GrantedAuthorization = {
       holder,
-      ...(request.codeChallenge === undefined ? {} : { codeChallenge: request.codeChallenge }),
-      ...(request.redirectUri === undefined ? {} : { redirectUri: request.redirectUri }),
-      ...(request.scope === undefined ? {} : { scope: request.scope }),
+      ...defined({ codeChallenge, redirectUri, scope, identity, presented }),
       byDetails: request.byDetails,
-      ...(identity === undefined ? {} : { identity }),
-      ...(authorization.interaction === undefined
-        ? {}
-        : { interactive: true, actionsDone: authorization.interaction.done }),
-      ...(presented === undefined ? {} : { presented }),
+      ...(interaction !== undefined && { interactive: true, actionsDone: interaction.done }),
     };
     const grant: NewGrant = {
       id: random.token(),
@@ -69,9 +64,9 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
     const done = moveOn(authorization, { stage: 'done', handles: {} });
     const change = {
       authorization: done,
-      opens: { grant, ...(created !== undefined && { session: created }) },
-      ...(created === undefined && { session: { id: session.id, anytime: ISSUING_STATUSES } }),
-      ...(created !== undefined && { serving: true as const }),
+      ...(created === undefined
+        ? { opens: { grant }, session: { id: session.id, anytime: ISSUING_STATUSES } }
+        : { opens: { grant, session: created }, serving: true as const }),
       uses: yielded.used ?? [],
     };
     return (await store.commit(configured.tenantId, change, now)).done ? code : undefined;

@@ -1,5 +1,5 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
-import type { Authorization } from '../../domain/oauth/authorization.ts';
+import { AUTHORIZATION_LIFETIME_SECONDS, type Authorization } from '../../domain/oauth/authorization.ts';
 import {
   type AuthorizationRequest,
   type RequestNeeds,
@@ -9,6 +9,7 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
+import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -68,6 +69,16 @@ export async function findOffer(
     throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
   }
   return { id: session.id, publicId: session.publicId };
+}
+
+/** An authorization that begins now. */
+export function newAuthorization(
+  random: Random,
+  now: Date,
+  begun: Omit<Authorization, 'id' | 'version' | 'createdAt' | 'expiresAt'>,
+): Authorization {
+  const expiresAt = new Date(now.getTime() + AUTHORIZATION_LIFETIME_SECONDS * 1000);
+  return { id: random.token(), version: 1, createdAt: now, expiresAt, ...begun };
 }
 
 /** RFC 9449 section 10.1: the key of the proof and the announced one have to agree. */

@@ -1,4 +1,4 @@
-import { AUTHORIZATION_LIFETIME_SECONDS, type Authorization } from '../../domain/oauth/authorization.ts';
+import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
 import { beginInteraction, kindOf, requiredActions } from '../../domain/oauth/interaction.ts';
 import {
@@ -14,7 +14,7 @@ import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
+import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
 import { InteractionSteps, type Spending } from './interaction-steps.ts';
 import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
@@ -35,15 +35,8 @@ export class BeginInteraction extends needs({
     const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
     const now = clock.now();
     const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
-    const options = { dpopRequired: false };
-    const caller = await oauthCallers.identify(
-      configured,
-      'built-in',
-      'interactive-authorization',
-      oauth,
-      now,
-      options,
-    );
+    const endpoint = 'interactive-authorization';
+    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
     const types = readInteractionTypes(oauth.form['interaction_types_supported']);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
@@ -57,23 +50,20 @@ export class BeginInteraction extends needs({
     const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
     if (kinds.includes('web')) assertReturnable(request);
     const session = await findOffer(this.ports, configured, 'built-in', request, now);
-    const authorization: Authorization = {
-      id: random.token(),
+    const authorization = newAuthorization(random, now, {
       server: 'built-in',
-      version: 1,
-      createdAt: now,
-      expiresAt: new Date(now.getTime() + AUTHORIZATION_LIFETIME_SECONDS * 1000),
       stage: 'interacting',
       request,
       holder: boundTo(caller, oauth.form['dpop_jkt']),
       session,
       handles: {},
       interaction,
-    };
+    });
     const { client, used } = caller;
     if (actions.length === 0) {
       await this.#open(configured, authorization, { client, used });
-      return interactionSteps.proceed(configured, authorization, interaction, now, { client, used: [] });
+      const spending = { client, used: [] };
+      return interactionSteps.proceed({ configured, authorization, now, spending }, interaction);
     }
     const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
     await this.#open(configured, { ...authorization, ...change }, { client, used });

@@ -9,6 +9,7 @@ import {
   openAttestation,
 } from '../../domain/oauth/client-attestation.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -166,7 +167,7 @@ export class ClientAuthenticator extends needs({
     return {
       kind: 'registered',
       clientId: client.client_id,
-      ...(client.redirect_uris !== undefined && { redirectUris: client.redirect_uris }),
+      ...defined({ redirectUris: client.redirect_uris }),
       used: [{ kind: 'client_jti', hash, expiresAt }],
       challenge: undefined,
     };

@@ -7,6 +7,7 @@ import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
+import { SingleFlight } from '../single-flight.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
@@ -25,7 +26,7 @@ type KeySet = {
 /** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
 export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
   readonly #sets = new LRUCache<string, KeySet>({ max: MAX_SETS });
-  readonly #underWay = new Map<string, Promise<KeySet>>();
+  readonly #flights = new SingleFlight<KeySet>();
 
   /** @returns the keys with which the assertion may verify; none when they cannot be had. */
   async candidates(
@@ -55,19 +56,14 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
 
   #fetchOnce(tenantId: string, uri: string, known: KeySet | undefined): Promise<KeySet> {
     const key = `${tenantId} ${uri}`;
-    const underWay = this.#underWay.get(key);
-    if (underWay !== undefined) return underWay;
-    const fetching = this.#fetch(uri)
-      .then((keys) => {
-        const now = this.ports.clock.now().getTime();
-        const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
-        const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
-        this.#sets.set(key, set);
-        return set;
-      })
-      .finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, fetching);
-    return fetching;
+    return this.#flights.run(key, async () => {
+      const keys = await this.#fetch(uri);
+      const now = this.ports.clock.now().getTime();
+      const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
+      const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
+      this.#sets.set(key, set);
+      return set;
+    });
   }
 
   async #fetch(uri: string): Promise<JsonObject | undefined> {

@@ -42,8 +42,7 @@ export class ContinueInteraction extends needs({
     const found = await store.read(tenantId).authorization(readHandle(authSession)?.id ?? '');
     const configured = tenantConfigurations.ofWallet(found?.tenant);
     const endpoint = 'interactive-authorization';
-    const options = { dpopRequired: false };
-    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now, options);
+    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
     const authorization = found?.authorization;
     const interaction = authorization?.interaction;
     const isOpen =

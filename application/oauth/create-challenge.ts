@@ -6,6 +6,7 @@ import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { attestationChallenge } from './attestation-challenges.ts';
+import { challengingTenant } from './fresh-challenge.ts';
 import { assertServed } from './oauth-callers.ts';
 
 /**
@@ -18,14 +19,9 @@ export class CreateChallenge extends needs({ ...WORLD, random: Random, settings:
    * @throws Failure `not_found` for an unknown or suspended tenant, or one without this server.
    */
   async execute(tenantId: TenantId, server: AuthorizationServer): Promise<string> {
-    const { store, tenantConfigurations, settings } = this.ports;
-    const recent = tenantConfigurations.recent(tenantId);
-    const configured =
-      recent?.state.status === 'active'
-        ? recent
-        : tenantConfigurations.ofWallet(await store.read(tenantId).state());
-    await assertServed(configured, server);
+    const { clock, settings } = this.ports;
+    await assertServed(await challengingTenant(this.ports, tenantId), server);
     const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
-    return attestationChallenge(this.ports, tenantId, issuer, this.ports.clock.now());
+    return attestationChallenge(this.ports, tenantId, issuer, clock.now());
   }
 }

@@ -1,8 +1,4 @@
-import {
-  AUTHORIZATION_LIFETIME_SECONDS,
-  type Authorization,
-  moveOn,
-} from '../../domain/oauth/authorization.ts';
+import { AUTHORIZATION_LIFETIME_SECONDS, moveOn } from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { suspend } from '../../domain/oauth/interaction.ts';
@@ -12,7 +8,6 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { isBoundBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
@@ -70,21 +65,15 @@ export class DecideAuthorization extends needs({
       return { location: authorizationResponse(redirectUri, response) };
     }
     if (decision.decision !== 'approve') throw new Failure('invalid_request', 'the decision is missing');
-    if (interaction !== undefined) return this.#send(configured, authorization, now);
+    if (interaction !== undefined) {
+      // An approval replaces no web step: the user still has to go there.
+      const sent = await sendToPage(this.ports, tenantId, authorization, now);
+      if (sent === undefined) throw over();
+      return sent;
+    }
     const code = await this.ports.authorizationCodes.grant(configured, authorization, now);
     if (code === undefined) throw over();
     return { location: authorizationResponse(redirectUri, { issuer, state, code }) };
-  }
-
-  /** An approval replaces no web step: the user still has to go there. */
-  async #send(
-    { tenantId }: TenantConfiguration,
-    authorization: Authorization,
-    now: Date,
-  ): Promise<SentBrowser> {
-    const sent = await sendToPage(this.ports, tenantId, authorization, now);
-    if (sent === undefined) throw over();
-    return sent;
   }
 }
 

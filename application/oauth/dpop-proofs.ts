@@ -1,4 +1,4 @@
-import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
+import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
@@ -6,6 +6,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { freshChallenge } from './fresh-challenge.ts';
 
 export type DpopExpectation = {
   readonly method: string;
@@ -45,7 +46,7 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     { issuer, now, accessToken }: Pick<DpopExpectation, 'issuer' | 'now' | 'accessToken'>,
   ): Promise<string | undefined> {
     if ((await configured.issuance()).dPopNonce === 'off') return undefined;
-    return this.#fresh(configured, purposeOf(issuer, accessToken !== undefined), now);
+    return freshChallenge(this.ports, configured.tenantId, purposeOf(issuer, accessToken !== undefined), now);
   }
 
   /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */
@@ -67,15 +68,8 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     }
     throw new Failure('use_dpop_nonce', {
       message: 'repeat the request with the nonce of this response in the DPoP proof',
-      dpopNonce: this.#fresh(configured, purpose, now),
+      dpopNonce: freshChallenge(this.ports, configured.tenantId, purpose, now),
     });
-  }
-
-  #fresh(configured: TenantConfiguration, purpose: string, now: Date): string {
-    const { random, settings } = this.ports;
-    const [key] = settings.nonceKeys;
-    if (key === undefined) throw new Error('no key for nonces');
-    return makeChallenge(key, configured.tenantId, purpose, now, random.bytes(10));
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { ExternalToken } from '../../domain/oauth/external-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import { assertCurrent } from '../attempt.ts';
@@ -69,7 +70,7 @@ export class ExternalSessions extends needs({
     const { issuer, subject } = token;
     const { external } = session.outcome ?? {};
     if (external?.issuer === issuer && external.subject === subject) return session;
-    const own = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+    const own = { hash: this.#hash('subject', configured, token), sessionId: session.id };
     await store.commit(configured.tenantId, { subject: own }, now);
     const note = { issuer, subject };
     return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
@@ -83,7 +84,7 @@ export class ExternalSessions extends needs({
   ): Promise<Session> {
     const known = await this.ports.store
       .read(configured.tenantId)
-      .sessionsOfSubject(this.#subjectHash(configured, token));
+      .sessionsOfSubject(this.#hash('subject', configured, token));
     const own = known.find(
       (session) =>
         session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
@@ -108,7 +109,7 @@ export class ExternalSessions extends needs({
     const at = { server: issuer, publicId, outcome };
     const session = await walletInitiatedSession(this.ports, configured, covered, now, at);
     try {
-      const subject = { hash: this.#subjectHash(configured, token), sessionId: session.id };
+      const subject = { hash: this.#hash('subject', configured, token), sessionId: session.id };
       // What the session covers stays as it is, so it must not rest on a configuration of the past.
       const { revisions } = configured;
       const change = { serving: true, revisions, opens: { session }, subject } as const;
@@ -145,13 +146,8 @@ export class ExternalSessions extends needs({
       identifiers: token.identifiers,
       configurationOfIdentifier: token.configurationOfIdentifier,
       foreignClaims: claims,
-      ...(clientId === undefined ? {} : { clientId }),
-      ...(keyThumbprint === undefined ? {} : { keyThumbprint }),
+      ...defined({ clientId, keyThumbprint }),
     };
-  }
-
-  #subjectHash(configured: TenantConfiguration, token: ExternalToken): string {
-    return this.#hash('subject', configured, token);
   }
 
   /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */

@@ -1,18 +1,17 @@
 import { type Authorization, isCurrent, moveOn, type UpstreamLeg } from '../../domain/oauth/authorization.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
 import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
-import { errorForWallet, isResponseFrom } from '../../domain/oauth/upstream.ts';
+import { errorForWallet, isResponseFrom, mergeClaims } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { AuthorizationServers } from '../ports/authorization-servers.ts';
+import { AuthorizationServers, type CodeExchange } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
-import { completeUpstreamLogin } from './complete-upstream-login.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { assertServed } from './oauth-callers.ts';
 import {
@@ -178,4 +177,29 @@ function refusedWith(error: string): Refused {
   const known = errorForWallet(error);
   const description = known === 'access_denied' ? 'the user was not logged in' : 'the login failed';
   return { error: known, description, reason: nameOf(error) };
+}
+
+/**
+ * Turns the code of an upstream provider into who logged in: exchange, ID token, then the claims of both tokens.
+ * The tokens themselves end here.
+ * @param login `issuer` is the configured one; `nonce` went into the authorization request.
+ * @throws AuthorizationServerError, ForeignTokenError
+ */
+export async function completeUpstreamLogin(
+  authorizationServers: AuthorizationServers,
+  login: CodeExchange & { readonly issuer: string; readonly nonce: string; readonly now: Date },
+): Promise<Identity> {
+  const { issuer, clientId, nonce, now } = login;
+  const { idToken, accessToken } = await authorizationServers.exchangeCode(issuer, login);
+  const claims = await authorizationServers.verifyIdToken(issuer, idToken, {
+    clientId,
+    nonce,
+    accessToken,
+    now,
+  });
+  const others =
+    accessToken === undefined
+      ? undefined
+      : await authorizationServers.readOwnAccessToken(issuer, accessToken, now);
+  return { iss: issuer, sub: String(claims['sub']), token_claims: mergeClaims(others, claims) };
 }

@@ -1,22 +1,17 @@
-import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { moveOn } from '../../domain/oauth/authorization.ts';
 import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { InteractionBackends } from './interaction-backends.ts';
-import { InteractionSteps, type Spending } from './interaction-steps.ts';
+import { InteractionSteps, type Proceeding } from './interaction-steps.ts';
 
 /** One intermediate request and the authorization as it is stored. */
-export type InteractionRun = {
-  readonly configured: TenantConfiguration;
-  readonly now: Date;
-  readonly authorization: Authorization;
+export type InteractionRun = Proceeding & {
   readonly interaction: Interaction;
   /** Undefined for a wallet that began by itself, until a backend has to be told of it. */
   readonly session: Session | undefined;
-  readonly spending: Spending;
 };
 
 /** Takes interactive authorizations out of the hands of wallets: for a moment, or for good. */

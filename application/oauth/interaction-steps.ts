@@ -29,6 +29,14 @@ import { replayed } from './oauth-callers.ts';
 /** What a request spends, with the commit that it causes. */
 export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
 
+/** A request and the authorization that it moves on. */
+export type Proceeding = {
+  readonly configured: TenantConfiguration;
+  readonly now: Date;
+  readonly authorization: Authorization;
+  readonly spending: Spending;
+};
+
 type Change = Required<Pick<Authorization, 'stage' | 'handles' | 'interaction'>>;
 type Asked = {
   readonly pending: NonNullable<Interaction['pending']>;
@@ -107,15 +115,12 @@ export class InteractionSteps extends needs({
 
   /**
    * Asks for what is left, or ends with a code.
-   * @param interaction as it stands now; `authorization` as it is stored.
+   * @param interaction as it stands now; the run has the authorization as it is stored.
    * @throws Failure of the wire's session when another step was first or the offer is over.
    */
   async proceed(
-    configured: TenantConfiguration,
-    authorization: Authorization,
+    { configured, authorization, now, spending }: Proceeding,
     interaction: Interaction,
-    now: Date,
-    spending: Spending,
   ): Promise<WireAnswer> {
     if (interaction.actions.length > 0) {
       const { change, answer } = await this.ask(configured, authorization, interaction, now);

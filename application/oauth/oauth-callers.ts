@@ -2,8 +2,8 @@ import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -38,8 +38,9 @@ export class OAuthCallers extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * @param options `dpopRequired`: whether tokens of this server are bound.
-   * @throws Failure `invalid_client` and the codes of client attestations, `invalid_dpop_proof`, `use_dpop_nonce`.
+   * Whoever asks for tokens needs a proof where this server binds them.
+   * @throws Failure `not_found` for a tenant without this server, `invalid_client` and the codes of client attestations,
+   *   `invalid_dpop_proof`, `use_dpop_nonce`.
    */
   async identify(
     configured: TenantConfiguration,
@@ -47,13 +48,13 @@ export class OAuthCallers extends needs({
     endpoint: OAuthEndpoint,
     request: OAuthRequest,
     now: Date,
-    options: { readonly dpopRequired: boolean },
   ): Promise<OAuthCaller> {
-    const { clientAuthenticator, dpopProofs } = this.ports;
-    const issuer = this.issuerOf(server, configured.tenantId);
+    const { clientAuthenticator, dpopProofs, settings } = this.ports;
+    await assertServed(configured, server);
+    const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
     const client = await clientAuthenticator.execute(configured, issuer, request, now);
     if (request.dpop.length === 0) {
-      if (options.dpopRequired) {
+      if (endpoint === 'token' && (await bindsTokens(configured, server))) {
         throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
       }
       return { client, proof: undefined, used: client.used };
@@ -70,27 +71,18 @@ export class OAuthCallers extends needs({
       used: [...client.used, { kind: 'dpop_jti', hash: proof.hash, expiresAt: proof.expiresAt }],
     };
   }
-
-  issuerOf(server: AuthorizationServer, tenantId: TenantId): string {
-    return issuerOf(server, issuerIdentifier(this.ports.settings, tenantId));
-  }
 }
 
 /** What binds tokens to a caller. */
 export function holderOf({ client, proof }: OAuthCaller): GrantHolder {
   return {
-    ...(client.clientId === undefined ? {} : { clientId: client.clientId }),
-    ...(client.instance === undefined ? {} : { instance: client.instance }),
-    ...(proof === undefined ? {} : { keyThumbprint: proof.thumbprint }),
+    ...defined({ clientId: client.clientId, instance: client.instance, keyThumbprint: proof?.thumbprint }),
     ...(client.kind === 'attested' || client.kind === 'registered' ? { authenticated: true } : {}),
   };
 }
 
 /** Whether access tokens of this server are bound to a key. */
-export async function bindsTokens(
-  configured: TenantConfiguration,
-  server: AuthorizationServer,
-): Promise<boolean> {
+async function bindsTokens(configured: TenantConfiguration, server: AuthorizationServer): Promise<boolean> {
   const { dPopRequired, chainedAs } = await configured.issuance();
   return server === 'chained' ? (chainedAs?.requireDPoP ?? true) : dPopRequired;
 }

@@ -1,9 +1,4 @@
-import {
-  AUTHORIZATION_LIFETIME_SECONDS,
-  type Authorization,
-  REQUEST_URI_LIFETIME_SECONDS,
-  REQUEST_URI_PREFIX,
-} from '../../domain/oauth/authorization.ts';
+import { REQUEST_URI_LIFETIME_SECONDS, REQUEST_URI_PREFIX } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
@@ -14,8 +9,8 @@ import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
-import { assertServed, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
+import { type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
 
 export type PushedRequest = { readonly request_uri: string; readonly expires_in: number };
@@ -36,28 +31,21 @@ export class PushAuthorization extends needs({
     const { store, tenantConfigurations, oauthCallers, clock, random } = this.ports;
     const now = clock.now();
     const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
-    await assertServed(configured, server);
-    const caller = await oauthCallers.identify(configured, server, 'par', oauth, now, {
-      dpopRequired: false,
-    });
+    const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
     const request = await this.#read(configured, oauth, caller);
     const session = await findOffer(this.ports, configured, server, request, now);
-    const [id, secret] = [random.token(), random.token(256)];
-    const authorization: Authorization = {
-      id,
+    const secret = random.token(256);
+    const authorization = newAuthorization(random, now, {
       server,
-      version: 1,
-      createdAt: now,
-      expiresAt: new Date(now.getTime() + AUTHORIZATION_LIFETIME_SECONDS * 1000),
       stage: 'pushed',
       request,
       holder: boundTo(caller, oauth.form['dpop_jkt']),
       session,
       handles: { request_uri: hashSecret(secret) },
-    };
+    });
     await openAuthorization(store, tenantId, authorization, caller, now);
     return {
-      request_uri: REQUEST_URI_PREFIX + makeHandle(id, secret),
+      request_uri: REQUEST_URI_PREFIX + makeHandle(authorization.id, secret),
       expires_in: REQUEST_URI_LIFETIME_SECONDS,
     };
   }

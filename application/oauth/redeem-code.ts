@@ -11,14 +11,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import {
-  assertServed,
-  bindsTokens,
-  type OAuthCaller,
-  OAuthCallers,
-  type OAuthRequest,
-  replayedBy,
-} from './oauth-callers.ts';
+import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
@@ -36,9 +29,7 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
     const { oauthCallers, tokenIssuer } = this.ports;
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      await assertServed(configured, server);
-      const dpopRequired = await bindsTokens(configured, server);
-      const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
+      const caller = await oauthCallers.identify(configured, server, 'token', request, now);
 
       const { grant, authorization } = ofServer(await known.grant(hashCode(redemption.code)), server);
       if (grant.consumedAt !== null) {
@@ -69,7 +60,7 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
         );
       } catch (error) {
         // Somebody else was first: of two who hold the code, one is not who should.
-        if (isFailure(error, 'invalid_grant')) await known.revoke(grant.id);
+        if (error instanceof Failure && error.code === 'invalid_grant') await known.revoke(grant.id);
         throw error;
       }
       const holder = { ...grant, holder: redeemed.holder };
@@ -116,8 +107,4 @@ function assertSameHolder({ holder }: GrantedAuthorization, { client, proof }: O
   if (holder.keyThumbprint !== undefined && holder.keyThumbprint !== proof?.thumbprint) {
     throw refused('the code is bound to another key');
   }
-}
-
-function isFailure(error: unknown, code: Failure['code']): boolean {
-  return error instanceof Failure && error.code === code;
 }

@@ -7,7 +7,7 @@ import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { bindsTokens, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 /** A pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
@@ -26,12 +26,9 @@ export class RedeemGrant extends needs({
     const { oauthCallers, tokenIssuer } = this.ports;
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      const dpopRequired = await bindsTokens(configured, 'built-in');
-      const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now, {
-        dpopRequired,
-      });
+      const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now);
       const found = await known.grant(hashCode(code));
-      const txCodeHash = this.#hashTxCode(txCode);
+      const txCodeHash = txCode === undefined ? null : hashTxCode(this.ports.settings, txCode);
       if (isReplay(found, txCodeHash)) await known.revoke(found.id);
       const { grant, act } = redeem(found, txCodeHash, now);
       const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
@@ -49,11 +46,6 @@ export class RedeemGrant extends needs({
       return tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
     });
   }
-
-  /** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
-  #hashTxCode(code: string | undefined): string | null {
-    return code === undefined ? null : hashTxCode(this.ports.settings, code);
-  }
 }
 
 /**
@@ -69,6 +61,7 @@ export function hashCode(code: string): string {
   return createHash('sha256').update(code).digest('base64url');
 }
 
+/** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
 export function hashTxCode(settings: ServiceSettings, code: string): string {
   return createHmac('sha256', settings.txCodeKey).update(code).digest('base64url');
 }

@@ -9,14 +9,7 @@ import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import {
-  assertServed,
-  bindsTokens,
-  type OAuthCaller,
-  OAuthCallers,
-  type OAuthRequest,
-  replayedBy,
-} from './oauth-callers.ts';
+import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 const refused = (message: string) => new Failure('invalid_grant', message);
@@ -39,9 +32,7 @@ export class RefreshAccess extends needs({
     const token = readRefreshToken(settings.refreshTokenKeys, tenantId, refresh.refreshToken);
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      await assertServed(configured, server);
-      const dpopRequired = await bindsTokens(configured, server);
-      const caller = await oauthCallers.identify(configured, server, 'token', request, now, { dpopRequired });
+      const caller = await oauthCallers.identify(configured, server, 'token', request, now);
 
       const found = token && (await known.confirm(known.reads.grant(token.grantId)));
       const { grant, holder } = live(found?.grant, server, now);

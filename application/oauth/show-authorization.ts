@@ -1,5 +1,4 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
-import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
@@ -8,6 +7,7 @@ import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type Consent, consentSubject } from './consents.ts';
+import { freshChallenge } from './fresh-challenge.ts';
 import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 
@@ -79,18 +79,15 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
     { requestUri = '' }: BrowserRequest,
     now: Date,
   ): Promise<Consent> {
-    const { random, settings } = this.ports;
     const { tenantId } = configured;
-    const [key] = settings.nonceKeys;
-    if (key === undefined) throw new Error('no key for nonces');
     const purpose = decisionPurpose(authorization.id);
     return {
       ...(await consentSubject(configured, authorization)),
-      action: `${issuerIdentifier(settings, tenantId)}/authorize`,
+      action: `${issuerIdentifier(this.ports.settings, tenantId)}/authorize`,
       fields: {
         client_id: authorization.request.clientId,
         request_uri: requestUri,
-        decision_token: makeChallenge(key, tenantId, purpose, now, random.bytes(10)),
+        decision_token: freshChallenge(this.ports, tenantId, purpose, now),
       },
     };
   }

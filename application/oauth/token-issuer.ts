@@ -8,6 +8,7 @@ import {
 import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
@@ -56,7 +57,7 @@ export class TokenIssuer extends needs({
         ...holderOf(caller),
         identifiers: asked.identifiers,
         refreshableUntil: Math.floor(refreshable / 1000),
-        ...(configurationIds === undefined ? {} : { configurationIds }),
+        ...defined({ configurationIds }),
       },
       until: new Date(refreshable + longest * 1000),
     };
@@ -90,10 +91,12 @@ export class TokenIssuer extends needs({
       expiresAtSeconds: issuedAtSeconds + lifetime,
       credentialConfigurationIds: configurationIds,
       identifiers,
-      ...(caller.client.clientId === undefined ? {} : { clientId: caller.client.clientId }),
-      ...(scope === undefined ? {} : { scope }),
-      ...(authorization?.actionsDone === undefined ? {} : { actionsDone: authorization.actionsDone }),
-      ...(caller.proof === undefined ? {} : { keyThumbprint: caller.proof.thumbprint }),
+      ...defined({
+        scope,
+        clientId: caller.client.clientId,
+        actionsDone: authorization?.actionsDone,
+        keyThumbprint: caller.proof?.thumbprint,
+      }),
     };
     const refreshToken = await this.#refreshToken(configured, grant);
     return {
@@ -101,8 +104,7 @@ export class TokenIssuer extends needs({
         access_token: await walletTokens.issue(configured, claims, grant.server),
         token_type: caller.proof === undefined ? 'Bearer' : 'DPoP',
         expires_in: lifetime,
-        ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
-        ...(scope === undefined ? {} : { scope }),
+        ...defined({ refresh_token: refreshToken, scope }),
         ...(identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
       },
       dpopNonce: caller.proof && (await dpopProofs.nonce(configured, { issuer, now })),

@@ -12,6 +12,7 @@ import type { TenantCaller } from '../caller.ts';
 import { assertNoAnchor } from '../keys/key-references.ts';
 import { readCertificates } from '../keys/read-certificates.ts';
 import { needs } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -90,20 +91,16 @@ export class ObtainAccessCertificate extends needs({
 
   #adopt(caller: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
     const { store, clock } = this.ports;
-    return store.forTenant(
-      caller.tenantId,
-      async (repositories) => {
-        const known = requireAccessChain(await repositories.keyChains.list(), id);
-        if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
-          throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
-        }
-        await assertNoAnchor(repositories, id);
-        const chain = replaceLeaf(known, 'upload', leaf, clock.now());
-        await repositories.keyChains.put(chain);
-        return chain;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (repositories) => {
+      const known = requireAccessChain(await repositories.keyChains.list(), id);
+      if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
+        throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
+      }
+      await assertNoAnchor(repositories, id);
+      const chain = replaceLeaf(known, 'upload', leaf, clock.now());
+      await repositories.keyChains.put(chain);
+      return chain;
+    });
   }
 }
 

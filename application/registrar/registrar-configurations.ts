@@ -8,6 +8,7 @@ import {
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
@@ -37,15 +38,11 @@ export class ReplaceRegistrarConfiguration extends needs(PORTS) {
   async execute(caller: TenantCaller, body: RegistrarConfigurationBody): Promise<RegistrarConfiguration> {
     const { store, clock } = this.ports;
     await tryLogin(this.ports, caller, body);
-    return store.forTenant(
-      caller.tenantId,
-      async ({ registrarConfiguration: documents }) => {
-        const configuration = newRegistrarConfiguration(body, await documents.find('default'), clock.now());
-        await documents.put(configuration);
-        return configuration;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
+      const configuration = newRegistrarConfiguration(body, await documents.find('default'), clock.now());
+      await documents.put(configuration);
+      return configuration;
+    });
   }
 }
 
@@ -60,19 +57,15 @@ export class UpdateRegistrarConfiguration extends needs(PORTS) {
     const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
     const body = mergeRegistrarConfiguration(known, changes);
     await tryLogin(this.ports, caller, body);
-    return store.forTenant(
-      caller.tenantId,
-      async ({ registrarConfiguration: documents }) => {
-        const before = await documents.get('default');
-        if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {
-          throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
-        }
-        const configuration = newRegistrarConfiguration(body, before, clock.now());
-        await documents.put(configuration);
-        return configuration;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
+      const before = await documents.get('default');
+      if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {
+        throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
+      }
+      const configuration = newRegistrarConfiguration(body, before, clock.now());
+      await documents.put(configuration);
+      return configuration;
+    });
   }
 }
 
@@ -80,8 +73,9 @@ export class UpdateRegistrarConfiguration extends needs(PORTS) {
 export class DeleteRegistrarConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`, or `conflict` while a presentation configuration needs the registrar. */
   async execute(caller: TenantCaller): Promise<void> {
-    await this.ports.store.forTenant(
-      caller.tenantId,
+    await changeOwnAlone(
+      this.ports.store,
+      caller,
       async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
         const configurations = await presentationConfigurations.list();
         const user = configurations.find(
@@ -93,7 +87,6 @@ export class DeleteRegistrarConfiguration extends needs({ store: Store }) {
         await registrarConfiguration.remove('default');
         for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);
       },
-      { by: caller, alone: true },
     );
   }
 }

@@ -13,6 +13,7 @@ import { assertCurrent, isOutdated } from '../attempt.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Store } from '../ports/store.ts';
+import { SingleFlight } from '../single-flight.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
@@ -50,7 +51,7 @@ export class RegistrationCertificates extends needs({
   readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>({
     max: MAX_IN_MEMORY,
   });
-  readonly #underWay = new Map<string, Promise<UsableCertificate>>();
+  readonly #flights = new SingleFlight<UsableCertificate>();
 
   /**
    * The entry for `verifier_info` (ETSI TS 119 472-2 section 6.3.2.2). Costs nothing once the certificate is there.
@@ -112,26 +113,21 @@ export class RegistrationCertificates extends needs({
     occasion: Occasion,
   ): Promise<UsableCertificate> {
     const name = `${configured.tenantId} ${wanted.id}`;
-    const running = `${name} ${occasion}`;
-    const underWay = this.#underWay.get(running);
-    if (underWay !== undefined) return underWay;
-    const resolving = this.#resolve(configured, wanted, now, occasion)
-      .then((usable) => {
+    return this.#flights.run(`${name} ${occasion}`, async () => {
+      try {
+        const usable = await this.#resolve(configured, wanted, now, occasion);
         this.#usable.set(name, usable);
         this.#failures.delete(name);
         return usable;
-      })
-      .catch((error: unknown) => {
+      } catch (error) {
         // A save that is refused changes nothing: neither what requests use nor when they ask again.
         if (occasion === 'use' && error instanceof Failure && !isOutdated(error)) {
           const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
           this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
         }
         throw error;
-      })
-      .finally(() => this.#underWay.delete(running));
-    this.#underWay.set(running, resolving);
-    return resolving;
+      }
+    });
   }
 
   async #resolve(

@@ -12,7 +12,7 @@ const MAX_OF_CLIENT = 1_000;
 const MAX_OF_SESSION = 20;
 const POLL_MS = 2_000;
 /** Ids per query of the poll. */
-const POLL_PORTION = 500;
+const POLL_BATCH = 500;
 
 /** One stream's ear. It hears that something may have changed; the row tells what. */
 export class Watch {
@@ -153,8 +153,8 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
     try {
       for (const [tenantId, { sessions }] of [...this.#watches]) {
         const ids = [...sessions.keys()];
-        for (let from = 0; from < ids.length; from += POLL_PORTION) {
-          await this.#compare(tenantId, ids.slice(from, from + POLL_PORTION));
+        for (let from = 0; from < ids.length; from += POLL_BATCH) {
+          await this.#compare(tenantId, ids.slice(from, from + POLL_BATCH));
         }
       }
     } catch (error) {

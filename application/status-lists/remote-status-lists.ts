@@ -10,7 +10,7 @@ import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 import { openStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
-import { needs, type PortsOf } from '../needs.ts';
+import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
@@ -32,8 +32,6 @@ const ACCEPT: Readonly<Record<TokenForms, string>> = {
   'jwt-or-cwt': `${JWT_MEDIA_TYPE}, ${STATUS_LIST_CWT_TYPE};q=0.9`,
 };
 
-const PORTS = { remote: Remote, signatures: Signatures, clock: Clock, eventBus: EventBus, log: Log };
-
 /** A list whose token was signed by the first certificate of `signer`; whether that one may is asked each time. */
 export type RemoteStatusList = {
   readonly uri: string;
@@ -47,21 +45,22 @@ export type RemoteStatusList = {
 };
 
 /** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
-export class RemoteStatusLists extends needs(PORTS) {
+export class RemoteStatusLists extends needs({
+  remote: Remote,
+  signatures: Signatures,
+  clock: Clock,
+  eventBus: EventBus,
+  log: Log,
+}) {
   readonly #lists = new FetchedLists<RemoteStatusList>({
     clock: this.ports.clock,
+    eventBus: this.ports.eventBus,
+    kind: 'status-lists',
     sizeOf: ({ bytes }) => bytes.length + ENTRY_OVERHEAD,
     freshUntil: ({ lifetime }) => lifetime.freshUntil,
     isRefusal: (error) => error instanceof Refusal,
     failureMs: FAILURE_MS,
   });
-
-  constructor(ports: PortsOf<typeof PORTS>) {
-    super(ports);
-    ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'cache' && wakeUp.lists === 'status-lists') this.clear(wakeUp.tenantId);
-    });
-  }
 
   /** @throws Refusal `status_unavailable` when no usable copy can be had, `status_invalid` for a bad token. */
   async get(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
@@ -74,7 +73,10 @@ export class RemoteStatusLists extends needs(PORTS) {
     }
     this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#lists.fetch(key, () => this.#fetch(uri, forms));
+      return await this.#lists.fetch(key, async () => {
+        const token = await this.#download(uri, forms);
+        return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
+      });
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
@@ -93,11 +95,6 @@ export class RemoteStatusLists extends needs(PORTS) {
   /** The next check fetches; so does one that follows a fetch under way. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
-  }
-
-  async #fetch(uri: string, forms: TokenForms): Promise<RemoteStatusList> {
-    const token = await this.#download(uri, forms);
-    return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
   }
 
   async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {

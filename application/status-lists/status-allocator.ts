@@ -13,6 +13,7 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { SingleFlight } from '../single-flight.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 export type AllocatedEntries = {
@@ -38,7 +39,7 @@ export class StatusAllocator extends needs({
 }) {
   readonly #reserves = new LRUCache<string, CounterReserve>(bounded(MAX_LISTS));
   readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
-  readonly #creating = new Map<string, Promise<StatusList>>();
+  readonly #creating = new SingleFlight<StatusList>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
   readonly #created = new LRUCache<string, StatusList>(bounded(MAX_LISTS));
   /** Lists that this process knows to be full, or not to be of the signer that they had. */
@@ -141,11 +142,7 @@ export class StatusAllocator extends needs({
 
   #createOnce(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
     const key = `${configured.tenantId} ${signer ?? ''}`;
-    const underWay = this.#creating.get(key);
-    if (underWay !== undefined) return underWay;
-    const creating = this.#create(configured, signer, atLeast).finally(() => this.#creating.delete(key));
-    this.#creating.set(key, creating);
-    return creating;
+    return this.#creating.run(key, () => this.#create(configured, signer, atLeast));
   }
 
   async #shape(configured: TenantConfiguration) {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
@@ -9,7 +8,7 @@ import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Kms } from '../ports/kms.ts';
-import { type PublishedStatusList, StatusPublisher } from './status-publisher.ts';
+import { etagOf, type PublishedStatusList, StatusPublisher } from './status-publisher.ts';
 
 export type PublishedStatusCwt = Omit<PublishedStatusList, 'jwt'> & { readonly cwt: Buffer };
 
@@ -44,8 +43,7 @@ export class StatusCwtPublisher extends needs({ ...WORLD, statusPublisher: Statu
       chain: signingChain(chain),
     });
     const cwt = seal(Buffer.from(await kms.sign(signingKey(chain.tenantId, key), toSign)));
-    const etag = `"${createHash('sha256').update(cwt).digest('base64url').slice(0, 22)}"`;
-    return { cwt, etag, expiresAt };
+    return { cwt, etag: etagOf(cwt), expiresAt };
   }
 }
 

@@ -9,6 +9,7 @@ import { newStatusList, type StatusList } from '../../domain/status-lists/status
 import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
@@ -47,19 +48,15 @@ export class CreateStatusList extends needs({
   async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
     const { store, clock } = this.ports;
     const { credentialConfigurationId = null, keyChainId, ...shape } = wanted;
-    return store.forTenant(
-      caller.tenantId,
-      async (repositories) => {
-        assertRoom(await repositories.statusLists.list());
-        // Null, too, leaves it to the service who signs: the default where that fits.
-        const signer = keyChainId ?? undefined;
-        const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
-        const list = await this.#shaped(repositories, binding, shape);
-        await repositories.statusLists.add(list);
-        return list;
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (repositories) => {
+      assertRoom(await repositories.statusLists.list());
+      // Null, too, leaves it to the service who signs: the default where that fits.
+      const signer = keyChainId ?? undefined;
+      const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
+      const list = await this.#shaped(repositories, binding, shape);
+      await repositories.statusLists.add(list);
+      return list;
+    });
   }
 
   async #shaped(
@@ -85,23 +82,18 @@ export class UpdateStatusList extends needs({ store: Store, clock: Clock, eventB
   async execute(caller: TenantCaller, id: string, wanted: StatusListUpdate): Promise<StatusList> {
     const { store, clock, eventBus } = this.ports;
     const { tenantId } = caller;
-    const updated = await store.forTenant(
-      tenantId,
-      async (repositories) => {
-        const { statusLists } = repositories;
-        const list = await statusLists.get(id);
-        const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } =
-          wanted;
-        const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
-        await assertStillTrusted(repositories, list, binding, clock.now());
-        const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
-        // Credentials may have come to it since the look, for which it has to be trusted.
-        if (rebound === undefined)
-          throw new Failure('conflict', 'the list has just come into use; try again');
-        return rebound;
-      },
-      { by: caller, alone: true },
-    );
+    const updated = await changeOwnAlone(store, caller, async (repositories) => {
+      const { statusLists } = repositories;
+      const list = await statusLists.get(id);
+      const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } =
+        wanted;
+      const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
+      await assertStillTrusted(repositories, list, binding, clock.now());
+      const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
+      // Credentials may have come to it since the look, for which it has to be trusted.
+      if (rebound === undefined) throw new Failure('conflict', 'the list has just come into use; try again');
+      return rebound;
+    });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
     return updated;
   }
@@ -113,15 +105,11 @@ export class DeleteStatusList extends needs({ store: Store, eventBus: EventBus }
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, eventBus } = this.ports;
     const { tenantId } = caller;
-    await store.forTenant(
-      tenantId,
-      async ({ statusLists }) => {
-        await statusLists.get(id);
-        if (await statusLists.removeUnused(id)) return;
-        throw new Failure('conflict', 'credentials use this list, so it has to stay');
-      },
-      { by: caller },
-    );
+    await changeOwn(store, caller, async ({ statusLists }) => {
+      await statusLists.get(id);
+      if (await statusLists.removeUnused(id)) return;
+      throw new Failure('conflict', 'credentials use this list, so it has to stay');
+    });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
   }
 }

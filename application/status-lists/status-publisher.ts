@@ -17,6 +17,7 @@ import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import type { OwnStatusLists } from '../ports/own-status-lists.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { SingleFlight } from '../single-flight.ts';
 import { statusListUri } from './status-allocator.ts';
 
 export type PublishedStatusList = {
@@ -65,7 +66,7 @@ export class StatusPublisher
     maxSize: MAX_BYTES,
     sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
   });
-  readonly #loading = new Map<string, Promise<Entry>>();
+  readonly #loading = new SingleFlight<Entry>();
   /** Number of the last change of a list that this instance heard of. */
   readonly #changes = new LRUCache<string, number>(bounded(MAX_CHANGED));
   #change = 0;
@@ -139,16 +140,11 @@ export class StatusPublisher
   }
 
   #load(tenantId: TenantId, listId: string, key: string): Promise<Entry> {
-    const underWay = this.#loading.get(key);
-    if (underWay !== undefined) return underWay;
-    const loading = this.#read(tenantId, listId)
-      .then((entry) => {
-        this.#entries.set(key, entry);
-        return entry;
-      })
-      .finally(() => this.#loading.delete(key));
-    this.#loading.set(key, loading);
-    return loading;
+    return this.#loading.run(key, async () => {
+      const entry = await this.#read(tenantId, listId);
+      this.#entries.set(key, entry);
+      return entry;
+    });
   }
 
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
@@ -213,8 +209,11 @@ export class StatusPublisher
 }
 
 function publication(jwt: string, expiresAt: Date): PublishedStatusList {
-  const etag = `"${createHash('sha256').update(jwt).digest('base64url').slice(0, 22)}"`;
-  return { jwt: Buffer.from(jwt), etag, expiresAt };
+  return { jwt: Buffer.from(jwt), etag: etagOf(jwt), expiresAt };
+}
+
+export function etagOf(token: string | Buffer): string {
+  return `"${createHash('sha256').update(token).digest('base64url').slice(0, 22)}"`;
 }
 
 /** One aggregation per tenant (Token Status List section 9). */

@@ -3,13 +3,10 @@ import type { Role } from '../../domain/clients/role.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
-import { makeSecret } from '../clients/client-secret.ts';
+import { MAKING_SECRETS, makeSecret } from '../clients/client-secret.ts';
 import { assertFreeName } from '../clients/free-name.ts';
-import type { Cipher } from '../ports/cipher.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { Secrets } from '../ports/secrets.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
+import type { PortsOf } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 
 export type TenantWithClients = {
   readonly tenant: Tenant;
@@ -18,17 +15,11 @@ export type TenantWithClients = {
   readonly newSecret?: { readonly clientId: string; readonly secret: string };
 };
 
-type Ports = {
-  readonly secrets: Secrets;
-  readonly random: Random;
-  readonly cipher: Cipher;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
+export const MAKING_CLIENTS = { ...MAKING_SECRETS, settings: ServiceSettings };
 
 /** The client through which a tenant administers itself. Its secret can be picked up once, too. */
 export async function makeAdministrator(
-  ports: Ports,
+  ports: PortsOf<typeof MAKING_CLIENTS>,
   tenantId: TenantId,
   roles: readonly Role[],
 ): Promise<{ client: Client; secret: string }> {

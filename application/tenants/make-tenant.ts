@@ -4,16 +4,10 @@ import type { KeyChainCreation } from '../../domain/keys/key-chain-input.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
+import { MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
 import type { PortsOf } from '../needs.ts';
-import { CertificateAuthority } from '../ports/certificate-authority.ts';
-import { Cipher } from '../ports/cipher.ts';
-import { Clock } from '../ports/clock.ts';
-import { Kms } from '../ports/kms.ts';
-import { Random } from '../ports/random.ts';
-import { Secrets } from '../ports/secrets.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { makeAdministrator, type TenantWithClients } from './administrator.ts';
+import { MAKING_CLIENTS, makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { mergeSettings } from './merge-settings.ts';
 
 /**
@@ -30,16 +24,7 @@ export const FIRST_KEY_CHAINS: readonly (KeyChainCreation & { readonly id: strin
 /** Leaves room to count on for a tenant's whole life. */
 const FIRST_REVISIONS = 0x3fffffff;
 
-export const MAKING_TENANTS = {
-  store: Store,
-  kms: Kms,
-  certificateAuthority: CertificateAuthority,
-  secrets: Secrets,
-  cipher: Cipher,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-};
+export const MAKING_TENANTS = { ...MAKING_CLIENTS, ...MAKING_KEY_CHAINS, store: Store };
 
 /** A tenant with what it starts with, not stored yet. `newSecret` is told once. */
 export type NewTenant = TenantWithClients & { readonly keyChains: readonly KeyChain[] };

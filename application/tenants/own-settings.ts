@@ -1,6 +1,7 @@
 import type { SessionStorageConfig, StatusListConfig, Tenant } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Store } from '../ports/store.ts';
 import { mergeSettings } from './merge-settings.ts';
@@ -23,18 +24,14 @@ export class UpdateOwnSettings extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `conflict` when somebody else changed the tenant at the same time. */
   async execute(caller: TenantCaller, wanted: SettingsChange): Promise<Tenant> {
     const { store, clock } = this.ports;
-    return store.forTenant(
-      caller.tenantId,
-      async ({ tenant }) => {
-        const before = await tenant.get();
-        return tenant.save({
-          ...before,
-          sessionConfig: mergeSettings(before.sessionConfig, wanted.sessionConfig),
-          statusListConfig: mergeSettings(before.statusListConfig, wanted.statusListConfig),
-          updatedAt: clock.now(),
-        });
-      },
-      { by: caller },
-    );
+    return changeOwn(store, caller, async ({ tenant }) => {
+      const before = await tenant.get();
+      return tenant.save({
+        ...before,
+        sessionConfig: mergeSettings(before.sessionConfig, wanted.sessionConfig),
+        statusListConfig: mergeSettings(before.statusListConfig, wanted.statusListConfig),
+        updatedAt: clock.now(),
+      });
+    });
   }
 }

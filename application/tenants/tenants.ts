@@ -11,16 +11,16 @@ import {
 import type { Caller } from '../caller.ts';
 import { makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { needs } from '../needs.ts';
-import { Cipher } from '../ports/cipher.ts';
-import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import { Random } from '../ports/random.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
-import { Secrets } from '../ports/secrets.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { assertTenantRoles, makeAdministrator, type TenantWithClients } from './administrator.ts';
+import {
+  assertTenantRoles,
+  MAKING_CLIENTS,
+  makeAdministrator,
+  type TenantWithClients,
+} from './administrator.ts';
 import { FIRST_KEY_CHAINS, MAKING_TENANTS, makeTenant } from './make-tenant.ts';
 import { mergeSettings } from './merge-settings.ts';
 
@@ -71,15 +71,7 @@ export class CreateTenant extends needs(MAKING_TENANTS) {
 }
 
 /** Changes a tenant. `roles` are those of its administrator, who is made if there is none. */
-export class UpdateTenant extends needs({
-  store: Store,
-  secrets: Secrets,
-  cipher: Cipher,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-  eventBus: EventBus,
-}) {
+export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, eventBus: EventBus }) {
   /** @throws Failure `not_found`, or `conflict` when somebody else changed the tenant at the same time. */
   async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
     const { store, clock, eventBus } = this.ports;

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { CachedLists, EventBus } from '../ports/event-bus.ts';
 import { SharedLists } from './shared-lists.ts';
 
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
@@ -19,6 +20,9 @@ export type FetchedListStats = {
 
 type Rules<L extends Fetched> = {
   readonly clock: Clock;
+  readonly eventBus: EventBus;
+  /** By which name administrators clear them, at whichever process they ask. */
+  readonly kind: CachedLists;
   /** Bytes that a list costs. */
   sizeOf(list: L): number;
   /** Until when a list is used without asking again. */
@@ -41,6 +45,9 @@ export class FetchedLists<L extends Fetched> {
   constructor(rules: Rules<L>) {
     this.#rules = rules;
     this.#lists = new SharedLists({ maxBytes: MAX_CACHE_BYTES, sizeOf: (list) => rules.sizeOf(list) });
+    rules.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
+    });
   }
 
   /** The copy of a list, however old. @param key of `keyOf`. */

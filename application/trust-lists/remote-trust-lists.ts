@@ -11,7 +11,7 @@ import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import { needs, type PortsOf } from '../needs.ts';
+import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
@@ -28,18 +28,6 @@ const TIMEOUT_MS = 5_000;
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
-
-const PORTS = {
-  store: Store,
-  tenantConfigurations: TenantConfigurations,
-  settings: ServiceSettings,
-  remote: Remote,
-  signatures: Signatures,
-  certificates: Certificates,
-  clock: Clock,
-  eventBus: EventBus,
-  log: Log,
-};
 
 type Wanted = {
   readonly key: string;
@@ -58,21 +46,26 @@ type Known = {
 };
 
 /** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
-export class TrustLists extends needs(PORTS) {
+export class TrustLists extends needs({
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
+  remote: Remote,
+  signatures: Signatures,
+  certificates: Certificates,
+  clock: Clock,
+  eventBus: EventBus,
+  log: Log,
+}) {
   readonly #lists = new FetchedLists<Known>({
     clock: this.ports.clock,
+    eventBus: this.ports.eventBus,
+    kind: 'trust-lists',
     sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
     freshUntil: ({ lifetime }) => lifetime.expiresAt,
     isRefusal: (error) => error instanceof TrustListRefusal,
     failureMs: FAILURE_MS,
   });
-
-  constructor(ports: PortsOf<typeof PORTS>) {
-    super(ports);
-    ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'cache' && wakeUp.lists === 'trust-lists') this.clear(wakeUp.tenantId);
-    });
-  }
 
   /**
    * @returns the list as it counts now: the same object until its content changes.

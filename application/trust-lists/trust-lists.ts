@@ -37,14 +37,12 @@ export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
   async execute(caller: TenantCaller, wanted: TrustListReplacement): Promise<PublishedList> {
     const { trustListPublisher, random } = this.ports;
     const id = wanted.id ?? random.token();
-    return released(
-      await trustListPublisher.publish(caller.tenantId, id, caller, (ground) => {
-        if (ground.known !== undefined) {
-          throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
-        }
-        return listable(ground, configurationOf(id, wanted));
-      }),
-    );
+    return release(trustListPublisher, caller, id, ({ known }) => {
+      if (known !== undefined) {
+        throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
+      }
+      return configurationOf(id, wanted);
+    });
   }
 }
 
@@ -53,12 +51,10 @@ export class ReplaceTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`, or `invalid_input` for what cannot be listed or signed. */
   async execute(caller: TenantCaller, id: string, wanted: TrustListReplacement): Promise<PublishedList> {
     assertSameId(id, wanted.id);
-    return released(
-      await this.ports.trustListPublisher.publish(caller.tenantId, id, caller, (ground) => {
-        knownIn(ground);
-        return listable(ground, configurationOf(id, wanted));
-      }),
-    );
+    return release(this.ports.trustListPublisher, caller, id, (ground) => {
+      knownIn(ground);
+      return configurationOf(id, wanted);
+    });
   }
 }
 
@@ -67,11 +63,7 @@ export class UpdateTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`, or `invalid_input` when the result cannot be listed or signed. */
   async execute(caller: TenantCaller, id: string, changes: TrustListUpdate): Promise<PublishedList> {
     assertSameId(id, changes.id);
-    return released(
-      await this.ports.trustListPublisher.publish(caller.tenantId, id, caller, (ground) =>
-        listable(ground, merge(knownIn(ground), changes)),
-      ),
-    );
+    return release(this.ports.trustListPublisher, caller, id, (ground) => merge(knownIn(ground), changes));
   }
 }
 
@@ -93,10 +85,20 @@ function knownIn({ known }: Ground): PublishedList {
   return known;
 }
 
-function listable({ chains, now }: Ground, wanted: TrustListConfiguration): TrustListConfiguration {
-  assertListable(wanted.entities, chains, now);
-  assertDistinct(wanted.entities, chains);
-  return wanted;
+async function release(
+  publisher: TrustListPublisher,
+  caller: TenantCaller,
+  id: string,
+  next: (ground: Ground) => TrustListConfiguration,
+): Promise<PublishedList> {
+  const list = await publisher.publish(caller.tenantId, id, caller, (ground) => {
+    const wanted = next(ground);
+    assertListable(wanted.entities, ground.chains, ground.now);
+    assertDistinct(wanted.entities, ground.chains);
+    return wanted;
+  });
+  if (list === undefined) throw new Error('A write always makes a release.');
+  return list;
 }
 
 /** Members are replaced whole. */
@@ -104,9 +106,4 @@ function merge(known: PublishedList, changes: TrustListUpdate): TrustListConfigu
   const { description = known.description, keyChainId = known.keyChainId } = changes;
   const { entities = known.entities, data = known.data } = changes;
   return configurationOf(known.id, { description, keyChainId, entities, data });
-}
-
-function released(list: PublishedList | undefined): PublishedList {
-  if (list === undefined) throw new Error('A write always makes a release.');
-  return list;
 }

@@ -13,6 +13,7 @@ import {
 } from '../../domain/formats/mdoc/mso.ts';
 import { type OpenedMdoc, openDeviceResponse } from '../../domain/formats/mdoc/open.ts';
 import { readStatusReference, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { algorithmOf, type PublicJwk, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
@@ -75,7 +76,7 @@ export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): C
     issuer,
     chain,
     validity: mso.validity,
-    ...(statusReference !== undefined && { statusReference }),
+    ...defined({ statusReference }),
     ...device,
   };
 }

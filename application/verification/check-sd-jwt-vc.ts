@@ -20,6 +20,7 @@ import {
   type SdJwtVc,
   type StatusReference,
 } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -75,7 +76,7 @@ export function checkSdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwt
     alwaysVisible: payload,
     header,
     issuer,
-    ...(statusReference !== undefined && { statusReference }),
+    ...defined({ statusReference }),
     ...binding,
   };
 }

@@ -12,6 +12,7 @@ import { presentationConfigurationResource } from '../../domain/verification/pre
 import type { TenantCaller } from '../caller.ts';
 import { assertMaySee, maySee, unknown } from '../clients/visible-presentations.ts';
 import { needs, type PortsOf } from '../needs.ts';
+import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
@@ -66,14 +67,10 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
     const { store, clock, registrationCertificates } = this.ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
     await registrationCertificates.check(caller.configured, body, clock.now());
-    return store.forTenant(
-      caller.tenantId,
-      async (repositories) => {
-        const known = await repositories.presentationConfigurations.find(body.id);
-        return put(this.ports, repositories, known, body);
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (repositories) => {
+      const known = await repositories.presentationConfigurations.find(body.id);
+      return put(this.ports, repositories, known, body);
+    });
   }
 }
 
@@ -92,14 +89,10 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
       await registrationCertificates.check(caller.configured, merge(before, changes), clock.now());
     }
-    return store.forTenant(
-      caller.tenantId,
-      async (repositories) => {
-        const known = await repositories.presentationConfigurations.get(id);
-        return put(this.ports, repositories, known, merge(known, changes));
-      },
-      { by: caller, alone: true },
-    );
+    return changeOwnAlone(store, caller, async (repositories) => {
+      const known = await repositories.presentationConfigurations.get(id);
+      return put(this.ports, repositories, known, merge(known, changes));
+    });
   }
 }
 
@@ -108,13 +101,13 @@ export class DeletePresentationConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`, or `conflict` while a credential is issued only after this presentation. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     assertMaySee(caller, id);
-    await this.ports.store.forTenant(
-      caller.tenantId,
+    await changeOwnAlone(
+      this.ports.store,
+      caller,
       async ({ presentationConfigurations, credentialConfigurations }) => {
         assertNotAskedFor(id, await credentialConfigurations.list(), caller);
         await presentationConfigurations.remove(id);
       },
-      { by: caller, alone: true },
     );
   }
 }

@@ -1,4 +1,5 @@
 import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
 import { RedirectUri } from '../../domain/verification/configuration.ts';
@@ -7,7 +8,8 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { WebhookError, Webhooks } from '../ports/webhooks.ts';
+import { Webhooks } from '../ports/webhooks.ts';
+import { deliver, intend } from '../webhooks/deliveries.ts';
 
 export type Delivered = {
   readonly delivery: Delivery;
@@ -19,30 +21,19 @@ export type Delivered = {
 export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, random: Random, log: Log }) {
   /** What is stored before the call is made. */
   intend(): Delivery {
-    const { random, clock } = this.ports;
-    return { id: random.token(), webhook: 'presentation', at: clock.now().toISOString(), result: 'pending' };
+    return intend(this.ports, 'presentation');
   }
 
   /** Never throws for what the backend does: the delivery then says `failed` and why. */
   async call(
     webhook: WebhookConfigValue,
-    delivery: Delivery,
+    intent: Delivery,
     session: SessionId,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
-    const { webhooks, log } = this.ports;
-    try {
-      const answer = await webhooks.post(webhook, { session, credentials }, { deliveryId: delivery.id });
-      const redirectUri = this.#redirectOf(answer.body, session);
-      return {
-        delivery: { ...delivery, result: 'delivered' },
-        ...(redirectUri !== undefined && { redirectUri }),
-      };
-    } catch (error) {
-      if (!(error instanceof WebhookError)) throw error;
-      log.warn('presentation webhook failed', { session, delivery: delivery.id, reason: error.reason });
-      return { delivery: { ...delivery, result: 'failed', detail: error.message } };
-    }
+    const body = { session, credentials };
+    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, { session });
+    return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, session) }) };
   }
 
   /** An address that we would not have taken in a configuration is not taken from a backend either. */

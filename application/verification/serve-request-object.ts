@@ -1,6 +1,7 @@
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { isDcApi, type PostedVerification, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
@@ -56,8 +57,7 @@ export class ServeRequestObject extends needs({
       throw new Failure('gone', 'the request is no longer served');
     const payload = {
       ...claims,
-      ...(issuer !== undefined && { aud: issuer }),
-      ...(nonce !== undefined && { wallet_nonce: nonce }),
+      ...defined({ aud: issuer, wallet_nonce: nonce }),
     };
     return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }

@@ -1,4 +1,10 @@
-import type { Delivery, SessionOutcome } from '../../domain/sessions/session.ts';
+import type { Delivery, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
+import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 
 /** Deliveries that a session remembers. */
 const MAX_DELIVERIES = 50;
@@ -11,7 +17,36 @@ export function withDelivery(
   const others = (outcome?.deliveries ?? []).filter((entry) => entry.id !== delivery?.id);
   return {
     ...outcome,
-    ...(delivery === undefined ? {} : { deliveries: [...others, delivery].slice(-MAX_DELIVERIES) }),
-    ...(failure === undefined ? {} : { failure: { code: 'claims_unavailable', message: failure } }),
+    ...(delivery !== undefined && { deliveries: [...others, delivery].slice(-MAX_DELIVERIES) }),
+    ...(failure !== undefined && { failure: { code: 'claims_unavailable', message: failure } }),
   };
+}
+
+/** The intent to call a webhook, which is stored before the call is made. */
+export function intend(
+  { random, clock }: { readonly random: Random; readonly clock: Clock },
+  webhook: Delivery['webhook'],
+): Delivery {
+  return { id: random.token(), webhook, at: clock.now().toISOString(), result: 'pending' };
+}
+
+/**
+ * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
+ * @param about for the log.
+ */
+export async function deliver(
+  { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
+  webhook: WebhookConfigValue,
+  intent: Delivery,
+  body: JsonObject,
+  about: Readonly<Record<string, string>>,
+): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
+  try {
+    const { body: answer } = await webhooks.post(webhook, body, { deliveryId: intent.id });
+    return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
+  } catch (error) {
+    if (!(error instanceof WebhookError)) throw error;
+    log.warn(`${intent.webhook} webhook failed`, { ...about, delivery: intent.id, reason: error.reason });
+    return { delivery: { ...intent, result: 'failed', detail: error.message } };
+  }
 }

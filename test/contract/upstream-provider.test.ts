@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
-import { completeUpstreamLogin } from '../../application/oauth/complete-upstream-login.ts';
+import { completeUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
 import { EXTERNAL_TOKEN_TYPES, namedIssuer, readExternalToken } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';

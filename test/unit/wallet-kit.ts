@@ -44,7 +44,6 @@ import { ReturnToInteraction } from '../../application/oauth/return-to-interacti
 import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
 import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
-import { UserIdentities } from '../../application/oauth/user-identities.ts';
 import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
 import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
@@ -120,7 +119,6 @@ export class WalletWorld extends World {
   readonly holderKeys: HolderKeys = new HolderKeys(this);
   readonly credentialFactory: CredentialFactory = new CredentialFactory(this);
   readonly batchMaker: BatchMaker = new BatchMaker(this);
-  readonly userIdentities: UserIdentities = new UserIdentities(this);
   readonly claimsProvider: ClaimsProvider = new ClaimsProvider(this);
   readonly createNonce: CreateNonce = new CreateNonce(this);
   readonly createOffer: CreateOffer = new CreateOffer(this);
