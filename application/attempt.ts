@@ -1,36 +1,11 @@
-import type { Change, Committed, Part } from '../domain/changes/change.ts';
-import type { Grant } from '../domain/oauth/grant.ts';
-import type { Session } from '../domain/sessions/session.ts';
+import type { Change, Committed } from '../domain/changes/change.ts';
 import { Failure } from '../domain/shared/failure.ts';
-import type { PublicId, TenantId } from '../domain/shared/ids.ts';
+import type { TenantId } from '../domain/shared/ids.ts';
 import { SERVING } from '../domain/tenants/tenant.ts';
 import type { RememberedCaller, TenantCaller } from './caller.ts';
-import type { Clock } from './ports/clock.ts';
-import {
-  type Store,
-  StoreUnavailable,
-  type TenantReads,
-  type TenantState,
-  type WithTenant,
-} from './ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from './tenant-configuration.ts';
-
-/** What an attempt works with. */
-export type World = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-};
-
-/**
- * What this process remembered is not as it is stored. Nothing has happened, so `attempt` tries again; anywhere else the
- * caller is asked to.
- */
-class Outdated extends Failure {
-  constructor() {
-    super('unavailable', { message: 'the tenant is being changed; try again', retryAfterSeconds: 1 });
-  }
-}
+import { Known, Outdated, type World } from './known.ts';
+import { type Store, StoreUnavailable } from './ports/store.ts';
+import type { TenantConfiguration } from './tenant-configuration.ts';
 
 /** Whether this says nothing of what was asked for, only that it rested on something old. */
 export function isOutdated(error: unknown): boolean {
@@ -50,11 +25,6 @@ export async function assertCurrent(store: Store, configured: TenantConfiguratio
   const present = await store.read(configured.tenantId).state();
   if (present?.status !== SERVING || !configured.isWholly(present)) throw new Outdated();
 }
-
-/** How a use case refuses when a part of its change did not find what it expects. */
-export type Refusals = { readonly [part in Exclude<Part, 'uses'>]?: () => Failure } & {
-  readonly uses?: (kind: Extract<Committed, { part: 'uses' }>['kind']) => Failure;
-};
 
 /**
  * Runs `work` on what this process remembers of the tenant and, when a commit says that it is out of date or a rule
@@ -112,162 +82,4 @@ export async function record(world: World, tenantId: TenantId, change: Change): 
   const committed = await world.store.commit(tenantId, change, world.clock.now());
   if (committed.done) world.tenantConfigurations.committed(tenantId, change, committed);
   return committed;
-}
-
-/** A tenant as one attempt knows it. */
-export class Known {
-  readonly configured: TenantConfiguration;
-  readonly now: Date;
-  /** Whether anything was committed, or may have been: then nothing may be repeated. */
-  hasCommitted = false;
-  /** Whether a session or a grant was taken from memory. */
-  restsOnMemory = false;
-  readonly #world: World;
-  /** Whether it is known from the store, and not from memory: then it is not tried again. */
-  readonly isStored: boolean;
-
-  constructor(world: World, configured: TenantConfiguration, isStored: boolean) {
-    this.#world = world;
-    this.configured = configured;
-    this.isStored = isStored;
-    this.now = world.clock.now();
-  }
-
-  get tenantId(): TenantId {
-    return this.configured.tenantId;
-  }
-
-  get reads(): TenantReads {
-    return this.#world.store.read(this.tenantId);
-  }
-
-  /**
-   * What was read together with the tenant, which must be the one that the attempt rests on.
-   * @throws Failure `not_found` when the tenant is gone or suspended.
-   */
-  async confirm<T>(reading: WithTenant<T>): Promise<T & { readonly tenant: TenantState }> {
-    const read = await reading;
-    this.#world.tenantConfigurations.ofWallet(read?.tenant);
-    if (read === undefined || (!this.isStored && !this.configured.isWholly(read.tenant)))
-      throw new Outdated();
-    return read;
-  }
-
-  /** The session as this process saw it last, if it did. */
-  remembered(publicId: PublicId): Session | undefined {
-    if (this.isStored) return undefined;
-    const session = this.#world.tenantConfigurations.remembered.session(this.tenantId, publicId);
-    if (session !== undefined) this.restsOnMemory = true;
-    return session;
-  }
-
-  remember(session: Session): Session {
-    this.#world.tenantConfigurations.remembered.keepSession(session);
-    return session;
-  }
-
-  /**
-   * The session as this process saw it last, if it `fits`, else as it is stored. What never changes (its request) can
-   * be relied on; its status only if a commit expects it.
-   */
-  async session(
-    publicId: PublicId,
-    fits: (session: Session) => boolean = () => true,
-  ): Promise<Session | undefined> {
-    const { remembered } = this.#world.tenantConfigurations;
-    const known = this.isStored ? undefined : remembered.session(this.tenantId, publicId);
-    if (known !== undefined && fits(known)) {
-      this.restsOnMemory = true;
-      return known;
-    }
-    const { session } = await this.confirm(this.reads.sessionByPublicId(publicId));
-    if (session !== undefined) remembered.keepSession(session);
-    return session;
-  }
-
-  /** The grant as this process saw it last, else as it is stored. */
-  async grant(codeHash: string): Promise<Grant | undefined> {
-    const { remembered } = this.#world.tenantConfigurations;
-    const known = this.isStored ? undefined : remembered.grant(this.tenantId, codeHash);
-    if (known !== undefined) {
-      this.restsOnMemory = true;
-      return known;
-    }
-    return (await this.confirm(this.reads.grantByCode(codeHash))).grant;
-  }
-
-  /** From now on no token of the grant counts, whatever comes of the request. */
-  async revoke(grantId: string): Promise<void> {
-    this.hasCommitted = true;
-    await this.#world.store.commit(this.tenantId, { grant: { id: grantId, act: 'revoke' } }, this.now);
-  }
-
-  /**
-   * Like `commit`, for a part whose refusal is not the end.
-   * @returns the session's part when it did not find what it expected; then nothing has happened.
-   */
-  async tryCommit(change: Change, refusals: Refusals): Promise<'done' | 'session'> {
-    const refusal = new Failure('conflict', 'the session is over');
-    try {
-      await this.commit(change, { ...refusals, session: () => refusal });
-      return 'done';
-    } catch (error) {
-      if (error === refusal) return 'session';
-      throw error;
-    }
-  }
-
-  /**
-   * Like `commit`, for what goes on afterwards by this configuration: none of it may have changed, whatever was looked at
-   * so far.
-   */
-  claim(change: Change, refusals: Refusals = {}): Promise<Extract<Committed, { done: true }>> {
-    const isAssumed = !this.hasCommitted && !this.isStored;
-    return this.commit(
-      isAssumed ? { revisions: this.configured.state.revisions, ...change } : change,
-      refusals,
-    );
-  }
-
-  /**
-   * Applies the change, on the condition that the tenant serves and is configured as this attempt assumes.
-   * @param refusals for parts that did not find what they expect.
-   * @throws Failure of `refusals`; for the tenant `not_found`, for anything else `conflict`.
-   */
-  async commit(change: Change, refusals: Refusals = {}): Promise<Extract<Committed, { done: true }>> {
-    const { store, tenantConfigurations } = this.#world;
-    const { remembered } = tenantConfigurations;
-    const isFirst = !this.hasCommitted;
-    const assumed = {
-      ...(isFirst && { serving: true as const }),
-      // Decided on what was stored after the request came in, a change is as good as one that came a moment earlier.
-      ...(isFirst && !this.isStored && { revisions: this.configured.revisions }),
-    };
-    // An answer that does not come leaves open what happened, so nothing is repeated then.
-    this.hasCommitted = true;
-    const committed = await store.commit(
-      this.tenantId,
-      { ...assumed, ...change },
-      isFirst ? this.now : this.#world.clock.now(),
-    );
-    if (change.grant !== undefined) remembered.forgetGrant(this.tenantId, change.grant.id);
-    if (!committed.done) {
-      this.hasCommitted = !isFirst;
-      if (change.session !== undefined) remembered.forgetSession(this.tenantId, change.session.id);
-      const isOld = committed.part === 'tenant' || (committed.part !== 'uses' && this.restsOnMemory);
-      if (isFirst && !this.isStored && isOld) throw new Outdated();
-      throw refusalOf(committed, refusals);
-    }
-    tenantConfigurations.committed(this.tenantId, change, committed);
-    return committed;
-  }
-}
-
-function refusalOf(committed: Extract<Committed, { done: false }>, refusals: Refusals): Failure {
-  if (committed.part === 'uses')
-    return refusals.uses?.(committed.kind) ?? new Failure('conflict', 'this was used before');
-  const refusal = refusals[committed.part];
-  if (refusal !== undefined) return refusal();
-  if (committed.part === 'tenant') return new Failure('not_found', 'unknown address');
-  return new Failure('conflict', 'this was changed meanwhile; read it again and repeat the change');
 }

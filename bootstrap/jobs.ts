@@ -9,6 +9,7 @@ import { type EndingTrustList, Store } from '../application/ports/store.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
+import { obtain } from './wire.ts';
 
 type Job = {
   readonly name: string;
@@ -38,8 +39,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
-  const renewTrustLists = container.get(RenewTrustLists);
-  const renewKeyChains = container.get(RenewKeyChains);
+  const renewTrustLists = obtain(container, RenewTrustLists);
+  const renewKeyChains = obtain(container, RenewKeyChains);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
   const tell = (done: string, counts: Readonly<Record<string, number>>) => {

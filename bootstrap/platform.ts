@@ -31,6 +31,7 @@ import { Encryption } from '../application/ports/encryption.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Log } from '../application/ports/log.ts';
+import { OwnStatusLists } from '../application/ports/own-status-lists.ts';
 import { Random } from '../application/ports/random.ts';
 import { Registrar } from '../application/ports/registrar.ts';
 import { Remote } from '../application/ports/remote.ts';
@@ -40,12 +41,13 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
+import { StatusPublisher } from '../application/status-lists/status-publisher.ts';
+import { TenantConfigurations } from '../application/tenant-configuration.ts';
 import type { Settings } from '../config/settings.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
-import { FEATURES } from './modules/all.ts';
 import { serviceSettings } from './service-settings.ts';
-import { identifierOf, wire } from './wire.ts';
+import { identifierOf, obtain } from './wire.ts';
 
 /** What must be let go at the end, in reverse order of opening. */
 export class Closers {
@@ -70,7 +72,7 @@ export class Closers {
   }
 }
 
-/** Opens the adapters that the configuration chooses, binds each to its port, and wires all features over them. */
+/** Opens the adapters that the configuration chooses, and binds each to its port. */
 export async function openPlatform(settings: Settings, closers: Closers): Promise<Container> {
   const service = serviceSettings(settings);
   const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
@@ -94,6 +96,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     default: 'local',
   });
   const secrets = new Argon2Secrets();
+  const eventBus = new InProcessEventBus();
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
   const probes = [new DatabaseProbe(store), ...(probe === undefined ? [] : [probe])];
@@ -120,7 +123,8 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Encryption, new NodeEncryption(service));
   provide(CertificateAuthority, new X509Authority({ kms, random }));
   provide(SchemaValidator, new AjvSchemaValidator());
-  provide(EventBus, new InProcessEventBus());
-  wire(container, FEATURES);
+  provide(EventBus, eventBus);
+  provide(TenantConfigurations, new TenantConfigurations({ store, eventBus }));
+  container.bind(identifierOf(OwnStatusLists)).toDynamicValue(() => obtain(container, StatusPublisher));
   return container;
 }

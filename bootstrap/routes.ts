@@ -1,18 +1,64 @@
 import type { Container } from 'inversify';
+import { auditRoutes } from '../adapters/http/audit/audit.routes.ts';
+import { cacheRoutes } from '../adapters/http/caches/cache.routes.ts';
+import { clientRoutes } from '../adapters/http/clients/client.routes.ts';
+import { issuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
+import { deferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
+import { issuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
+import { issuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
+import { certificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
+import { keyRoutes } from '../adapters/http/keys/key.routes.ts';
+import { keyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
+import { authorizationServerRoutes } from '../adapters/http/oauth/authorization-server.routes.ts';
+import { chainedAsRoutes } from '../adapters/http/oauth/chained-as.routes.ts';
+import { challengeRoutes } from '../adapters/http/oauth/challenge.routes.ts';
+import { interactiveRoutes } from '../adapters/http/oauth/interactive.routes.ts';
+import { tokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
+import { registrarRoutes } from '../adapters/http/registrar/registrar.routes.ts';
 import type { Family, Route } from '../adapters/http/route.ts';
 import { documentationRoutes } from '../adapters/http/service/documentation.routes.ts';
+import { serviceRoutes } from '../adapters/http/service/service.routes.ts';
+import { sessionRoutes } from '../adapters/http/sessions/session.routes.ts';
+import { statusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
+import { statusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
+import { settingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
+import { tenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
+import { publishedListRoutes } from '../adapters/http/trust-lists/published-list.routes.ts';
+import { trustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
+import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
+import { dcApiRoutes } from '../adapters/http/verification/dc-api.routes.ts';
+import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
+import { presentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
-import { FEATURES } from './modules/all.ts';
-import { identifierOf } from './wire.ts';
+import { obtain } from './wire.ts';
+
+/** In the order in which they are tried: what wallets and everybody call comes before all that administrators call. */
+const FAMILIES: readonly Family[] = [
+  ...[issuanceWalletRoutes, authorizationServerRoutes, interactiveRoutes, challengeRoutes, chainedAsRoutes],
+  ...[issuanceMetadataRoutes, presentationWalletRoutes, dcApiRoutes, statusListRoutes, publishedListRoutes],
+  ...[
+    sessionRoutes,
+    issuanceRoutes,
+    deferredRoutes,
+    presentationOfferRoutes,
+    presentationConfigurationRoutes,
+  ],
+  ...[statusListAdministrationRoutes, tokenRoutes, serviceRoutes, tenantRoutes, settingsRoutes, clientRoutes],
+  ...[
+    keyChainRoutes,
+    certificateRoutes,
+    keyRoutes,
+    registrarRoutes,
+    trustListRoutes,
+    cacheRoutes,
+    auditRoutes,
+  ],
+];
 
 /** The whole route table; the API document is made of it and is part of it. */
 export function collectRoutes(container: Container): readonly Route[] {
   const settings = container.get(ServiceSettings);
-  const families: readonly Family[] = [
-    ...FEATURES.flatMap(({ open = [] }) => open),
-    ...FEATURES.flatMap(({ administered = [] }) => administered),
-  ];
-  const routes = families.flatMap((make) => make((token) => container.get(identifierOf(token))));
+  const routes = FAMILIES.flatMap((make) => make((token) => obtain(container, token)));
   // Loaded when somebody asks for the document: an idle process can do without what builds it.
   const document = async (): Promise<object> => {
     const { buildOpenApi } = await import('../adapters/http/openapi.ts');

@@ -14,7 +14,7 @@ import { misspeltSettings, type Settings, SettingsError } from '../config/settin
 import { startJobs } from './jobs.ts';
 import { Closers, openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
-import { resolve } from './wire.ts';
+import { obtain, resolve } from './wire.ts';
 
 export type RunningService = {
   readonly port: number;
@@ -67,12 +67,12 @@ export async function startService(
     for (const line of misspeltSettings(environment)) log.warn(line);
     await assertRootClientIsFree(container, settings);
     await importFolder(container, settings, environment);
-    const authenticateClient = container.get(AuthenticateClient);
-    const sessionWatcher = container.get(SessionWatcher);
+    const authenticateClient = obtain(container, AuthenticateClient);
+    const sessionWatcher = obtain(container, SessionWatcher);
     closers.addEarly(() => sessionWatcher.close());
     const app = buildRouter(
       collectRoutes(container),
-      { authenticateClient, editTags: container.get(EditTags), log },
+      { authenticateClient, editTags: obtain(container, EditTags), log },
       {
         trustProxy: settings.TRUST_PROXY,
         publicUrl: settings.PUBLIC_URL,

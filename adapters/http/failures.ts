@@ -1,4 +1,5 @@
-import type { Failure, FailureCode } from '../../domain/shared/failure.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import type { Failure, FailureCode, FieldError } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { errorPage, PAGE_HEADERS, PAGE_TYPE } from './pages/page.ts';
 import type { Surface } from './route.ts';
@@ -6,7 +7,8 @@ import type { Surface } from './route.ts';
 type Rendering = {
   readonly status: number;
   readonly title: string;
-  /** The `error` that wallets see, where it differs from our code. */
+  /** The `error` that wallets see, where it differs from our code: of all protocols, or of one. */
+  readonly wallet?: string;
   readonly vci?: string;
   readonly oauth?: string;
   readonly vp?: string;
@@ -17,38 +19,30 @@ const RENDERINGS = {
   invalid_input: {
     status: 400,
     title: 'The request is not valid',
+    wallet: 'invalid_request',
     vci: 'invalid_credential_request',
-    oauth: 'invalid_request',
-    vp: 'invalid_request',
   },
   unauthenticated: { status: 401, title: 'No valid access token', oauth: 'invalid_client' },
-  forbidden: { status: 403, title: 'Not allowed' },
-  not_found: { status: 404, title: 'Not found' },
-  method_not_allowed: {
-    status: 405,
-    title: 'Method not allowed',
-    oauth: 'invalid_request',
-    vci: 'invalid_request',
-    vp: 'invalid_request',
-  },
+  forbidden: { status: 403, title: 'Not allowed', wallet: 'invalid_request' },
+  not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
+  method_not_allowed: { status: 405, title: 'Method not allowed', wallet: 'invalid_request' },
   conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
   precondition_failed: { status: 412, title: 'Precondition failed' },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
   too_large: {
     status: 413,
     title: 'Request too large',
-    oauth: 'invalid_request',
+    wallet: 'invalid_request',
     vci: 'invalid_credential_request',
-    vp: 'invalid_request',
   },
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
+    wallet: 'invalid_request',
     vci: 'invalid_credential_request',
-    vp: 'invalid_request',
   },
-  too_many_requests: { status: 429, title: 'Too many requests' },
-  unavailable: { status: 503, title: 'Temporarily unavailable' },
+  too_many_requests: { status: 429, title: 'Too many requests', wallet: 'temporarily_unavailable' },
+  unavailable: { status: 503, title: 'Temporarily unavailable', wallet: 'temporarily_unavailable' },
   invalid_request: { status: 400, title: 'Invalid request' },
   invalid_client: { status: 401, title: 'Invalid client' },
   invalid_grant: { status: 400, title: 'Invalid grant' },
@@ -64,7 +58,7 @@ const RENDERINGS = {
   invalid_authorization_details: { status: 400, title: 'Invalid authorization details' },
   invalid_dpop_proof: { status: 400, title: 'Invalid DPoP proof' },
   use_dpop_nonce: { status: 400, title: 'Use the DPoP nonce' },
-  missing_token: { status: 401, title: 'No access token' },
+  missing_token: { status: 401, title: 'No access token', wallet: 'invalid_token' },
   invalid_token: { status: 401, title: 'Invalid access token' },
   insufficient_scope: { status: 403, title: 'Insufficient scope' },
   missing_interaction_type: { status: 400, title: 'Missing interaction type' },
@@ -92,88 +86,78 @@ export type Rendered = {
 
 /** How one failure looks on one surface. */
 export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
-  const rendering: Rendering = RENDERINGS[failure.code];
-  const headers: Record<string, string> = {
-    'Cache-Control': 'no-store',
-    ...(surface === 'page' && PAGE_HEADERS),
-  };
-  const { retryAfterSeconds, allow, dpopNonce, attestationChallenge } = failure.details;
-  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
-  if (allow !== undefined) headers['Allow'] = allow.join(', ');
-  if (dpopNonce !== undefined) headers['DPoP-Nonce'] = dpopNonce;
-  if (attestationChallenge !== undefined)
-    headers['OAuth-Client-Attestation-Challenge'] = attestationChallenge;
-  const challenge = challengeOf(failure, surface);
-  if (challenge !== undefined) headers['WWW-Authenticate'] = challenge;
-  const status = statusOf(failure.code, surface, rendering);
-  if (surface === 'admin' || surface === 'document') {
-    return {
-      status,
-      headers,
-      contentType: 'application/problem+json',
-      body: problem(failure, rendering, requestId, status),
-    };
-  }
-  if (surface === 'page') {
-    const text = failure.details.message ?? rendering.title;
-    return { status, headers, contentType: PAGE_TYPE, body: errorPage(rendering.title, text, requestId) };
-  }
-  const error = rendering[surface] ?? protocolCode(failure.code);
-  const description = failure.details.message;
-  const { intervalSeconds } = failure.details;
-  const body = {
-    error,
-    ...(description === undefined ? {} : { error_description: printable(description) }),
+  const { code, details } = failure;
+  const rendering: Rendering = RENDERINGS[code];
+  const { title } = rendering;
+  const { message, errors, intervalSeconds } = details;
+  const wallet = {
+    error: rendering[surface as 'vci' | 'oauth' | 'vp'] ?? rendering.wallet ?? code,
+    ...(message === undefined ? {} : { error_description: printable(message) }),
     ...(intervalSeconds === undefined ? {} : { interval: intervalSeconds }),
   };
-  return { status, headers, contentType: 'application/json', body };
+  const status = statusOf(code, surface, rendering);
+  const told = { status, title, detail: message ?? title, code, errors, wallet };
+  const rendered = render(told, surface, requestId);
+  return { ...rendered, headers: { ...rendered.headers, ...headersOf(failure, surface) } };
+}
+
+function headersOf(failure: Failure, surface: Surface): Record<string, string> {
+  const { retryAfterSeconds, allow, dpopNonce, attestationChallenge } = failure.details;
+  return defined({
+    'Retry-After': retryAfterSeconds?.toString(),
+    Allow: allow?.join(', '),
+    'DPoP-Nonce': dpopNonce,
+    'OAuth-Client-Attestation-Challenge': attestationChallenge,
+    'WWW-Authenticate': challengeOf(failure, surface),
+  }) as Record<string, string>;
 }
 
 /** A fault of the service: the caller learns nothing but the request's id. */
 export function renderUnexpected(surface: Surface, requestId: string): Rendered {
-  const headers = { 'Cache-Control': 'no-store', ...(surface === 'page' && PAGE_HEADERS) };
-  if (surface === 'admin' || surface === 'document') {
-    const body = {
-      type: 'about:blank',
-      title: 'Internal error',
-      status: 500,
-      detail: 'An unexpected error occurred; the log names it under this request id.',
-      code: 'internal_error',
-      requestId,
-    };
-    return { status: 500, headers, contentType: 'application/problem+json', body };
-  }
-  if (surface === 'page') {
-    const body = errorPage('Internal error', 'An unexpected error occurred.', requestId);
-    return { status: 500, headers, contentType: PAGE_TYPE, body };
-  }
-  return { status: 500, headers, contentType: 'application/json', body: { error: 'server_error' } };
+  const detail = `An unexpected error occurred${surface === 'page' ? '' : '; the log names it under this request id'}.`;
+  const told = { status: 500, title: 'Internal error', detail, code: 'internal_error' };
+  return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId);
 }
 
-/** RFC 9457. */
-function problem(failure: Failure, rendering: Rendering, requestId: string, status: number) {
-  const { message, errors } = failure.details;
-  return {
-    type: 'about:blank',
-    title: rendering.title,
-    status,
-    detail: message ?? rendering.title,
-    code: failure.code,
-    requestId,
-    ...(errors === undefined ? {} : { errors }),
-  };
+type Told = {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  readonly code: string;
+  readonly errors?: readonly FieldError[] | undefined;
+  /** What the protocols of wallets say. */
+  readonly wallet: object;
+};
+
+function render({ status, wallet, ...told }: Told, surface: Surface, requestId: string): Rendered {
+  const headers = { 'Cache-Control': 'no-store', ...(surface === 'page' && PAGE_HEADERS) };
+  const { title, detail, code, errors } = told;
+  if (surface === 'admin' || surface === 'document') {
+    // RFC 9457
+    const body = { type: 'about:blank', title, status, detail, code, requestId, ...defined({ errors }) };
+    return { status, headers, contentType: 'application/problem+json', body };
+  }
+  if (surface === 'page') {
+    return { status, headers, contentType: PAGE_TYPE, body: errorPage(title, detail, requestId) };
+  }
+  return { status, headers, contentType: 'application/json', body: wallet };
 }
 
 function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): number {
   // RFC 9449 section 7.1: at a protected resource a bad proof is a 401; at the authorization server a 400.
   if (surface === 'vci' && (code === 'invalid_dpop_proof' || code === 'use_dpop_nonce')) return 401;
   // OpenID4VCI 1.0 section 8.3.1.2 knows only 400 for a request that is not understood.
-  if (surface === 'vci' && code === 'unsupported_media_type') return 400;
-  if (surface === 'oauth' && code === 'unsupported_media_type') return 400;
+  if ((surface === 'vci' || surface === 'oauth') && code === 'unsupported_media_type') return 400;
   return rendering.status;
 }
 
 const ALGORITHMS = SIGNING_ALGORITHMS.join(' ');
+const CHALLENGED: readonly FailureCode[] = [
+  'invalid_token',
+  'invalid_dpop_proof',
+  'use_dpop_nonce',
+  'insufficient_scope',
+];
 
 function challengeOf({ code, details }: Failure, surface: Surface): string | undefined {
   if (surface === 'admin') {
@@ -186,31 +170,8 @@ function challengeOf({ code, details }: Failure, surface: Surface): string | und
   // RFC 6750 section 3.1: without a token there is no error code to tell.
   const bearer = details.bearer === true;
   if (code === 'missing_token') return `DPoP algs="${ALGORITHMS}"${bearer ? ', Bearer' : ''}`;
-  if (
-    code === 'invalid_token' ||
-    code === 'invalid_dpop_proof' ||
-    code === 'use_dpop_nonce' ||
-    code === 'insufficient_scope'
-  ) {
-    return `DPoP error="${code}", algs="${ALGORITHMS}"${bearer ? `, Bearer error="${code}"` : ''}`;
-  }
-  return undefined;
-}
-
-function protocolCode(code: FailureCode): string {
-  switch (code) {
-    case 'unsupported_media_type':
-    case 'not_found':
-    case 'forbidden':
-      return 'invalid_request';
-    case 'missing_token':
-      return 'invalid_token';
-    case 'unavailable':
-    case 'too_many_requests':
-      return 'temporarily_unavailable';
-    default:
-      return code;
-  }
+  if (!CHALLENGED.includes(code)) return undefined;
+  return `DPoP error="${code}", algs="${ALGORITHMS}"${bearer ? `, Bearer error="${code}"` : ''}`;
 }
 
 /** RFC 6749 section 5.2: `%x20-21 / %x23-5B / %x5D-7E`. */

@@ -21,6 +21,11 @@ export function prefersJwt(accept: string | undefined): boolean {
   return jwt.quality === json.quality && preferences.indexOf(jwt) < preferences.indexOf(json);
 }
 
+/** Whether a reader takes any of these media types (RFC 9110 section 12.5.1); ranges are named like types. */
+export function accepts(accept: string, types: readonly string[]): boolean {
+  return readPreferences(accept).some(({ value, quality }) => quality > 0 && types.includes(value));
+}
+
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */
 export function languageRanges(acceptLanguage: string | undefined): readonly string[] {
   return readPreferences(acceptLanguage)

@@ -6,45 +6,14 @@ import {
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
 import { isWritten } from '../../domain/shared/written.ts';
+import { rolesOf } from './authenticate.ts';
+import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
-import type { Access, Route, Surface } from './route.ts';
-import { ProtocolError } from './shapes/protocol-error.ts';
+import type { Access, Route } from './route.ts';
 
 export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
 
 type Responses = ZodOpenApiOperationObject['responses'];
-
-/** RFC 9457 */
-const Problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.number().int(),
-    detail: z.string(),
-    code: z.string().describe('What happened, for programs'),
-    requestId: z.string(),
-    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-  })
-  .meta({ id: 'Problem' });
-
-const MEANINGS: Readonly<Record<number, string>> = {
-  200: 'Done',
-  201: 'Created',
-  202: 'Accepted; not ready yet',
-  204: 'Done, without content',
-  400: 'The request is not valid',
-  401: 'No valid access token',
-  403: 'The role or a restriction does not allow it',
-  404: 'Not found',
-  406: 'No acceptable form',
-  409: 'Conflict, also with what `If-Match` expects',
-  410: 'No longer available',
-  413: 'The body is too large',
-  415: 'The body is of another media type, or of another encoding',
-  429: 'Too many calls; `Retry-After` says when to come back',
-  500: 'Something failed here; nothing has changed',
-  503: 'Temporarily unavailable; `Retry-After` may say when to come back',
-};
 
 /**
  * Answers reuse input schemas, and some of those brand or rename what they read. What goes out looks like what
@@ -69,8 +38,6 @@ const OPTIONS: CreateDocumentOptions = {
     if (zodSchema.in instanceof z.ZodArray) jsonSchema.type = 'array';
   },
 };
-
-const COMPACT = { type: 'string' as const, description: 'A JWS or JWE in compact form' };
 
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
@@ -120,15 +87,6 @@ const CONDITION = z.object({
       'The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now',
     ),
 });
-const TAG = {
-  description: 'Tells this state of the thing from others, for `If-Match`',
-  schema: { type: 'string' as const },
-};
-
-function takesCondition({ edits }: Route): boolean {
-  return edits?.id !== undefined;
-}
-
 function operation(route: Route): ZodOpenApiOperationObject {
   const roles = rolesOf(route.access);
   const query = asObject(route.query);
@@ -166,13 +124,6 @@ function operationIdOf({ method, path }: Route): string {
   return method + (named.length === 0 ? 'Service' : named.join(''));
 }
 
-function rolesOf(access: Access): readonly string[] {
-  if (typeof access === 'string') return [];
-  if ('anyOf' in access) return access.anyOf;
-  if ('service' in access) return access.service;
-  return 'either' in access ? access.either : access.stream;
-}
-
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === 'public') return [];
   if (access === 'wallet') return [{ wallet: [] }];
@@ -203,57 +154,4 @@ function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOpe
       ...(kind === 'unread' && { 'application/jwt': { schema: COMPACT } }),
     },
   };
-}
-
-function answers(route: Route): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(route.responses).map(([status, answer]) => {
-      if (typeof answer !== 'string') {
-        const description = answer.description ?? meaning(status);
-        const asJwt = (route.asJwt ?? route.bodyKind === 'unread') && Number(status) < 300;
-        const content = {
-          'application/json': { schema: answer },
-          ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
-        };
-        const headers = { ETag: TAG };
-        return [status, { description, content, ...(route.edits !== undefined && { headers }) }];
-      }
-      // A sentence describes either a failure of the usual form or an answer that is not JSON.
-      if (Number(status) < 400) return [status, { description: answer }];
-      const stale = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
-      return [status, failure(route.surface, answer + stale)];
-    }),
-  );
-}
-
-/** What every route of its kind can answer, whether the table says so or not. */
-function failures(route: Route): Record<string, object> {
-  const { surface, access } = route;
-  const statuses = [
-    400,
-    ...(access === 'public' ? [] : [401, 403]),
-    ...(route.body === undefined ? [] : [413, 415]),
-    ...(route.path.includes(':') ? [404] : []),
-    ...(takesCondition(route) ? [409] : []),
-    ...(route.rateLimit === undefined ? [] : [429]),
-    ...[500, 503],
-  ];
-  return Object.fromEntries(
-    statuses.map((status) => [String(status), failure(surface, meaning(String(status)))]),
-  );
-}
-
-function failure(surface: Surface, description: string): object {
-  const admin = surface === 'admin' || surface === 'document';
-  if (surface === 'page') return { description, content: { 'text/html': { schema: { type: 'string' } } } };
-  return {
-    description,
-    content: admin
-      ? { 'application/problem+json': { schema: Problem } }
-      : { 'application/json': { schema: ProtocolError } },
-  };
-}
-
-function meaning(status: string): string {
-  return MEANINGS[Number(status)] ?? `Status ${status}`;
 }

@@ -2,18 +2,12 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { SERVING } from '../../domain/tenants/tenant.ts';
 import type { Caller, Listener, RememberedCaller, ServiceCaller, TenantCaller } from '../caller.ts';
-import type { AccessTokens, VerifiedAccess } from '../ports/access-tokens.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { needs } from '../needs.ts';
+import { AccessTokens, type VerifiedAccess } from '../ports/access-tokens.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
 import { type NoRights, rightsOf } from './rights.ts';
-
-type Ports = {
-  readonly accessTokens: AccessTokens;
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly settings: ServiceSettings;
-};
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
   removed: 'the client of this token was removed; it counts again when it is made anew',
@@ -21,13 +15,12 @@ const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
 };
 
 /** Turns an access token into a caller with the rights of this moment. */
-export class AuthenticateClient {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class AuthenticateClient extends needs({
+  accessTokens: AccessTokens,
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
    *   suspended tenant.
@@ -64,7 +57,7 @@ export class AuthenticateClient {
     access: VerifiedAccess,
     judge: (configured: TenantConfiguration) => Promise<TenantCaller>,
   ): Promise<TenantCaller> {
-    const latest = this.#ports.tenantConfigurations.latest(access.subject as TenantId);
+    const latest = this.ports.tenantConfigurations.latest(access.subject as TenantId);
     if (latest === undefined) return judge(await this.#stored(access));
     try {
       return await judge(latest);
@@ -76,7 +69,7 @@ export class AuthenticateClient {
   }
 
   async #stored({ subject }: VerifiedAccess): Promise<TenantConfiguration> {
-    const { store, tenantConfigurations } = this.#ports;
+    const { store, tenantConfigurations } = this.ports;
     const state = await store.read(subject as TenantId).state();
     if (state === undefined)
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
@@ -85,7 +78,7 @@ export class AuthenticateClient {
 
   /** @returns what the token says, or the caller itself when it manages tenants. */
   async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
-    const { accessTokens, settings } = this.#ports;
+    const { accessTokens, settings } = this.ports;
     if (token === undefined)
       throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const verified = accessTokens.verify(token);

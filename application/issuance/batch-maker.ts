@@ -3,18 +3,12 @@ import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { type AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { CredentialFactory } from './credential-factory.ts';
-
-type Ports = {
-  readonly credentialFactory: CredentialFactory;
-  readonly statusAllocator: StatusAllocator;
-  readonly clock: Clock;
-  readonly random: Random;
-};
+import { CredentialFactory } from './credential-factory.ts';
 
 export type MadeBatch = {
   /** One per key, or a single one where none is bound. */
@@ -26,13 +20,12 @@ export type MadeBatch = {
 };
 
 /** Makes the credentials of one request: the same claims, a key and a status entry of its own each. */
-export class BatchMaker {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class BatchMaker extends needs({
+  credentialFactory: CredentialFactory,
+  statusAllocator: StatusAllocator,
+  clock: Clock,
+  random: Random,
+}) {
   /**
    * One credential per key, each with a status entry where the configuration has statuses. A batch that does not get on
    * record has to be discarded.
@@ -76,11 +69,11 @@ export class BatchMaker {
     count: number,
   ): Promise<AllocatedEntries | undefined> {
     if (!configuration.statusManagement) return undefined;
-    return this.#ports.statusAllocator.allocate(configured, configuration, count);
+    return this.ports.statusAllocator.allocate(configured, configuration, count);
   }
 
   #giveBack(configured: TenantConfiguration, entries: AllocatedEntries | undefined): void {
-    if (entries !== undefined) this.#ports.statusAllocator.giveBack(configured.tenantId, entries);
+    if (entries !== undefined) this.ports.statusAllocator.giveBack(configured.tenantId, entries);
   }
 
   async #sign(
@@ -94,7 +87,7 @@ export class BatchMaker {
     for (let i = 0; i < count; i++) {
       const idx = entries?.indices[i];
       credentials.push(
-        await this.#ports.credentialFactory.make(configured, configuration, claims, {
+        await this.ports.credentialFactory.make(configured, configuration, claims, {
           ...(holderKeys[i] === undefined ? {} : { holderKey: holderKeys[i] }),
           ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
         }),
@@ -110,7 +103,7 @@ export class BatchMaker {
     count: number,
     entries?: AllocatedEntries,
   ): IssuedBatch {
-    const { clock, random } = this.#ports;
+    const { clock, random } = this.ports;
     return {
       id: random.token(),
       sessionId,

@@ -5,36 +5,29 @@ import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import type { UserIdentities } from '../oauth/user-identities.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { SchemaValidator } from '../ports/schema-validator.ts';
-import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import type { SessionNotes } from '../sessions/session-notes.ts';
+import { needs } from '../needs.ts';
+import { UserIdentities } from '../oauth/user-identities.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { SchemaValidator } from '../ports/schema-validator.ts';
+import { WebhookError, Webhooks } from '../ports/webhooks.ts';
+import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
-
-type Ports = {
-  readonly sessionNotes: SessionNotes;
-  readonly userIdentities: UserIdentities;
-  readonly webhooks: Webhooks;
-  readonly schemaValidator: SchemaValidator;
-  readonly clock: Clock;
-  readonly random: Random;
-};
 
 /** Claims to issue, or how long the wallet shall wait before it asks again. */
 export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
 
 /** Gets the claims of a credential from where they are, and makes sure that they may be issued. */
-export class ClaimsProvider {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ClaimsProvider extends needs({
+  sessionNotes: SessionNotes,
+  userIdentities: UserIdentities,
+  webhooks: Webhooks,
+  schemaValidator: SchemaValidator,
+  clock: Clock,
+  random: Random,
+}) {
   /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
   atHand(
     configured: TenantConfiguration,
@@ -44,7 +37,7 @@ export class ClaimsProvider {
     if (session.request?.kind !== 'issuance') return undefined;
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
-    const faults = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
+    const faults = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
     return faults.length === 0 ? source.claims : undefined;
   }
 
@@ -61,7 +54,7 @@ export class ClaimsProvider {
       return this.#fromWebhook(configured, session, configuration, source.webhook as WebhookConfig, token);
     }
     try {
-      assertIssuable(this.#ports.schemaValidator, configured, configuration, source.claims);
+      assertIssuable(this.ports.schemaValidator, configured, configuration, source.claims);
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
@@ -77,7 +70,7 @@ export class ClaimsProvider {
     webhook: WebhookConfig,
     token: WalletTokenClaims,
   ): Promise<Provided> {
-    const { webhooks, userIdentities, clock, random, schemaValidator } = this.#ports;
+    const { webhooks, userIdentities, clock, random, schemaValidator } = this.ports;
     const delivery: Delivery = {
       id: random.token(),
       webhook: 'claims',
@@ -112,7 +105,7 @@ export class ClaimsProvider {
     delivery?: Delivery,
     failure?: string,
   ): Promise<Session> {
-    const noted = await this.#ports.sessionNotes.note(
+    const noted = await this.ports.sessionNotes.note(
       session,
       (outcome) => withDelivery(outcome, delivery, failure),
       event,

@@ -11,26 +11,23 @@ import {
 } from '../../domain/issuance/offer.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import { hashTxCode } from '../oauth/redeem-grant.ts';
-import type { Random } from '../ports/random.ts';
-import type { SchemaValidator } from '../ports/schema-validator.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
+import { Random } from '../ports/random.ts';
+import { SchemaValidator } from '../ports/schema-validator.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Webhooks } from '../ports/webhooks.ts';
+import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
-
-type Ports = World & {
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-  readonly schemaValidator: SchemaValidator;
-  readonly webhooks: Webhooks;
-};
 
 export type CreatedOffer = {
   readonly uri: string;
@@ -44,67 +41,58 @@ export type CreatedOffer = {
 const DC_API_PROTOCOL = 'openid4vci-v1';
 
 /** Offers credentials to a wallet: a session, a single-use code and a link (OpenID4VCI 1.0 section 4.1). */
-export class CreateOffer {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreateOffer extends needs({
+  ...WORLD,
+  random: Random,
+  settings: ServiceSettings,
+  schemaValidator: SchemaValidator,
+  webhooks: Webhooks,
+}) {
   /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
   execute(caller: RememberedCaller, request: OfferRequest): Promise<CreatedOffer> {
-    return attemptFor(this.#ports, caller, (known, present) => this.#offer(known, present, request));
+    return attemptFor(this.ports, caller, (known, present) => this.#offer(known, present, request));
   }
 
   async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const issuer = issuerIdentifier(settings, tenantId);
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
-    assertCallable(this.#ports.webhooks, addressesOf(request));
+    assertCallable(this.ports.webhooks, addressesOf(request));
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
 
-    const sessionConfig = (await configured.tenant()).sessionConfig;
-    const lifetime = sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const lifetime = await sessionSeconds(configured, settings);
     const expiresAt = new Date(now.getTime() + Math.min(request.expiresIn ?? lifetime, lifetime) * 1000);
-    const id = random.token() as SessionId;
     const publicId = random.token() as PublicId;
     const code = request.flow === 'pre_authorized_code' ? random.token(256) : undefined;
     const offered = code === undefined ? { issuerState: publicId } : { preAuthorizedCode: code };
     const offer = composeOffer(issuer, request, offered, context.servers);
     const uri = offerLink(`${issuer}/credential-offer/${publicId}`);
-    const session: Session = {
+    const session = newSession(random, {
       tenantId,
-      id,
       publicId,
       kind: 'issuance',
-      status: 'active',
-      version: 1,
       createdAt: now,
-      updatedAt: now,
       expiresAt,
       configurationIds: request.credentialConfigurationIds,
       useDcApi: request.response_type === 'dc-api',
       request: issuanceRequest(request, offer, uri),
-      outcome: null,
-      issuedMask: 0,
-      claimedAt: null,
-    };
+    });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    await known.commit({ opens: { session, ...(grant !== undefined && { grant }) } });
+    await known.commit({ opens: { session, ...defined({ grant }) } });
     return {
       uri,
-      session: id,
+      session: session.id,
       crossDeviceUri: uri,
       ...(session.useDcApi && { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }),
     };
   }
 
   #grant(request: OfferRequest, session: Session, code: string): NewGrant {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     return {
       id: random.token(),
       kind: 'pre_authorized_code',
@@ -121,7 +109,7 @@ export class CreateOffer {
 
   #context(configured: TenantConfiguration): Promise<OfferContext> {
     return configured.derive('offers/context', async () => {
-      const issuer = issuerIdentifier(this.#ports.settings, configured.tenantId);
+      const issuer = issuerIdentifier(this.ports.settings, configured.tenantId);
       const configurations = await configured.credentialConfigurations();
       const known = new Map(
         configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
@@ -136,7 +124,7 @@ export class CreateOffer {
       if (source.type !== 'inline') continue;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
+      const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -159,7 +147,7 @@ export class CreateOffer {
     if (configuration === undefined) return undefined;
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
-    const [fault] = claimsFaults(this.#ports.schemaValidator, configured, configuration, source.claims);
+    const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;
@@ -187,6 +175,6 @@ function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: str
     offer,
     offerUrl,
     credentialClaims: credentialClaims as IssuanceRequest['credentialClaims'],
-    ...(notifyWebhook === undefined ? {} : { notifyWebhook }),
+    ...defined({ notifyWebhook }),
   };
 }

@@ -22,7 +22,7 @@ const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, we
 type Ports = PortsOf<typeof PORTS>;
 
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
-export class ListCredentialConfigurations {
+export class ListCredentialConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
     const all = await caller.configured.credentialConfigurations();
     return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
@@ -30,7 +30,7 @@ export class ListCredentialConfigurations {
 }
 
 /** One credential configuration. */
-export class GetCredentialConfiguration {
+export class GetCredentialConfiguration extends needs({}) {
   /** @throws Failure `not_found`, also for one that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
     return visible(caller, id);

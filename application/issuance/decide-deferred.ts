@@ -8,11 +8,12 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { SchemaValidator } from '../ports/schema-validator.ts';
-import type { Store } from '../ports/store.ts';
-import type { SessionNotes } from '../sessions/session-notes.ts';
-import type { BatchMaker, MadeBatch } from './batch-maker.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { SchemaValidator } from '../ports/schema-validator.ts';
+import { Store } from '../ports/store.ts';
+import { SessionNotes } from '../sessions/session-notes.ts';
+import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { claimsFaults } from './collect-claims.ts';
 
 /** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
@@ -43,28 +44,20 @@ export const DeferredFailure = z
   .object({ errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it') })
   .meta({ id: 'DeferredFailure' });
 
-type Ports = {
-  readonly store: Store;
-  readonly batchMaker: BatchMaker;
-  readonly schemaValidator: SchemaValidator;
-  readonly sessionNotes: SessionNotes;
-  readonly clock: Clock;
-};
-
 /** Transactions that a list holds at most. */
 const MAX_LISTED = 500;
 
 /** What a backend does with the credentials that it promised for later. */
-export class DecideDeferred {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class DecideDeferred extends needs({
+  store: Store,
+  batchMaker: BatchMaker,
+  schemaValidator: SchemaValidator,
+  sessionNotes: SessionNotes,
+  clock: Clock,
+}) {
   /** The newest first; a restricted client sees those of its configurations. */
   async list(caller: TenantCaller, sessionId?: string): Promise<readonly DeferredTransaction[]> {
-    const all = await this.#ports.store.read(caller.tenantId).deferredTransactions({
+    const all = await this.ports.store.read(caller.tenantId).deferredTransactions({
       limit: MAX_LISTED,
       ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
     });
@@ -73,7 +66,7 @@ export class DecideDeferred {
 
   /** @throws Failure `not_found`. */
   async get(caller: TenantCaller, id: string): Promise<DeferredTransaction> {
-    const transaction = await this.#ports.store.read(caller.tenantId).deferred(id);
+    const transaction = await this.ports.store.read(caller.tenantId).deferred(id);
     if (transaction === undefined || !maySee(caller, transaction)) {
       throw new Failure('not_found', 'there is no such deferred transaction');
     }
@@ -89,7 +82,7 @@ export class DecideDeferred {
     id: string,
     completion: DeferredCompletion,
   ): Promise<DeferredTransaction> {
-    const { store, clock, batchMaker } = this.#ports;
+    const { store, clock, batchMaker } = this.ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
     const configuration = await caller.configured.credentialConfiguration(
@@ -115,7 +108,7 @@ export class DecideDeferred {
 
   /** @throws Failure `not_found`, `conflict` unless it is pending. */
   async fail(caller: TenantCaller, id: string, errorMessage: string): Promise<DeferredTransaction> {
-    const { store, clock, sessionNotes } = this.#ports;
+    const { store, clock, sessionNotes } = this.ports;
     const transaction = await this.get(caller, id);
     const audit = { by: caller, change: describeDeferred(id, 'failed') };
     const change = { deferred: { id, act: 'fail', errorMessage }, audit } as const;
@@ -137,7 +130,7 @@ export class DecideDeferred {
     { sessionId, holderKeys }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
   ): Promise<MadeBatch> {
-    const { batchMaker, schemaValidator } = this.#ports;
+    const { batchMaker, schemaValidator } = this.ports;
     if (claims === undefined) {
       const given = credentials ?? (credential === undefined ? [] : [credential]);
       if (given.length > Math.max(1, holderKeys.length)) {

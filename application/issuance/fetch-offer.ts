@@ -3,19 +3,15 @@ import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attempt, type World } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 
 /** A wallet fetches an offer by reference (OpenID4VCI 1.0 section 4.1.3). */
-export class FetchOffer {
-  readonly #world: World;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
+export class FetchOffer extends needs(WORLD) {
   /** @throws Failure `not_found`, alike for an offer that never was and one that is over. */
   execute(tenantId: TenantId, publicId: PublicId): Promise<JsonObject> {
-    return attempt(this.#world, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const session = await known.session(publicId, isUnfetched);
       const isOpen = session !== undefined && ISSUING_STATUSES.includes(statusAt(session, known.now));
       // A wallet that began by itself has a session, and no offer.

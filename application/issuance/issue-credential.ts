@@ -17,29 +17,17 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { attempt, isRefused, type Known, type Refusals, type World } from '../attempt.ts';
+import { attempt, isRefused } from '../attempt.ts';
+import { type Known, type Refusals, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
-import {
-  usedByWallet,
-  type WalletAuthenticator,
-  type WalletCredentials,
-} from '../oauth/wallet-authenticator.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { BatchMaker, MadeBatch } from './batch-maker.ts';
-import type { ClaimsProvider } from './claims-provider.ts';
-import type { CredentialMessages } from './credential-messages.ts';
-import type { HolderKeys } from './holder-keys.ts';
-
-type Ports = World & {
-  readonly walletAuthenticator: WalletAuthenticator;
-  readonly credentialMessages: CredentialMessages;
-  readonly holderKeys: HolderKeys;
-  readonly claimsProvider: ClaimsProvider;
-  readonly batchMaker: BatchMaker;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
+import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { BatchMaker, type MadeBatch } from './batch-maker.ts';
+import { ClaimsProvider } from './claims-provider.ts';
+import { CredentialMessages } from './credential-messages.ts';
+import { HolderKeys } from './holder-keys.ts';
 
 /** A request to a protected endpoint of the issuer, as it came. */
 export type WalletRequest = {
@@ -68,20 +56,23 @@ type Accepted = {
 const REFUSALS: Refusals = { session: offerOver, unrevoked: revoked, uses: replayed };
 
 /** The credential endpoint (OpenID4VCI 1.0 section 8). */
-export class IssueCredential {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class IssueCredential extends needs({
+  ...WORLD,
+  walletAuthenticator: WalletAuthenticator,
+  credentialMessages: CredentialMessages,
+  holderKeys: HolderKeys,
+  claimsProvider: ClaimsProvider,
+  batchMaker: BatchMaker,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
-    return attempt(this.#ports, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const accepted = await this.#accept(known, request);
       const { configuration, token, seal, spending } = accepted;
       const session = await this.#session(known, accepted);
-      const { claimsProvider } = this.#ports;
+      const { claimsProvider } = this.ports;
       const atHand = claimsProvider.atHand(known.configured, session, configuration);
       if (atHand !== undefined) {
         return {
@@ -112,7 +103,7 @@ export class IssueCredential {
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
-    const { walletAuthenticator, credentialMessages, holderKeys, settings } = this.#ports;
+    const { walletAuthenticator, credentialMessages, holderKeys, settings } = this.ports;
     const issuer = issuerIdentifier(settings, configured.tenantId);
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
@@ -154,7 +145,7 @@ export class IssueCredential {
     claims: JsonObject,
     spending?: Accepted['spending'],
   ): Promise<JsonObject> {
-    const { batchMaker } = this.#ports;
+    const { batchMaker } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, { session, claims, holderKeys });
     try {
       await known.commit(issue(session, made.batch, spending), REFUSALS);
@@ -172,7 +163,7 @@ export class IssueCredential {
     session: Session,
     intervalSeconds: number,
   ): Promise<JsonObject> {
-    const { random, clock } = this.#ports;
+    const { random, clock } = this.ports;
     const now = clock.now();
     const transaction: DeferredTransaction = {
       id: random.token(256),

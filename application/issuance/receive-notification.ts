@@ -4,42 +4,37 @@ import type { Delivery, Session, WebhookConfigValue } from '../../domain/session
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { attempt, type World } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
-import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import type { SessionNotes } from '../sessions/session-notes.ts';
+import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { WebhookError, Webhooks } from '../ports/webhooks.ts';
+import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
-type Ports = World & {
-  readonly walletAuthenticator: WalletAuthenticator;
-  readonly sessionNotes: SessionNotes;
-  readonly webhooks: Webhooks;
-  readonly random: Random;
-  readonly log: Log;
-  readonly settings: ServiceSettings;
-};
-
 /** The notification endpoint (OpenID4VCI 1.0 section 11): what became of a credential in the wallet. */
-export class ReceiveNotification {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ReceiveNotification extends needs({
+  ...WORLD,
+  walletAuthenticator: WalletAuthenticator,
+  sessionNotes: SessionNotes,
+  webhooks: Webhooks,
+  random: Random,
+  log: Log,
+  settings: ServiceSettings,
+}) {
   /**
    * Sent twice, it has the same effect as once.
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
   execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    const { walletAuthenticator, settings } = this.#ports;
-    return attempt(this.#ports, tenantId, async (known) => {
+    const { walletAuthenticator, settings } = this.ports;
+    return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
       const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
         method: 'POST',
@@ -69,7 +64,7 @@ export class ReceiveNotification {
     notification: Notification,
     webhook: WebhookConfigValue | undefined,
   ): Promise<void> {
-    const { sessionNotes, clock, random } = this.#ports;
+    const { sessionNotes, clock, random } = this.ports;
     const delivery: Delivery = {
       id: random.token(),
       webhook: 'notification',
@@ -95,7 +90,7 @@ export class ReceiveNotification {
     webhook: WebhookConfig,
     delivery: Delivery,
   ): Promise<Delivery> {
-    const { webhooks, log } = this.#ports;
+    const { webhooks, log } = this.ports;
     const body = {
       session: session.id,
       notification: {

@@ -5,19 +5,15 @@ import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attempt, type Known, type Refusals, type World } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { type Known, type Refusals, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
-import { usedByWallet, type WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { CredentialMessages } from './credential-messages.ts';
+import { CredentialMessages } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
-
-type Ports = World & {
-  readonly walletAuthenticator: WalletAuthenticator;
-  readonly credentialMessages: CredentialMessages;
-  readonly settings: ServiceSettings;
-};
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
 export type DeferredForm =
@@ -40,19 +36,18 @@ const denied = () => new Failure('credential_request_denied', 'the issuer cannot
 const unknown = () => new Failure('invalid_transaction_id', 'the transaction is unknown, over or done');
 
 /** The deferred credential endpoint (OpenID4VCI 1.0 section 9). */
-export class RetrieveDeferred {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RetrieveDeferred extends needs({
+  ...WORLD,
+  walletAuthenticator: WalletAuthenticator,
+  credentialMessages: CredentialMessages,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `invalid_transaction_id`, `issuance_pending` in the older form, `credential_request_denied` and
    *   what authentication and encryption throw.
    */
   execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
-    return attempt(this.#ports, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const asked = await this.#accept(known, request, form);
       const { spending } = asked;
       const { session } = await known.confirm(known.reads.sessionByPublicId(asked.token.publicId));
@@ -73,7 +68,7 @@ export class RetrieveDeferred {
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest, form: DeferredForm): Promise<Asked> {
-    const { walletAuthenticator, settings } = this.#ports;
+    const { walletAuthenticator, settings } = this.ports;
     const isPost = form.form === 'post';
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: isPost ? 'POST' : 'GET',
@@ -92,7 +87,7 @@ export class RetrieveDeferred {
     request: WalletRequest,
     form: DeferredForm,
   ): Promise<Pick<Asked, 'transactionId' | 'seal'>> {
-    const { credentialMessages } = this.#ports;
+    const { credentialMessages } = this.ports;
     const missing = () => new Failure('invalid_credential_request', 'transaction_id is missing');
     if (form.form === 'get') {
       const { requestEncryption, responseEncryption } = await configured.issuance();
@@ -163,7 +158,7 @@ export class RetrieveDeferred {
       ...(form === 'get' && credentials[0] !== undefined ? { credential: credentials[0] } : {}),
       notification_id: batchId,
     });
-    const { store } = this.#ports;
+    const { store } = this.ports;
     const taken = await known.tryCommit(retrieve(session, transaction, spending), REFUSALS);
     if (taken !== 'session') return { status: 200, ...sealed };
     // The session is over or was revoked: nobody gets the credentials any more.

@@ -131,5 +131,5 @@ async function withCertificates(
   const read = readCertificates(pem, { key: key.publicJwk, usages: chain.usages }, now, path);
   if (read.certificates.join() === certificates.join()) return chain;
   if (chain.root !== undefined) await assertNoAnchor(repositories, chain.id);
-  return replaceLeaf(chain, { active: { key, ...read } }, now);
+  return replaceLeaf(chain, 'upload', { key, ...read }, now);
 }

@@ -1,6 +1,6 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type DueChange, dueChange, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
+import { type DueStep, dueStep, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
@@ -60,28 +60,28 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
 
   async #lookAt(tenantId: TenantId, chain: KeyChain, now: Date, run: Tally): Promise<void> {
     run.forgotten += await this.#forget(tenantId, chain, now);
-    if (dueChange(chain, now) === undefined) return;
+    if (dueStep(chain, now) === undefined) return;
     const outcome = await this.#renew(tenantId, chain.id, now);
     if (outcome === 'stuck') run.stuck.push(`${tenantId}/${chain.id}`);
     else if (outcome !== undefined) run[outcome]++;
   }
 
   /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */
-  async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueChange | 'stuck'> {
+  async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueStep | 'stuck' | undefined> {
     const { store, log } = this.ports;
     const read = () => store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
     const chain = await read();
-    const due = chain && dueChange(chain, now);
+    const due = chain && dueStep(chain, now);
     if (chain === undefined || due === undefined) return undefined;
     const { root } = chain;
     if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return 'stuck';
     try {
-      await renewLeaf(this.ports, chain, { kind: due, by: SYSTEM });
+      await renewLeaf(this.ports, chain, { step: due, by: SYSTEM });
       return due;
     } catch (error) {
       const present = await read();
       // Another process was faster, or somebody removed it.
-      if (present === undefined || dueChange(present, now) === undefined) return undefined;
+      if (present === undefined || dueStep(present, now) === undefined) return undefined;
       log.error('a key chain could not be renewed', { tenantId, keyChainId: id, due }, error);
       return 'stuck';
     }

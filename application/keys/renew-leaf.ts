@@ -2,7 +2,7 @@ import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
-import { assertRenewable, replaceLeaf, rotate } from '../../domain/keys/rotation.ts';
+import { assertRenewable, type DueStep, LEAF_STEPS, replaceLeaf } from '../../domain/keys/rotation.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -24,8 +24,7 @@ export const RENEWAL_PORTS = {
 type RenewalPorts = PortsOf<typeof RENEWAL_PORTS>;
 
 type Renewal = {
-  /** Whether the key is another one, too. */
-  readonly kind: 'rotation' | 'renewal';
+  readonly step: DueStep;
   readonly by: TenantActor;
   /** KMS provider of this and all later keys; the one of the key chain unless stated. */
   readonly provider?: string | undefined;
@@ -40,11 +39,11 @@ type Renewal = {
 export async function renewLeaf(
   ports: RenewalPorts,
   chain: KeyChain,
-  { kind, provider, by }: Renewal,
+  { step, provider, by }: Renewal,
 ): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
-  const leaf = await makeLeaf(ports, { ...chain, kmsProvider }, kind);
+  const leaf = await makeLeaf(ports, { ...chain, kmsProvider }, step);
   return store.forTenant(
     chain.tenantId as TenantId,
     async ({ keyChains }) => {
@@ -53,10 +52,8 @@ export async function renewLeaf(
       if (!isUnchanged(known, chain)) {
         throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
       }
-      const root = assertRenewable(known, now);
-      const next =
-        kind === 'rotation' ? rotate(known, leaf, now) : replaceLeaf(known, { active: leaf, root }, now);
-      const renewed = { ...next, kmsProvider };
+      assertRenewable(known, now);
+      const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
       await keyChains.put(renewed);
       return renewed;
     },
@@ -67,13 +64,14 @@ export async function renewLeaf(
 async function makeLeaf(
   { kms, certificateAuthority, clock, settings }: RenewalPorts,
   chain: KeyChain,
-  kind: Renewal['kind'],
+  step: DueStep,
 ): Promise<KeyLeaf> {
   const { tenantId, usages, active, kmsProvider, certValidityDays } = chain;
   const now = clock.now();
   const root = assertRenewable(chain, now);
-  const key =
-    kind === 'renewal' ? active.key : await kms.generate(tenantId, active.key.handle.algorithm, kmsProvider);
+  const { algorithm } = active.key.handle;
+  const isSame = LEAF_STEPS[step].key === 'same';
+  const key = isSame ? active.key : await kms.generate(tenantId, algorithm, kmsProvider);
   return certifyLeaf(certificateAuthority, {
     tenantId,
     usages,

@@ -15,6 +15,6 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     const { store, kms } = this.ports;
     assertProvider(kms, kmsProvider);
     const chain = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
-    return renewLeaf(this.ports, chain, { kind: 'rotation', provider: kmsProvider, by: caller });
+    return renewLeaf(this.ports, chain, { step: 'rotation', provider: kmsProvider, by: caller });
   }
 }

@@ -1,29 +1,22 @@
 import { completeAction, type PendingWebStep } from '../../domain/oauth/interaction.ts';
 import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
-import type { InteractionBackends } from './interaction-backends.ts';
-import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
-import type { InteractionSteps } from './interaction-steps.ts';
-
-type Ports = {
-  readonly interactionSteps: InteractionSteps;
-  readonly interactionRuns: InteractionRuns;
-  readonly interactionBackends: InteractionBackends;
-};
+import { needs } from '../needs.ts';
+import { InteractionBackends } from './interaction-backends.ts';
+import { type InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { InteractionSteps } from './interaction-steps.ts';
 
 /**
  * A wallet goes on after its user was at a page of the customer. That the browser came back proves little, since the
  * user can go where the page would send them; so a customer to whom it matters names an address that is asked.
  */
-export class AcceptInteractionPage {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class AcceptInteractionPage extends needs({
+  interactionSteps: InteractionSteps,
+  interactionRuns: InteractionRuns,
+  interactionBackends: InteractionBackends,
+}) {
   /** @throws Failure `access_denied` when the customer does not confirm; the authorization is over then. */
   async execute(run: InteractionRun, { pageHandle }: PendingWebStep): Promise<WireAnswer> {
-    const { interactionSteps, interactionRuns, interactionBackends } = this.#ports;
+    const { interactionSteps, interactionRuns, interactionBackends } = this.ports;
     const next = completeAction(run.interaction);
     const [action] = run.interaction.actions;
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;

@@ -3,34 +3,27 @@ import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { InteractionBackends } from './interaction-backends.ts';
-import type { InteractionPresentation } from './interaction-presentation.ts';
-import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
-import { type InteractionSteps, interactionEndpoint } from './interaction-steps.ts';
-
-type Ports = {
-  readonly interactionPresentation: InteractionPresentation;
-  readonly interactionSteps: InteractionSteps;
-  readonly interactionRuns: InteractionRuns;
-  readonly interactionBackends: InteractionBackends;
-  readonly settings: ServiceSettings;
-};
+import { needs } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { InteractionBackends } from './interaction-backends.ts';
+import { InteractionPresentation } from './interaction-presentation.ts';
+import { type InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { InteractionSteps, interactionEndpoint } from './interaction-steps.ts';
 
 /** What a wallet presents before it gets a credential (OpenID4VCI 1.1 section 6.2.1.1). */
-export class AcceptInteractionPresentation {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class AcceptInteractionPresentation extends needs({
+  interactionPresentation: InteractionPresentation,
+  interactionSteps: InteractionSteps,
+  interactionRuns: InteractionRuns,
+  interactionBackends: InteractionBackends,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `invalid_request` with nothing changed; `access_denied`, and then the authorization is over. The
    *   wallet learns no reason; log and session have it.
    */
   async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<WireAnswer> {
-    const { interactionPresentation, interactionSteps, interactionBackends, settings } = this.#ports;
+    const { interactionPresentation, interactionSteps, interactionBackends, settings } = this.ports;
     const { configured, now, authorization, interaction, spending } = run;
     const opened = await interactionPresentation.open(pending, response);
     if (opened.kind === 'wallet_error') return this.#hearError(run, opened.code);
@@ -49,7 +42,7 @@ export class AcceptInteractionPresentation {
 
   /** A backend that is told of presentations has to take them. */
   async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfigValue): Promise<WireAnswer> {
-    const { interactionSteps, interactionRuns, interactionBackends } = this.#ports;
+    const { interactionSteps, interactionRuns, interactionBackends } = this.ports;
     const claimed = await interactionRuns.claim(run);
     const { configured, now, authorization, interaction, session, spending } = claimed;
     const { credentials, report } = verdict;
@@ -61,7 +54,7 @@ export class AcceptInteractionPresentation {
   }
 
   async #hearError(run: InteractionRun, code: string): Promise<never> {
-    const { interactionRuns, interactionBackends } = this.#ports;
+    const { interactionRuns, interactionBackends } = this.ports;
     const denied = await interactionRuns.deny(run, code);
     const fault = responseFault('response', `the wallet answered ${code}`, 'OpenID4VP 1.0 section 8.5');
     if (run.session !== undefined) await interactionBackends.note(run.session, [fault]);
@@ -74,7 +67,7 @@ export class AcceptInteractionPresentation {
     { reasons, report, credentials }: Verdict,
     webhook: WebhookConfigValue | undefined,
   ): Promise<never> {
-    const { interactionRuns, interactionBackends } = this.#ports;
+    const { interactionRuns, interactionBackends } = this.ports;
     const denied = await interactionRuns.deny(run, reasons.join('; '));
     if (run.session !== undefined) {
       if (webhook === undefined) await interactionBackends.note(run.session, report);

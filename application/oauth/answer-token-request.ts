@@ -6,37 +6,30 @@ import {
   type TokenRequest,
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { needs } from '../needs.ts';
+import { Store } from '../ports/store.ts';
+import { TenantConfigurations } from '../tenant-configuration.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
-import type { RedeemCode } from './redeem-code.ts';
-import type { RedeemGrant } from './redeem-grant.ts';
-import type { RefreshAccess } from './refresh-access.ts';
+import { RedeemCode } from './redeem-code.ts';
+import { RedeemGrant } from './redeem-grant.ts';
+import { RefreshAccess } from './refresh-access.ts';
 import type { TokenAnswer } from './token-issuer.ts';
 
-type Ports = {
-  readonly redeemGrant: RedeemGrant;
-  readonly redeemCode: RedeemCode;
-  readonly refreshAccess: RefreshAccess;
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-};
-
 /** The token endpoint of the built-in and of the chained authorization server, grant by grant. */
-export class AnswerTokenRequest {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class AnswerTokenRequest extends needs({
+  redeemGrant: RedeemGrant,
+  redeemCode: RedeemCode,
+  refreshAccess: RefreshAccess,
+  store: Store,
+  tenantConfigurations: TenantConfigurations,
+}) {
   /** @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw. */
   async execute(
     tenantId: TenantId,
     server: AuthorizationServer,
     request: OAuthRequest,
   ): Promise<TokenAnswer> {
-    const { redeemGrant, redeemCode, refreshAccess } = this.#ports;
+    const { redeemGrant, redeemCode, refreshAccess } = this.ports;
     const wanted = await this.#read(tenantId, server, request);
     switch (wanted.grantType) {
       case AUTHORIZATION_CODE_GRANT:
@@ -54,7 +47,7 @@ export class AnswerTokenRequest {
     server: AuthorizationServer,
     { form }: OAuthRequest,
   ): Promise<TokenRequest> {
-    const { store, tenantConfigurations } = this.#ports;
+    const { store, tenantConfigurations } = this.ports;
     try {
       return readTokenRequest(form, server);
     } catch (error) {

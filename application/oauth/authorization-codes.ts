@@ -6,22 +6,15 @@ import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { ISSUING_STATUSES, type Session } from '../../domain/sessions/session.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
 
-type Ports = { readonly store: Store; readonly random: Random; readonly settings: ServiceSettings };
-
 /** Ends authorizations with a code (RFC 6749 section 4.1.2). */
-export class AuthorizationCodes {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class AuthorizationCodes extends needs({ store: Store, random: Random, settings: ServiceSettings }) {
   /**
    * @param yielded what the way to the code brought to light about the user.
    * @returns the code, or undefined when the authorization ended by another way meanwhile or its offer is over.
@@ -36,12 +29,12 @@ export class AuthorizationCodes {
       readonly used?: readonly UsedValue[];
     } = {},
   ): Promise<string | undefined> {
-    const { store, random, settings } = this.#ports;
+    const { store, random, settings } = this.ports;
     const { request, holder, server } = authorization;
     const ids = request.credentialConfigurationIds;
     const created =
       authorization.session === null
-        ? await walletInitiatedSession(this.#ports, configured, ids, now, {
+        ? await walletInitiatedSession(this.ports, configured, ids, now, {
             server: issuerOf(server, issuerIdentifier(settings, configured.tenantId)),
           })
         : undefined;

@@ -9,40 +9,30 @@ import {
 } from '../../domain/oauth/interaction-wire.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
-import type { InteractionSteps, Spending } from './interaction-steps.ts';
-import type { OAuthCallers, OAuthRequest } from './oauth-callers.ts';
+import { InteractionSteps, type Spending } from './interaction-steps.ts';
+import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly oauthCallers: OAuthCallers;
-  readonly interactionSteps: InteractionSteps;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
-
 /** The initial request of an interactive authorization (OpenID4VCI 1.1 section 6.1.1). */
-export class BeginInteraction {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class BeginInteraction extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  interactionSteps: InteractionSteps,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `invalid_request` and the like as for a pushed request, `missing_interaction_type`, and what
    *   `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
-    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
     const now = clock.now();
     const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
     const options = { dpopRequired: false };
@@ -57,7 +47,7 @@ export class BeginInteraction {
     const types = readInteractionTypes(oauth.form['interaction_types_supported']);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
-    const request = await readRequest(this.#ports, configured, oauth.form, caller, needs);
+    const request = await readRequest(this.ports, configured, oauth.form, caller, needs);
     const actions = requiredActions(
       await configured.credentialConfigurations(),
       request.credentialConfigurationIds,
@@ -66,7 +56,7 @@ export class BeginInteraction {
     const wire = chooseWire(types, kinds);
     const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
     if (kinds.includes('web')) assertReturnable(request);
-    const session = await findOffer(this.#ports, configured, 'built-in', request, now);
+    const session = await findOffer(this.ports, configured, 'built-in', request, now);
     const authorization: Authorization = {
       id: random.token(),
       server: 'built-in',
@@ -95,7 +85,7 @@ export class BeginInteraction {
     authorization: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     await openAuthorization(store, configured.tenantId, authorization, { client, used }, clock.now());
   }
 }

@@ -12,21 +12,14 @@ import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
-import type { ClientKeys } from './client-keys.ts';
-import type { WalletProviderTrust } from './wallet-provider-trust.ts';
-
-type Ports = {
-  readonly walletProviderTrust: WalletProviderTrust;
-  readonly clientKeys: ClientKeys;
-  readonly signatures: Signatures;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
+import { ClientKeys } from './client-keys.ts';
+import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
 /** What a request to an authorization server says about the client that sent it. */
 export type ClientCredentials = {
@@ -70,13 +63,13 @@ const invalidClient = (message: string) => new Failure('invalid_client', message
 const invalidAttestation = (message: string) => new Failure('invalid_client_attestation', message);
 
 /** Who calls an authorization server: by attestation, by a registered key, by name only, or nobody. */
-export class ClientAuthenticator {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ClientAuthenticator extends needs({
+  walletProviderTrust: WalletProviderTrust,
+  clientKeys: ClientKeys,
+  signatures: Signatures,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /**
    * @param audience the issuer of the authorization server that was called.
    * @throws Failure `invalid_client`, `invalid_client_attestation`, `use_attestation_challenge`,
@@ -108,7 +101,7 @@ export class ClientAuthenticator {
   async #attested(call: Call, opened: OpenedAttestation): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
     const { walletClients, attestationMaxAgeSeconds } = await configured.issuance();
-    const provider = await this.#ports.walletProviderTrust.check(
+    const provider = await this.ports.walletProviderTrust.check(
       configured,
       chainOf(opened.attestation.header),
       now,
@@ -136,7 +129,7 @@ export class ClientAuthenticator {
     }
     this.#requireChallenge(call, accepted.challenge);
     // Last, since it asks an address that the attestation names
-    const revoked = await this.#ports.walletProviderTrust.checkStatus(
+    const revoked = await this.ports.walletProviderTrust.checkStatus(
       configured,
       provider.issuer,
       attestation.payload,
@@ -153,10 +146,10 @@ export class ClientAuthenticator {
 
   /** Draft 10 section 7.4: who publishes a challenge endpoint demands its challenges. */
   #requireChallenge({ configured, audience, now }: Call, challenge: string | undefined): void {
-    if (acceptsChallenge(this.#ports.settings, configured.tenantId, audience, challenge, now)) return;
+    if (acceptsChallenge(this.ports.settings, configured.tenantId, audience, challenge, now)) return;
     throw new Failure('use_attestation_challenge', {
       message: 'the proof of possession needs the challenge of this response',
-      attestationChallenge: attestationChallenge(this.#ports, configured.tenantId, audience, now),
+      attestationChallenge: attestationChallenge(this.ports, configured.tenantId, audience, now),
     });
   }
 
@@ -164,9 +157,7 @@ export class ClientAuthenticator {
     const { configured, audience, now } = call;
     const client = findClient((await configured.issuance()).walletClients, opened.clientId);
     const keys =
-      client === undefined
-        ? []
-        : await this.#ports.clientKeys.candidates(configured.tenantId, client, opened);
+      client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
     // RFC 7523 section 3; unknown clients and unknown keys look alike
     if (client === undefined || !keys.some((key) => this.#verifies(opened.jws, key))) {
       throw invalidClient('no key of a registered client verifies client_assertion');
@@ -182,7 +173,7 @@ export class ClientAuthenticator {
   }
 
   #verifies(jws: OpenedAssertion['jws'], key: Parameters<Signatures['verify']>[0]): boolean {
-    return this.#ports.signatures.verify(key, jws.signingInput, jws.signature);
+    return this.ports.signatures.verify(key, jws.signingInput, jws.signature);
   }
 }
 

@@ -4,8 +4,9 @@ import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-asserti
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import type { Clock } from '../ports/clock.ts';
-import { type Remote, RemoteError } from '../ports/remote.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Remote, RemoteError } from '../ports/remote.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
@@ -21,17 +22,10 @@ type KeySet = {
   readonly triedAt: number;
 };
 
-type Ports = { readonly remote: Remote; readonly clock: Clock };
-
 /** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
-export class ClientKeys {
-  readonly #ports: Ports;
+export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
   readonly #sets = new LRUCache<string, KeySet>({ max: MAX_SETS });
   readonly #underWay = new Map<string, Promise<KeySet>>();
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /** @returns the keys with which the assertion may verify; none when they cannot be had. */
   async candidates(
@@ -43,7 +37,7 @@ export class ClientKeys {
     if (uri === undefined) return keysFor(assertion, jwks);
     const known = await this.#current(tenantId, uri);
     const candidates = keysFor(assertion, known.keys);
-    if (candidates.length > 0 || this.#ports.clock.now().getTime() - known.triedAt < PAUSE_MS) {
+    if (candidates.length > 0 || this.ports.clock.now().getTime() - known.triedAt < PAUSE_MS) {
       return candidates;
     }
     // The key may be newer than our copy.
@@ -51,7 +45,7 @@ export class ClientKeys {
   }
 
   async #current(tenantId: string, uri: string): Promise<KeySet> {
-    const now = this.#ports.clock.now().getTime();
+    const now = this.ports.clock.now().getTime();
     const known = this.#sets.get(`${tenantId} ${uri}`);
     if (known === undefined) return this.#fetchOnce(tenantId, uri, undefined);
     if (now - known.fetchedAt < KEPT_MS) return known;
@@ -65,7 +59,7 @@ export class ClientKeys {
     if (underWay !== undefined) return underWay;
     const fetching = this.#fetch(uri)
       .then((keys) => {
-        const now = this.#ports.clock.now().getTime();
+        const now = this.ports.clock.now().getTime();
         const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
         const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
         this.#sets.set(key, set);
@@ -80,7 +74,7 @@ export class ClientKeys {
     const headers = { accept: 'application/jwk-set+json, application/json' };
     const options = { method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES } as const;
     try {
-      const { status, body } = await this.#ports.remote.request(uri, options);
+      const { status, body } = await this.ports.remote.request(uri, options);
       const text = status === 200 ? decodeUtf8(body) : undefined;
       return text === undefined ? undefined : parseJsonObject(text);
     } catch (error) {

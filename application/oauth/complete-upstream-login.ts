@@ -1,4 +1,5 @@
-import { type Identity, mergeClaims } from '../../domain/oauth/upstream.ts';
+import type { Identity } from '../../domain/oauth/grant.ts';
+import { mergeClaims } from '../../domain/oauth/upstream.ts';
 import type { AuthorizationServers, CodeExchange } from '../ports/authorization-servers.ts';
 
 /**

@@ -2,21 +2,13 @@ import { type Authorization, isCurrent } from '../../domain/oauth/authorization.
 import { isSecret, readHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
-import type { AuthorizationCodes } from './authorization-codes.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { AuthorizationCodes } from './authorization-codes.ts';
 import { assertServed } from './oauth-callers.ts';
 import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from './upstream-logins.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly authorizationCodes: AuthorizationCodes;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
 
 /** What the browser sends from the page that asked about an unverified wallet. */
 export type Confirmation = {
@@ -37,13 +29,11 @@ const DENIED: Refused = {
 const unknown = () => new Failure('invalid_request', 'this page is unknown, answered, or of another browser');
 
 /** The user who logged in upstream approves or denies a wallet that proved nothing. */
-export class ConfirmWallet {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ConfirmWallet extends needs({
+  ...WORLD,
+  authorizationCodes: AuthorizationCodes,
+  settings: ServiceSettings,
+}) {
   /**
    * @returns where the browser goes: to the wallet, with a code or an error.
    * @throws Failure `invalid_request` for a page, `not_found`.
@@ -60,7 +50,7 @@ export class ConfirmWallet {
     const location =
       decision === 'approve'
         ? await this.#approve(configured, authorization)
-        : await endWithout(this.#ports, tenantId, authorization, DENIED);
+        : await endWithout(this.ports, tenantId, authorization, DENIED);
     if (location === undefined) throw unknown();
     return { location, authorizationId: authorization.id };
   }
@@ -70,7 +60,7 @@ export class ConfirmWallet {
     tenantId: TenantId,
     { confirmation = '', browserSecrets }: Confirmation,
   ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
-    const { store, tenantConfigurations, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.ports;
     const id = readHandle(confirmation)?.id ?? '';
     const found = await store.read(tenantId).authorization(id);
     const configured = tenantConfigurations.ofWallet(found?.tenant);
@@ -85,11 +75,11 @@ export class ConfirmWallet {
 
   /** @returns undefined when another answer was first. */
   async #approve(configured: TenantConfiguration, authorization: Authorization): Promise<string | undefined> {
-    const { authorizationCodes, clock, settings } = this.#ports;
+    const { authorizationCodes, clock, settings } = this.ports;
     const { identity } = authorization;
     if (identity === undefined) throw new Error('a confirmation of nobody');
     const code = await authorizationCodes.grant(configured, authorization, clock.now(), { identity });
     if (code !== undefined) return responseTo(settings, configured.tenantId, authorization, { code });
-    return endWithout(this.#ports, configured.tenantId, authorization, OFFER_IS_OVER);
+    return endWithout(this.ports, configured.tenantId, authorization, OFFER_IS_OVER);
   }
 }

@@ -3,39 +3,28 @@ import { readHandle } from '../../domain/oauth/handle.ts';
 import { readAnswer } from '../../domain/oauth/interaction.ts';
 import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
-import type { AcceptInteractionPage } from './accept-interaction-page.ts';
-import type { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
-import type { InteractionRun, InteractionRuns } from './interaction-runs.ts';
-import { holderOf, type OAuthCaller, type OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { AcceptInteractionPage } from './accept-interaction-page.ts';
+import { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
+import { type InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { isOffered } from './offered-sessions.ts';
 
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly oauthCallers: OAuthCallers;
-  readonly interactionRuns: InteractionRuns;
-  readonly acceptInteractionPresentation: AcceptInteractionPresentation;
-  readonly acceptInteractionPage: AcceptInteractionPage;
-  readonly clock: Clock;
-};
-
 /** An intermediate request of an interactive authorization (OpenID4VCI 1.1 section 6.2). */
-export class ContinueInteraction {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ContinueInteraction extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  interactionRuns: InteractionRuns,
+  acceptInteractionPresentation: AcceptInteractionPresentation,
+  acceptInteractionPage: AcceptInteractionPage,
+}) {
   /**
    * @throws Failure `invalid_session` (by the wire also `invalid_request`), `invalid_request` and `invalid_grant` with
    *   nothing changed, `access_denied` with the authorization over, and what `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<WireAnswer> {
-    const { acceptInteractionPresentation, acceptInteractionPage } = this.#ports;
+    const { acceptInteractionPresentation, acceptInteractionPage } = this.ports;
     const run = await this.#find(tenantId, authSession, oauth);
     const { pending } = run.interaction;
     if (pending === undefined) throw sessionFailure(run.interaction.wire);
@@ -48,7 +37,7 @@ export class ContinueInteraction {
 
   /** @throws Failure of the wire's session unless `auth_session` is the present one, of this wallet and in time. */
   async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
-    const { store, tenantConfigurations, oauthCallers, clock } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, clock } = this.ports;
     const now = clock.now();
     const found = await store.read(tenantId).authorization(readHandle(authSession)?.id ?? '');
     const configured = tenantConfigurations.ofWallet(found?.tenant);
@@ -71,9 +60,9 @@ export class ContinueInteraction {
   async #withOffer(run: InteractionRun): Promise<InteractionRun> {
     const { session, request } = run.authorization;
     if (session === null) return run;
-    const found = (await this.#ports.store.read(run.configured.tenantId).session(session.id))?.session;
+    const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
     if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
-    throw await this.#ports.interactionRuns.deny(run, 'the offer is over');
+    throw await this.ports.interactionRuns.deny(run, 'the offer is over');
   }
 }
 

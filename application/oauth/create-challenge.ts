@@ -1,39 +1,24 @@
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { attestationChallenge } from './attestation-challenges.ts';
 import { assertServed } from './oauth-callers.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 /**
  * The challenge endpoint (attestation-based client authentication, draft 10 section 6.1). Writes nothing, and a
  * challenge may be used until it ends: wallets send the one they have with more than one request.
  */
-export class CreateChallenge {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreateChallenge extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
   /**
    * @param server the one that was asked.
    * @throws Failure `not_found` for an unknown or suspended tenant, or one without this server.
    */
   async execute(tenantId: TenantId, server: AuthorizationServer): Promise<string> {
-    const { store, tenantConfigurations, settings } = this.#ports;
+    const { store, tenantConfigurations, settings } = this.ports;
     const recent = tenantConfigurations.recent(tenantId);
     const configured =
       recent?.state.status === 'active'
@@ -41,6 +26,6 @@ export class CreateChallenge {
         : tenantConfigurations.ofWallet(await store.read(tenantId).state());
     await assertServed(configured, server);
     const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
-    return attestationChallenge(this.#ports, tenantId, issuer, this.#ports.clock.now());
+    return attestationChallenge(this.ports, tenantId, issuer, this.ports.clock.now());
   }
 }

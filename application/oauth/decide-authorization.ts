@@ -8,24 +8,15 @@ import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
-import type { AuthorizationCodes } from './authorization-codes.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { AuthorizationCodes } from './authorization-codes.ts';
 import { isBoundBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 import { decisionPurpose } from './show-authorization.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly authorizationCodes: AuthorizationCodes;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 export type Decision = BrowserRequest & {
   readonly decision: string | undefined;
@@ -38,19 +29,18 @@ export type Decision = BrowserRequest & {
 export type Decided = { readonly location: string } | SentBrowser;
 
 /** The user approves or denies on the page of the built-in server. */
-export class DecideAuthorization {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class DecideAuthorization extends needs({
+  ...WORLD,
+  authorizationCodes: AuthorizationCodes,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /** @throws Failure `invalid_request` for a page. */
   async execute(tenantId: TenantId, decision: Decision): Promise<Decided> {
-    const { store, clock, settings } = this.#ports;
+    const { store, clock, settings } = this.ports;
     const now = clock.now();
     const { configured, authorization } = await findPushedRequest(
-      this.#ports,
+      this.ports,
       tenantId,
       'built-in',
       decision,
@@ -81,7 +71,7 @@ export class DecideAuthorization {
     }
     if (decision.decision !== 'approve') throw new Failure('invalid_request', 'the decision is missing');
     if (interaction !== undefined) return this.#send(configured, authorization, now);
-    const code = await this.#ports.authorizationCodes.grant(configured, authorization, now);
+    const code = await this.ports.authorizationCodes.grant(configured, authorization, now);
     if (code === undefined) throw over();
     return { location: authorizationResponse(redirectUri, { issuer, state, code }) };
   }
@@ -92,7 +82,7 @@ export class DecideAuthorization {
     authorization: Authorization,
     now: Date,
   ): Promise<SentBrowser> {
-    const sent = await sendToPage(this.#ports, tenantId, authorization, now);
+    const sent = await sendToPage(this.ports, tenantId, authorization, now);
     if (sent === undefined) throw over();
     return sent;
   }

@@ -1,16 +1,11 @@
 import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
 import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = {
-  readonly signatures: Signatures;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 export type DpopExpectation = {
   readonly method: string;
@@ -24,13 +19,7 @@ export type DpopExpectation = {
 };
 
 /** Judges DPoP proofs and hands out their nonces (RFC 9449). */
-export class DpopProofs {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class DpopProofs extends needs({ signatures: Signatures, random: Random, settings: ServiceSettings }) {
   /**
    * @param values every `DPoP` header field of the request. The caller's commit spends the proof.
    * @throws Failure `invalid_dpop_proof`, `use_dpop_nonce`.
@@ -42,7 +31,7 @@ export class DpopProofs {
   ): Promise<AcceptedDpopProof> {
     const opened = openDpopProof(values);
     // RFC 9449 section 4.3 check 7, before anything the signature covers is used
-    if (!this.#ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
+    if (!this.ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
       throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
     }
     const accepted = acceptDpopProof(opened, expected);
@@ -69,7 +58,7 @@ export class DpopProofs {
     if (dPopNonce === 'off' || (nonce === undefined && dPopNonce === 'optional')) return;
     const { now, issuer, accessToken } = expected;
     const purpose = purposeOf(issuer, accessToken !== undefined);
-    const { nonceKeys } = this.#ports.settings;
+    const { nonceKeys } = this.ports.settings;
     if (
       typeof nonce === 'string' &&
       readChallenge(nonceKeys, configured.tenantId, purpose, now, nonce) !== undefined
@@ -83,7 +72,7 @@ export class DpopProofs {
   }
 
   #fresh(configured: TenantConfiguration, purpose: string, now: Date): string {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');
     return makeChallenge(key, configured.tenantId, purpose, now, random.bytes(10));

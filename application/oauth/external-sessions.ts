@@ -5,19 +5,13 @@ import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import { assertCurrent } from '../attempt.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { SessionNotes } from '../sessions/session-notes.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { isMeantFor, isOffered, walletInitiatedSession } from './offered-sessions.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly sessionNotes: SessionNotes;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 /** Bit i of a session's mask stands for the i-th configuration. */
 const MAX_CONFIGURATIONS = 30;
@@ -25,13 +19,12 @@ const MAX_CONFIGURATIONS = 30;
 const NAME = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** Finds what a verified token of an external authorization server is a right to. */
-export class ExternalSessions {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ExternalSessions extends needs({
+  store: Store,
+  sessionNotes: SessionNotes,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /**
    * The session that the token names, or the newest of its user, or a new one. The caller knows that whoever sends the
    * token may use it.
@@ -63,7 +56,7 @@ export class ExternalSessions {
     issuerState: string,
     now: Date,
   ): Promise<Session> {
-    const { store, sessionNotes } = this.#ports;
+    const { store, sessionNotes } = this.ports;
     const reads = store.read(configured.tenantId);
     // Its server copies it from the wallet's request, so it can be anything.
     const found = NAME.test(issuerState) ? await reads.sessionByPublicId(issuerState as PublicId) : undefined;
@@ -88,7 +81,7 @@ export class ExternalSessions {
     covered: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const known = await this.#ports.store
+    const known = await this.ports.store
       .read(configured.tenantId)
       .sessionsOfSubject(this.#subjectHash(configured, token));
     const own = known.find(
@@ -105,7 +98,7 @@ export class ExternalSessions {
     covered: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const { store } = this.#ports;
+    const { store } = this.ports;
     const publicId = this.#hash('session', configured, token, tokenIdOf(token)) as PublicId;
     const find = async () => (await store.read(configured.tenantId).sessionByPublicId(publicId))?.session;
     const known = await find();
@@ -113,7 +106,7 @@ export class ExternalSessions {
     const { issuer, subject } = token;
     const outcome = { external: { issuer, subject } };
     const at = { server: issuer, publicId, outcome };
-    const session = await walletInitiatedSession(this.#ports, configured, covered, now, at);
+    const session = await walletInitiatedSession(this.ports, configured, covered, now, at);
     try {
       const subject = { hash: this.#subjectHash(configured, token), sessionId: session.id };
       // What the session covers stays as it is, so it must not rest on a configuration of the past.
@@ -142,7 +135,7 @@ export class ExternalSessions {
     const { iat } = claims;
     return {
       issuer,
-      audience: issuerIdentifier(this.#ports.settings, configured.tenantId),
+      audience: issuerIdentifier(this.ports.settings, configured.tenantId),
       subject,
       publicId,
       tokenId: tokenIdOf(token),
@@ -164,7 +157,7 @@ export class ExternalSessions {
   /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */
   #hash(purpose: string, { tenantId }: TenantConfiguration, token: ExternalToken, more = ''): string {
     const parts = [purpose, tenantId, token.issuer, token.subject, more];
-    return createHmac('sha256', this.#ports.settings.subjectKey)
+    return createHmac('sha256', this.ports.settings.subjectKey)
       .update(JSON.stringify(parts))
       .digest('base64url');
   }

@@ -9,28 +9,21 @@ import {
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { AuthorizationServerError, type AuthorizationServers } from '../ports/authorization-servers.ts';
-import type { Log } from '../ports/log.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { needs } from '../needs.ts';
+import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
+import { Log } from '../ports/log.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = {
-  readonly authorizationServers: AuthorizationServers;
-  readonly log: Log;
-  readonly settings: ServiceSettings;
-};
 
 /** What a wallet is told to wait for when the keys of its authorization server cannot be had. */
 const RETRY_SECONDS = 15;
 
 /** Verifies access tokens of the external authorization servers that a tenant names. */
-export class ExternalTokens {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ExternalTokens extends needs({
+  authorizationServers: AuthorizationServers,
+  log: Log,
+  settings: ServiceSettings,
+}) {
   /**
    * Nothing is asked of anybody but the configured server that the token names.
    * @returns undefined for a token of no such server.
@@ -43,7 +36,7 @@ export class ExternalTokens {
   ): Promise<ExternalToken | undefined> {
     const { authServers } = await configured.issuance();
     if (authServers.length === 0) return undefined;
-    const { authorizationServers, log, settings } = this.#ports;
+    const { authorizationServers, log, settings } = this.ports;
     const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
     const named = namedIssuer(token);
     const issuer = authServers.find((server) => server === named);

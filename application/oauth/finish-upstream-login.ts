@@ -4,14 +4,14 @@ import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth
 import { errorForWallet, isResponseFrom } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { AuthorizationServers } from '../ports/authorization-servers.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
-import type { AuthorizationCodes } from './authorization-codes.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { AuthorizationServers } from '../ports/authorization-servers.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { AuthorizationCodes } from './authorization-codes.ts';
 import { completeUpstreamLogin } from './complete-upstream-login.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { assertServed } from './oauth-callers.ts';
@@ -28,17 +28,6 @@ import {
   responseTo,
   upstreamOf,
 } from './upstream-logins.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly authorizationServers: AuthorizationServers;
-  readonly authorizationCodes: AuthorizationCodes;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly settings: ServiceSettings;
-};
 
 /** What the browser brings from the upstream provider (RFC 6749 section 4.1.2, RFC 9207 section 2). */
 export type UpstreamResponse = {
@@ -63,13 +52,14 @@ type Login = {
 const unknown = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
 
 /** The redirect address that the upstream provider knows: from its code to one of ours. */
-export class FinishUpstreamLogin {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class FinishUpstreamLogin extends needs({
+  ...WORLD,
+  authorizationServers: AuthorizationServers,
+  authorizationCodes: AuthorizationCodes,
+  random: Random,
+  log: Log,
+  settings: ServiceSettings,
+}) {
   /**
    * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` for a login that failed
    *   where no browser may be sent to the wallet unseen.
@@ -81,8 +71,8 @@ export class FinishUpstreamLogin {
     if (!('reason' in outcome)) return outcome;
     const { issuer } = leg;
     const { reason } = outcome;
-    this.#ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
-    const ended = await endWithout(this.#ports, configured.tenantId, outcome.authorization, outcome);
+    this.ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
+    const ended = await endWithout(this.ports, configured.tenantId, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
     if (await needsConfirmation(configured, authorization)) throw failureFor(outcome);
     return { location: ended, authorizationId: authorization.id };
@@ -90,7 +80,7 @@ export class FinishUpstreamLogin {
 
   /** The login that this browser started and has not finished. */
   async #find(tenantId: TenantId, { state = '', browserSecrets }: UpstreamResponse): Promise<Login> {
-    const { store, tenantConfigurations, clock } = this.#ports;
+    const { store, tenantConfigurations, clock } = this.ports;
     const id = readHandle(state)?.id ?? '';
     const found = await store.read(tenantId).authorization(id);
     const configured = tenantConfigurations.ofWallet(found?.tenant);
@@ -107,7 +97,7 @@ export class FinishUpstreamLogin {
   /** @returns how the login ends, or why there is no code. */
   async #judge(login: Login, response: UpstreamResponse): Promise<FinishedLogin | Failed> {
     const { authorization, leg } = login;
-    const metadata = await this.#ports.authorizationServers.discover(leg.issuer).catch(refusedBy);
+    const metadata = await this.ports.authorizationServers.discover(leg.issuer).catch(refusedBy);
     if ('reason' in metadata) return { ...metadata, authorization };
     // RFC 9207 section 2.4: an answer of another server is none, be it a code or an error
     if (!isResponseFrom(metadata, response.iss)) throw unknown();
@@ -118,7 +108,7 @@ export class FinishUpstreamLogin {
 
   /** From here on no second answer finds the login, whatever becomes of this one. */
   async #redeem({ configured, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
-    const { store, authorizationCodes, clock, settings } = this.#ports;
+    const { store, authorizationCodes, clock, settings } = this.ports;
     const { tenantId } = configured;
     const claimed = moveOn(authorization, { handles: {} });
     if (!(await store.commit(tenantId, { authorization: claimed }, clock.now())).done) throw unknown();
@@ -137,7 +127,7 @@ export class FinishUpstreamLogin {
     authorization: Authorization,
     identity: Identity,
   ): Promise<Consent> {
-    const { store, random, settings, clock } = this.#ports;
+    const { store, random, settings, clock } = this.ports;
     const secret = random.token(256);
     const asking = moveOn(authorization, {
       stage: 'confirming',
@@ -158,7 +148,7 @@ export class FinishUpstreamLogin {
     leg: UpstreamLeg,
     code: string,
   ): Promise<Identity | Refused> {
-    const { authorizationServers, clock, settings } = this.#ports;
+    const { authorizationServers, clock, settings } = this.ports;
     const { issuer, clientId, nonce, codeVerifier } = leg;
     const upstream = await upstreamOf(configured);
     if (upstream.issuer !== issuer || upstream.clientId !== clientId) return UPSTREAM_CHANGED;

@@ -4,38 +4,31 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { CredentialResult } from '../../domain/verification/verdict.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import type { SessionNotes } from '../sessions/session-notes.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { WebhookError, Webhooks } from '../ports/webhooks.ts';
+import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { ResultDelivery } from '../verification/result-delivery.ts';
+import { ResultDelivery } from '../verification/result-delivery.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly random: Random;
-  readonly webhooks: Webhooks;
-  readonly resultDelivery: ResultDelivery;
-  readonly sessionNotes: SessionNotes;
-  readonly settings: ServiceSettings;
-  readonly log: Log;
-};
 
 /** Lines of a report that a session keeps: several wallets may try, and each presents several times. */
 const MAX_REPORT_LINES = 200;
 
 /** What backends and operators learn of an interactive authorization. */
-export class InteractionBackends {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class InteractionBackends extends needs({
+  store: Store,
+  random: Random,
+  webhooks: Webhooks,
+  resultDelivery: ResultDelivery,
+  sessionNotes: SessionNotes,
+  settings: ServiceSettings,
+  log: Log,
+}) {
   /**
    * A session to speak of, for a wallet that began by itself.
    * @throws Failure `not_found` when the tenant is gone or suspended.
@@ -45,9 +38,9 @@ export class InteractionBackends {
     configurationIds: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const { store, settings } = this.#ports;
+    const { store, settings } = this.ports;
     const server = issuerOf('built-in', issuerIdentifier(settings, configured.tenantId));
-    const session = await walletInitiatedSession(this.#ports, configured, configurationIds, now, { server });
+    const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, { server });
     const change = { serving: true, opens: { session } } as const;
     if ((await store.commit(configured.tenantId, change, now)).done) return session;
     throw new Failure('not_found', 'unknown address');
@@ -55,7 +48,7 @@ export class InteractionBackends {
 
   /** Adds to the operator's report of the session. */
   async note(session: Session, report: readonly JsonObject[]): Promise<void> {
-    await this.#ports.sessionNotes.note(session, (outcome) => withReport(outcome, report));
+    await this.ports.sessionNotes.note(session, (outcome) => withReport(outcome, report));
   }
 
   /** Tells the presentation webhook: one attempt, on record before and after. @returns whether it took the result. */
@@ -65,7 +58,7 @@ export class InteractionBackends {
     credentials: readonly CredentialResult[],
     report: readonly JsonObject[],
   ): Promise<boolean> {
-    const { sessionNotes, resultDelivery } = this.#ports;
+    const { sessionNotes, resultDelivery } = this.ports;
     const intent = resultDelivery.intend();
     const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
     const noted = await sessionNotes.note(session, intended);
@@ -77,7 +70,7 @@ export class InteractionBackends {
 
   /** Asks the customer whether the user of a page is done with it: one attempt. Any success means yes. */
   async confirm(session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
-    const { webhooks, random, log } = this.#ports;
+    const { webhooks, random, log } = this.ports;
     const deliveryId = random.token();
     try {
       const body = { session: session.id, auth_session: pageHandle };

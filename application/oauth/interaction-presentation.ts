@@ -14,28 +14,21 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import {
-  encodeTransactionData,
   encryptionKeyOf,
   REQUEST_OBJECT_TYPE,
   SELF_ISSUED,
 } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
-import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { needs } from '../needs.ts';
+import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
-import type { PresentationVerifier } from '../verification/presentation-verifier.ts';
-
-type Ports = {
-  readonly encryption: Encryption;
-  readonly kms: Kms;
-  readonly random: Random;
-  readonly presentationVerifier: PresentationVerifier;
-  readonly registrationCertificates: RegistrationCertificates;
-};
+import { PresentationVerifier } from '../verification/presentation-verifier.ts';
+import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
 /** Where and in which words a presentation is asked for. */
 export type Asking = {
@@ -46,13 +39,13 @@ export type Asking = {
 };
 
 /** Presentations within an interactive authorization: the issuer is the verifier (OpenID4VCI 1.1 section 6). */
-export class InteractionPresentation {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class InteractionPresentation extends needs({
+  encryption: Encryption,
+  kms: Kms,
+  random: Random,
+  presentationVerifier: PresentationVerifier,
+  registrationCertificates: RegistrationCertificates,
+}) {
   /**
    * Asks by a presentation configuration. The request is signed when the configuration names the key to sign with;
    * otherwise the endpoint's own address says who asks.
@@ -75,23 +68,15 @@ export class InteractionPresentation {
     return { pending, request: await this.#sign(configured, accessKeyChainId, parameters, pending, asking) };
   }
 
-  /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
     configured: TenantConfiguration,
     configuration: PresentationConfiguration,
     now: Date,
   ): Promise<readonly JsonObject[]> {
-    const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     const { accessKeyChainId: id } = configuration;
     const chain = typeof id === 'string' ? signerOf(await configured.keyChains(), now, id).chain : undefined;
     try {
-      const entry = await this.#ports.registrationCertificates.entryFor(
-        configured,
-        configuration,
-        chain,
-        now,
-      );
-      return entry === undefined ? attached : [entry, ...attached];
+      return await verifierInfo(this.ports, configured, configuration, chain, now);
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
       throw error instanceof Failure ? unavailable(error) : error;
@@ -99,27 +84,12 @@ export class InteractionPresentation {
   }
 
   #pend(configuration: PresentationConfiguration, now: Date): PendingPresentation {
-    const { random, encryption } = this.#ports;
-    // HAIP 1.0 section 5: a fresh key for each request
-    const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
-    const entries = (configuration.transaction_data ?? []) as unknown as JsonObject[];
     return {
       kind: 'presentation',
       configurationId: configuration.id,
       since: now,
       until: new Date(now.getTime() + configuration.lifeTime * 1000),
-      nonce: random.token(),
-      dcqlQuery: configuration.dcql_query as unknown as JsonObject,
-      ...(keyPair !== undefined && {
-        encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
-      }),
-      ...(entries.length > 0 && {
-        transactionData: encodeTransactionData(entries),
-        transactionDataObjects: entries,
-        ...(configuration.transactionDataElements && {
-          transactionDataElements: configuration.transactionDataElements,
-        }),
-      }),
+      ...requestParts(this.ports, configuration),
     };
   }
 
@@ -140,7 +110,7 @@ export class InteractionPresentation {
       iat: Math.floor(since.getTime() / 1000),
       exp: Math.floor(until.getTime() / 1000),
     };
-    return { request: await signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload }) };
+    return { request: await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload }) };
   }
 
   /** @throws Failure `invalid_request` for what is no answer to the request. */
@@ -151,7 +121,7 @@ export class InteractionPresentation {
     const plaintext =
       key === undefined
         ? undefined
-        : await this.#ports.encryption.decrypt(opened.jwe, key as unknown as EncryptionKeyPair);
+        : await this.ports.encryption.decrypt(opened.jwe, key as unknown as EncryptionKeyPair);
     return openDecrypted(plaintext);
   }
 
@@ -171,7 +141,7 @@ export class InteractionPresentation {
     };
     const task = { configured, request: pending, binding, requestedAt, configurationId, vpToken, now };
     try {
-      return await this.#ports.presentationVerifier.verify(task);
+      return await this.ports.presentationVerifier.verify(task);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       // OpenID4VP 1.0 section 8.1: a vp_token without its form

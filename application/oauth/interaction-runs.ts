@@ -2,10 +2,11 @@ import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts'
 import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { Log } from '../ports/log.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { InteractionBackends } from './interaction-backends.ts';
-import type { InteractionSteps, Spending } from './interaction-steps.ts';
+import { InteractionBackends } from './interaction-backends.ts';
+import { InteractionSteps, type Spending } from './interaction-steps.ts';
 
 /** One intermediate request and the authorization as it is stored. */
 export type InteractionRun = {
@@ -18,27 +19,19 @@ export type InteractionRun = {
   readonly spending: Spending;
 };
 
-type Ports = {
-  readonly interactionSteps: InteractionSteps;
-  readonly interactionBackends: InteractionBackends;
-  readonly log: Log;
-};
-
 /** Takes interactive authorizations out of the hands of wallets: for a moment, or for good. */
-export class InteractionRuns {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class InteractionRuns extends needs({
+  interactionSteps: InteractionSteps,
+  interactionBackends: InteractionBackends,
+  log: Log,
+}) {
   /**
    * Before a backend is called: of several requests with one `auth_session`, exactly one goes on. Should it stop
    * half-way, the wallet has to begin again.
    * @throws Failure of the wire's session for the others.
    */
   async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
-    const { interactionSteps, interactionBackends } = this.#ports;
+    const { interactionSteps, interactionBackends } = this.ports;
     const { configured, now, authorization, interaction, spending } = run;
     const claimed = moveOn(authorization, { handles: {}, interaction: suspend(interaction) });
     await interactionSteps.advance(configured, claimed, spending);
@@ -60,9 +53,9 @@ export class InteractionRuns {
   async deny(run: InteractionRun, reason: string): Promise<Failure> {
     const { configured, authorization, interaction, spending } = run;
     const done = moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
-    await this.#ports.interactionSteps.advance(configured, done, spending);
+    await this.ports.interactionSteps.advance(configured, done, spending);
     const sessionId = authorization.session?.id;
-    this.#ports.log.warn('an interactive authorization was denied', {
+    this.ports.log.warn('an interactive authorization was denied', {
       tenantId: configured.tenantId,
       sessionId,
       reason,

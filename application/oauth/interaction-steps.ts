@@ -16,22 +16,15 @@ import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { AuthorizationCodes } from './authorization-codes.ts';
+import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
-import type { InteractionPresentation } from './interaction-presentation.ts';
+import { InteractionPresentation } from './interaction-presentation.ts';
 import { replayed } from './oauth-callers.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly random: Random;
-  readonly authorizationCodes: AuthorizationCodes;
-  readonly interactionPresentation: InteractionPresentation;
-  readonly settings: ServiceSettings;
-};
 
 /** What a request spends, with the commit that it causes. */
 export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
@@ -49,13 +42,13 @@ export function interactionEndpoint(settings: ServiceSettings, tenantId: TenantI
 }
 
 /** Moves interactive authorizations on: to the next action, or to a code. */
-export class InteractionSteps {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class InteractionSteps extends needs({
+  store: Store,
+  random: Random,
+  authorizationCodes: AuthorizationCodes,
+  interactionPresentation: InteractionPresentation,
+  settings: ServiceSettings,
+}) {
   /**
    * Asks for the first action that is left. Nothing is stored yet.
    * @throws Failure `unavailable` when it cannot be asked for.
@@ -74,7 +67,7 @@ export class InteractionSteps {
         ? await this.#askPresentation(configured, interaction, action, now)
         : this.#askWeb(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
-    const secret = this.#ports.random.token(256);
+    const secret = this.ports.random.token(256);
     return {
       change: {
         stage: 'interacting',
@@ -91,7 +84,7 @@ export class InteractionSteps {
     { presentationConfigId }: Extract<InteractiveAction, { type: 'openid4vp_presentation' }>,
     now: Date,
   ): Promise<Asked> {
-    const { interactionPresentation, settings } = this.#ports;
+    const { interactionPresentation, settings } = this.ports;
     const endpoint = interactionEndpoint(settings, configured.tenantId);
     const asking = { wire, endpoint, now };
     const { pending, request } = await interactionPresentation.ask(configured, presentationConfigId, asking);
@@ -99,7 +92,7 @@ export class InteractionSteps {
   }
 
   #askWeb({ id, expiresAt }: Authorization, now: Date): Asked {
-    const { random } = this.#ports;
+    const { random } = this.ports;
     const [requestSecret, pageSecret] = [random.token(256), random.token(256)];
     const pageHandle = makeHandle(id, pageSecret);
     return {
@@ -132,7 +125,7 @@ export class InteractionSteps {
     const { wire, presented } = interaction;
     const last = { ...authorization, interaction };
     const yielded = { presented, used: spending.used };
-    const code = await this.#ports.authorizationCodes.grant(configured, last, now, yielded);
+    const code = await this.ports.authorizationCodes.grant(configured, last, now, yielded);
     if (code === undefined) throw sessionFailure(wire);
     return codeIssued(wire, code);
   }
@@ -143,7 +136,7 @@ export class InteractionSteps {
     next: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const { store } = this.#ports;
+    const { store } = this.ports;
     const change = { authorization: next, uses: used };
     const advanced = await store.commit(configured.tenantId, change, next.createdAt);
     if (advanced.done) return;

@@ -4,16 +4,15 @@ import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { needs } from '../needs.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { AuthenticatedClient, ClientAuthenticator, ClientCredentials } from './client-authenticator.ts';
-import type { DpopProofs } from './dpop-proofs.ts';
-
-type Ports = {
-  readonly clientAuthenticator: ClientAuthenticator;
-  readonly dpopProofs: DpopProofs;
-  readonly settings: ServiceSettings;
-};
+import {
+  type AuthenticatedClient,
+  ClientAuthenticator,
+  type ClientCredentials,
+} from './client-authenticator.ts';
+import { DpopProofs } from './dpop-proofs.ts';
 
 /** A request to an endpoint of an authorization server, as it came. */
 export type OAuthRequest = ClientCredentials & {
@@ -33,13 +32,11 @@ export type OAuthCaller = {
 };
 
 /** Authenticates callers of the authorization servers: the client, then its DPoP proof. */
-export class OAuthCallers {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class OAuthCallers extends needs({
+  clientAuthenticator: ClientAuthenticator,
+  dpopProofs: DpopProofs,
+  settings: ServiceSettings,
+}) {
   /**
    * @param options `dpopRequired`: whether tokens of this server are bound.
    * @throws Failure `invalid_client` and the codes of client attestations, `invalid_dpop_proof`, `use_dpop_nonce`.
@@ -52,7 +49,7 @@ export class OAuthCallers {
     now: Date,
     options: { readonly dpopRequired: boolean },
   ): Promise<OAuthCaller> {
-    const { clientAuthenticator, dpopProofs } = this.#ports;
+    const { clientAuthenticator, dpopProofs } = this.ports;
     const issuer = this.issuerOf(server, configured.tenantId);
     const client = await clientAuthenticator.execute(configured, issuer, request, now);
     if (request.dpop.length === 0) {
@@ -75,7 +72,7 @@ export class OAuthCallers {
   }
 
   issuerOf(server: AuthorizationServer, tenantId: TenantId): string {
-    return issuerOf(server, issuerIdentifier(this.#ports.settings, tenantId));
+    return issuerOf(server, issuerIdentifier(this.ports.settings, tenantId));
   }
 }
 

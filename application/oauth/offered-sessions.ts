@@ -1,7 +1,8 @@
 import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
-import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
+import type { PublicId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
+import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /**
@@ -43,19 +44,15 @@ export async function walletInitiatedSession(
   at: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
 ): Promise<Session> {
   const { random, settings } = ports;
-  const ttl = (await configured.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
-  return {
+  const ttl = await sessionSeconds(configured, settings);
+  return newSession(random, {
     tenantId: configured.tenantId,
-    id: random.token() as SessionId,
     publicId: at.publicId ?? (random.token() as PublicId),
     kind: 'issuance',
     status: 'fetched',
-    version: 1,
     createdAt: now,
-    updatedAt: now,
     expiresAt: new Date(now.getTime() + ttl * 1000),
     configurationIds,
-    useDcApi: false,
     request: {
       kind: 'issuance',
       offerRequest: {
@@ -68,7 +65,5 @@ export async function walletInitiatedSession(
       credentialClaims: {},
     },
     outcome: at.outcome ?? null,
-    issuedMask: 0,
-    claimedAt: null,
-  };
+  });
 }

@@ -9,41 +9,31 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { boundTo, findOffer, readRequest } from './authorization-requests.ts';
-import { assertServed, type OAuthCaller, type OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { assertServed, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly oauthCallers: OAuthCallers;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 export type PushedRequest = { readonly request_uri: string; readonly expires_in: number };
 
 /** A pushed authorization request (RFC 9126, OpenID4VCI 1.0 section 5.1.4). */
-export class PushAuthorization {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class PushAuthorization extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /** @throws Failure `invalid_request`, `invalid_scope` and the like, and what `OAuthCallers` throws. */
   async execute(
     tenantId: TenantId,
     server: AuthorizationServer,
     oauth: OAuthRequest,
   ): Promise<PushedRequest> {
-    const { store, tenantConfigurations, oauthCallers, clock, random } = this.#ports;
+    const { store, tenantConfigurations, oauthCallers, clock, random } = this.ports;
     const now = clock.now();
     const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
     await assertServed(configured, server);
@@ -51,7 +41,7 @@ export class PushAuthorization {
       dpopRequired: false,
     });
     const request = await this.#read(configured, oauth, caller);
-    const session = await findOffer(this.#ports, configured, server, request, now);
+    const session = await findOffer(this.ports, configured, server, request, now);
     const [id, secret] = [random.token(), random.token(256)];
     const authorization: Authorization = {
       id,
@@ -77,7 +67,7 @@ export class PushAuthorization {
     { form }: OAuthRequest,
     caller: OAuthCaller,
   ): Promise<AuthorizationRequest> {
-    const request = await readRequest(this.#ports, configured, form, caller);
+    const request = await readRequest(this.ports, configured, form, caller);
     const configurations = await configured.credentialConfigurations();
     const interactive = configurations.find(
       ({ id, iaeActions }) =>

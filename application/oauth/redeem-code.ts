@@ -8,33 +8,24 @@ import { verifies } from '../../domain/oauth/pkce.ts';
 import { type AuthorizationCodeRequest, narrow } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, type World } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import {
   assertServed,
   bindsTokens,
   type OAuthCaller,
-  type OAuthCallers,
+  OAuthCallers,
   type OAuthRequest,
   replayedBy,
 } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
-import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
-
-type Ports = World & {
-  readonly oauthCallers: OAuthCallers;
-  readonly tokenIssuer: TokenIssuer;
-};
+import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 const refused = (message: string) => new Failure('invalid_grant', message);
 
 /** An authorization code for an access token (RFC 6749 section 4.1.3, RFC 7636 section 4.6). */
-export class RedeemCode {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, tokenIssuer: TokenIssuer }) {
   /** @throws Failure `invalid_grant`, and what `OAuthCallers` throws. */
   execute(
     tenantId: TenantId,
@@ -42,8 +33,8 @@ export class RedeemCode {
     request: OAuthRequest,
     redemption: AuthorizationCodeRequest,
   ): Promise<TokenAnswer> {
-    const { oauthCallers, tokenIssuer } = this.#ports;
-    return attempt(this.#ports, tenantId, async (known) => {
+    const { oauthCallers, tokenIssuer } = this.ports;
+    return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
       await assertServed(configured, server);
       const dpopRequired = await bindsTokens(configured, server);

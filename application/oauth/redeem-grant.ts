@@ -3,33 +3,28 @@ import { type Grant, MAX_TX_CODE_ATTEMPTS, redeem, redeemable, spent } from '../
 import { narrow, type PreAuthorizedCodeRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, type World } from '../attempt.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import { bindsTokens, type OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
-import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
-
-type Ports = World & {
-  readonly oauthCallers: OAuthCallers;
-  readonly tokenIssuer: TokenIssuer;
-  readonly settings: ServiceSettings;
-};
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { bindsTokens, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 /** A pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
-export class RedeemGrant {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RedeemGrant extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  tokenIssuer: TokenIssuer,
+  settings: ServiceSettings,
+}) {
   /** @throws Failure `invalid_grant`, `invalid_request`, and what `OAuthCallers` throws. */
   execute(
     tenantId: TenantId,
     request: OAuthRequest,
     { code, txCode, wanted }: PreAuthorizedCodeRequest,
   ): Promise<TokenAnswer> {
-    const { oauthCallers, tokenIssuer } = this.#ports;
-    return attempt(this.#ports, tenantId, async (known) => {
+    const { oauthCallers, tokenIssuer } = this.ports;
+    return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
       const dpopRequired = await bindsTokens(configured, 'built-in');
       const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now, {
@@ -57,7 +52,7 @@ export class RedeemGrant {
 
   /** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
   #hashTxCode(code: string | undefined): string | null {
-    return code === undefined ? null : hashTxCode(this.#ports.settings, code);
+    return code === undefined ? null : hashTxCode(this.ports.settings, code);
   }
 }
 

@@ -4,35 +4,30 @@ import { readRefreshToken, refreshStep } from '../../domain/oauth/refresh-token.
 import { narrow, type RefreshRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt, type Known, type World } from '../attempt.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
+import { attempt } from '../attempt.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   assertServed,
   bindsTokens,
   type OAuthCaller,
-  type OAuthCallers,
+  OAuthCallers,
   type OAuthRequest,
   replayedBy,
 } from './oauth-callers.ts';
-import type { TokenAnswer, TokenIssuer } from './token-issuer.ts';
-
-type Ports = World & {
-  readonly oauthCallers: OAuthCallers;
-  readonly tokenIssuer: TokenIssuer;
-  readonly settings: ServiceSettings;
-};
+import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 const refused = (message: string) => new Failure('invalid_grant', message);
 
 /** A refresh token for the next access token (RFC 6749 section 6, HAIP 1.0 section 4.4). */
-export class RefreshAccess {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RefreshAccess extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  tokenIssuer: TokenIssuer,
+  settings: ServiceSettings,
+}) {
   /** @throws Failure `invalid_grant`, `invalid_scope`, and what `OAuthCallers` throws. */
   execute(
     tenantId: TenantId,
@@ -40,9 +35,9 @@ export class RefreshAccess {
     request: OAuthRequest,
     refresh: RefreshRequest,
   ): Promise<TokenAnswer> {
-    const { oauthCallers, tokenIssuer, settings } = this.#ports;
+    const { oauthCallers, tokenIssuer, settings } = this.ports;
     const token = readRefreshToken(settings.refreshTokenKeys, tenantId, refresh.refreshToken);
-    return attempt(this.#ports, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
       await assertServed(configured, server);
       const dpopRequired = await bindsTokens(configured, server);

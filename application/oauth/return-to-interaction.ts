@@ -4,20 +4,11 @@ import { hashSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts
 import { suspend } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { isBoundBrowser } from './page-visits.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 /** What the browser brings back from the customer's page. */
 export type PageReturn = {
@@ -39,17 +30,11 @@ export type ReturnedBrowser = {
  * else began must not end up in that somebody's wallet, so only the browser that the wallet opened gets on. It brings
  * no code: the wallet has to prove that it is the one that began (OpenID4VCI 1.1 section 6.2.1.2).
  */
-export class ReturnToInteraction {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ReturnToInteraction extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
   /** @throws Failure `invalid_request` for a page; what another browser brings changes nothing. */
   async execute(tenantId: TenantId, returned: PageReturn): Promise<ReturnedBrowser> {
     const { pageHandle = '', error, browserSecrets } = returned;
-    const { store, tenantConfigurations, clock, random, settings } = this.#ports;
+    const { store, tenantConfigurations, clock, random, settings } = this.ports;
     const now = clock.now();
     const found = await store.read(tenantId).authorization(readHandle(pageHandle)?.id ?? '');
     tenantConfigurations.ofWallet(found?.tenant);

@@ -2,22 +2,14 @@ import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts'
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 /** Visits of one address at the same time that are told apart. */
 const MAX_ATTEMPTS = 3;
@@ -31,24 +23,18 @@ export function decisionPurpose(authorizationId: string): string {
 export type ShownConsent = Consent & { readonly keep?: KeptByBrowser };
 
 /** The built-in authorization endpoint (RFC 6749 section 4.1.1). A reload shows the same. */
-export class ShowAuthorization {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ShowAuthorization extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
   /**
    * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization of a wallet
    *   that proved who it is. Of visits of an interactive authorization the last one counts.
    * @throws Failure `invalid_request`.
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<ShownConsent | SentBrowser> {
-    const { clock } = this.#ports;
+    const { clock } = this.ports;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const now = clock.now();
       const options = { opening: true, interactive: true };
-      const found = await findPushedRequest(this.#ports, tenantId, 'built-in', browser, now, options);
+      const found = await findPushedRequest(this.ports, tenantId, 'built-in', browser, now, options);
       const { configured, authorization } = found;
       if (authorization.interaction !== undefined) {
         const shown = await this.#interact(configured, authorization, browser, now);
@@ -72,9 +58,9 @@ export class ShowAuthorization {
   ): Promise<ShownConsent | SentBrowser | undefined> {
     const { tenantId } = configured;
     if (authorization.holder.authenticated === true) {
-      return sendToPage(this.#ports, tenantId, authorization, now);
+      return sendToPage(this.ports, tenantId, authorization, now);
     }
-    const keep = await bindBrowser(this.#ports, tenantId, authorization, now);
+    const keep = await bindBrowser(this.ports, tenantId, authorization, now);
     if (keep === undefined) return undefined;
     return { ...(await this.#consent(configured, authorization, browser, now)), keep };
   }
@@ -83,7 +69,7 @@ export class ShowAuthorization {
   async #opens(tenantId: TenantId, authorization: Authorization): Promise<boolean> {
     if (authorization.isOpened === true) return true;
     const opened = moveOn(authorization, { isOpened: true });
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     return (await store.commit(tenantId, { authorization: opened }, clock.now())).done;
   }
 
@@ -93,7 +79,7 @@ export class ShowAuthorization {
     { requestUri = '' }: BrowserRequest,
     now: Date,
   ): Promise<Consent> {
-    const { random, settings } = this.#ports;
+    const { random, settings } = this.ports;
     const { tenantId } = configured;
     const [key] = settings.nonceKeys;
     if (key === undefined) throw new Error('no key for nonces');

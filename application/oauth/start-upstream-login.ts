@@ -3,13 +3,13 @@ import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { AuthorizationServerError, type AuthorizationServers } from '../ports/authorization-servers.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 import {
   callbackAddress,
@@ -19,16 +19,6 @@ import {
   refusedBy,
   upstreamOf,
 } from './upstream-logins.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly authorizationServers: AuthorizationServers;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly settings: ServiceSettings;
-};
 
 export type StartedLogin = {
   /** Where the browser goes: to the upstream provider, or back to the wallet. */
@@ -45,13 +35,13 @@ export type StartedLogin = {
 const MAX_ATTEMPTS = 3;
 
 /** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
-export class StartUpstreamLogin {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class StartUpstreamLogin extends needs({
+  ...WORLD,
+  authorizationServers: AuthorizationServers,
+  random: Random,
+  log: Log,
+  settings: ServiceSettings,
+}) {
   /**
    * May be called again until the login is finished; the last visit counts.
    * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` where the provider cannot
@@ -59,9 +49,9 @@ export class StartUpstreamLogin {
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const now = this.#ports.clock.now();
+      const now = this.ports.clock.now();
       const { configured, authorization } = await findPushedRequest(
-        this.#ports,
+        this.ports,
         tenantId,
         'chained',
         browser,
@@ -82,7 +72,7 @@ export class StartUpstreamLogin {
     authorization: Authorization,
     now: Date,
   ): Promise<StartedLogin | undefined> {
-    const { store, random, settings } = this.#ports;
+    const { store, random, settings } = this.ports;
     const { tenantId } = configured;
     const { issuer, clientId, scopes } = await upstreamOf(configured);
     let endpoint: string;
@@ -90,7 +80,7 @@ export class StartUpstreamLogin {
       endpoint = await this.#endpointOf(issuer);
     } catch (error) {
       const refused = refusedBy(error);
-      this.#ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
+      this.ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
       if (await needsConfirmation(configured, authorization)) {
         // Nothing ends: who comes again when the provider is back is in time.
         const opened = moveOn(authorization, { isOpened: true });
@@ -98,7 +88,7 @@ export class StartUpstreamLogin {
         throw failureFor(refused);
       }
       // The wallet is known and its request is good, so it may hear of it.
-      const location = await endWithout(this.#ports, tenantId, authorization, refused);
+      const location = await endWithout(this.ports, tenantId, authorization, refused);
       return location === undefined ? undefined : { location };
     }
     const [nonce, codeVerifier] = [random.token(256), random.token(256)];
@@ -124,7 +114,7 @@ export class StartUpstreamLogin {
 
   /** @throws AuthorizationServerError */
   async #endpointOf(issuer: string): Promise<string> {
-    const { authorizationEndpoint } = await this.#ports.authorizationServers.discover(issuer);
+    const { authorizationEndpoint } = await this.ports.authorizationServers.discover(issuer);
     if (authorizationEndpoint !== undefined) return authorizationEndpoint;
     const message = `The metadata of ${issuer} name no authorization_endpoint.`;
     throw new AuthorizationServerError('bad_metadata', message);

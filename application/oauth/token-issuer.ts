@@ -9,19 +9,13 @@ import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { needs } from '../needs.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { DpopProofs } from './dpop-proofs.ts';
+import { DpopProofs } from './dpop-proofs.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
-import type { WalletTokens } from './wallet-tokens.ts';
-
-type Ports = {
-  readonly walletTokens: WalletTokens;
-  readonly dpopProofs: DpopProofs;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
+import { WalletTokens } from './wallet-tokens.ts';
 
 export type TokenResponse = {
   readonly access_token: string;
@@ -39,13 +33,12 @@ export type TokenAnswer = {
 };
 
 /** Makes what the token endpoint answers with. */
-export class TokenIssuer {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class TokenIssuer extends needs({
+  walletTokens: WalletTokens,
+  dpopProofs: DpopProofs,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   /** Who redeems a grant, and until when what it brings may live. */
   async redemption(
     configured: TenantConfiguration,
@@ -77,7 +70,7 @@ export class TokenIssuer {
     configurationIds: readonly string[],
     now: Date,
   ): Promise<TokenAnswer> {
-    const { walletTokens, dpopProofs, random, settings } = this.#ports;
+    const { walletTokens, dpopProofs, random, settings } = this.ports;
     const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
     const issuer = issuerOf(grant.server, credentialIssuer);
     const { holder, authorization } = grant;
@@ -133,7 +126,7 @@ export class TokenIssuer {
     { id, generation, holder }: Grant,
   ): Promise<string | undefined> {
     const { refreshTokenSeconds } = await configured.issuance();
-    const [key] = this.#ports.settings.refreshTokenKeys;
+    const [key] = this.ports.settings.refreshTokenKeys;
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
     return makeRefreshToken(key, configured.tenantId, { grantId: id, generation });
   }

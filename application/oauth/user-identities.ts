@@ -2,7 +2,8 @@ import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/a
 import type { Identity } from '../../domain/oauth/grant.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Store } from '../ports/store.ts';
 
 export type User = {
   /** Absent where nobody was asked: a pre-authorized code is all that the issuer knows. */
@@ -12,20 +13,14 @@ export type User = {
 };
 
 /** Who stands behind an access token, for the claims webhook. */
-export class UserIdentities {
-  readonly #store: Store;
-
-  constructor(ports: { readonly store: Store }) {
-    this.#store = ports.store;
-  }
-
+export class UserIdentities extends needs({ store: Store }) {
   async of(tenantId: TenantId, token: WalletTokenClaims): Promise<User> {
     if (token.foreignClaims !== undefined) {
       const { issuer: iss, subject: sub, foreignClaims } = token;
       return { identity: { iss, sub, token_claims: foreignClaims }, presented: [] };
     }
     const found =
-      token.grantId === undefined ? undefined : await this.#store.read(tenantId).grant(token.grantId);
+      token.grantId === undefined ? undefined : await this.ports.store.read(tenantId).grant(token.grantId);
     const authorization = found?.grant?.authorization ?? null;
     if (authorization === null) return { presented: [] };
     const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(token) };

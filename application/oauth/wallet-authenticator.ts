@@ -4,12 +4,13 @@ import type { ExternalToken } from '../../domain/oauth/external-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
+import { needs } from '../needs.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { DpopProofs } from './dpop-proofs.ts';
-import type { ExternalSessions } from './external-sessions.ts';
-import type { ExternalTokens } from './external-tokens.ts';
-import type { WalletTokens } from './wallet-tokens.ts';
+import { DpopProofs } from './dpop-proofs.ts';
+import { ExternalSessions } from './external-sessions.ts';
+import { ExternalTokens } from './external-tokens.ts';
+import { WalletTokens } from './wallet-tokens.ts';
 
 /** What a wallet sends to a protected endpoint, as it came. */
 export type WalletCredentials = {
@@ -24,14 +25,6 @@ export type AuthenticatedWallet = {
   readonly dpop: AcceptedDpopProof | undefined;
 };
 
-type Ports = {
-  readonly walletTokens: WalletTokens;
-  readonly externalTokens: ExternalTokens;
-  readonly externalSessions: ExternalSessions;
-  readonly dpopProofs: DpopProofs;
-  readonly settings: ServiceSettings;
-};
-
 type Expected = { readonly method: string; readonly url: string; readonly now: Date };
 
 /** A verified token of a server of ours, or of one that the tenant names. */
@@ -40,13 +33,13 @@ type Verified = { readonly own: WalletTokenClaims } | { readonly external: Exter
 const invalid = (message: string) => new Failure('invalid_token', message);
 
 /** Checks the access tokens of wallets, and that whoever sends one holds its key. */
-export class WalletAuthenticator {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class WalletAuthenticator extends needs({
+  walletTokens: WalletTokens,
+  externalTokens: ExternalTokens,
+  externalSessions: ExternalSessions,
+  dpopProofs: DpopProofs,
+  settings: ServiceSettings,
+}) {
   /**
    * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
    * proof was used before is told by the commit that follows.
@@ -86,13 +79,13 @@ export class WalletAuthenticator {
       throw invalid('this issuer takes access tokens only that are bound to a key');
     }
     // Last, since it opens a session for a user who has none
-    const token = await this.#ports.externalSessions.resolve(configured, verified.external, expected.now);
+    const token = await this.ports.externalSessions.resolve(configured, verified.external, expected.now);
     return { token, dpop: proof };
   }
 
   /** @throws Failure `invalid_token`, `unavailable`. */
   async #verify(configured: TenantConfiguration, text: string, now: Date): Promise<Verified> {
-    const { walletTokens, externalTokens } = this.#ports;
+    const { walletTokens, externalTokens } = this.ports;
     const own = await walletTokens.verify(configured, text);
     const external = own === undefined ? await externalTokens.verify(configured, text, now) : undefined;
     if (external !== undefined) return { external };
@@ -120,9 +113,9 @@ export class WalletAuthenticator {
     }
     // RFC 9449 section 7.2: a bound token never passes as a bearer token
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
-    const accepted = await this.#ports.dpopProofs.check(configured, dpop, {
+    const accepted = await this.ports.dpopProofs.check(configured, dpop, {
       ...expected,
-      issuer: issuerIdentifier(this.#ports.settings, configured.tenantId),
+      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
       accessToken: text,
     });
     // RFC 9449 section 7.1

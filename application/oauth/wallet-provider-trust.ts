@@ -3,8 +3,9 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
-import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
-import type { StatusChecker, StatusQuestion } from '../status-lists/check-status.ts';
+import { needs } from '../needs.ts';
+import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
+import { StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
@@ -15,14 +16,8 @@ import {
   type ListSource,
   revocationOf,
 } from '../trust-lists/listed-anchors.ts';
-import type { TrustLists } from '../trust-lists/remote-trust-lists.ts';
+import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
-
-type Ports = {
-  readonly trustLists: TrustLists;
-  readonly certificates: Certificates;
-  readonly statusChecker: StatusChecker;
-};
 
 /** Who signed an attestation, for the question whether it was revoked. */
 export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'>;
@@ -45,13 +40,12 @@ type Providers = {
 };
 
 /** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
-export class WalletProviderTrust {
-  readonly #ports: Ports;
+export class WalletProviderTrust extends needs({
+  trustLists: TrustLists,
+  certificates: Certificates,
+  statusChecker: StatusChecker,
+}) {
   readonly #providers = new WeakMap<TenantConfiguration, Providers>();
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /**
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
@@ -67,13 +61,13 @@ export class WalletProviderTrust {
       return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     }
     const asked = await askLists(
-      this.#ports.trustLists,
+      this.ports.trustLists,
       configured.tenantId,
       await sourcesOf(configured, addresses),
     );
     const { anchors, listed } = this.#providersOf(configured, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
-    const issuer = this.#ports.certificates.validate(chain, anchors, now, { haip: true });
+    const issuer = this.ports.certificates.validate(chain, anchors, now, { haip: true });
     const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
     if (!issuer.trusted || match === undefined) {
       const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
@@ -100,8 +94,7 @@ export class WalletProviderTrust {
   ): Promise<string | undefined> {
     try {
       const reference = readStatusReference(payload);
-      if (reference !== undefined)
-        await this.#ports.statusChecker.check({ ...issuer, configured, reference });
+      if (reference !== undefined) await this.ports.statusChecker.check({ ...issuer, configured, reference });
       return undefined;
     } catch (error) {
       if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;

@@ -13,38 +13,32 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
 import { bounded } from '../bounded.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Signatures } from '../ports/signatures.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = {
-  readonly kms: Kms;
-  readonly signatures: Signatures;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
 
 /** Tokens whose signature this process has seen to be good, or made itself. */
 const MAX_REMEMBERED = 20_000;
 const MAX_TOKEN_LENGTH = 8192;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
-export class WalletTokens {
-  readonly #ports: Ports;
+export class WalletTokens extends needs({
+  kms: Kms,
+  signatures: Signatures,
+  clock: Clock,
+  settings: ServiceSettings,
+}) {
   readonly #verified = new LRUCache<string, WalletTokenClaims>(bounded(MAX_REMEMBERED));
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   async issue(
     configured: TenantConfiguration,
     claims: WalletTokenClaims,
     server: AuthorizationServer,
   ): Promise<string> {
-    const { kms, clock } = this.#ports;
+    const { kms, clock } = this.ports;
     const wanted = await signingKeyId(configured, server);
     const chain = pickKeyChain(await configured.keyChains(), 'signing', clock.now(), wanted);
     const header = configured.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
@@ -57,7 +51,7 @@ export class WalletTokens {
 
   /** @returns undefined for anything but a valid token of this tenant's issuer. */
   async verify(configured: TenantConfiguration, token: string): Promise<WalletTokenClaims | undefined> {
-    const { signatures, clock, settings } = this.#ports;
+    const { signatures, clock, settings } = this.ports;
     const now = clock.now();
     const known = this.#verified.get(memoKey(configured, token));
     if (known !== undefined) return known.expiresAtSeconds * 1000 > now.getTime() ? known : undefined;

@@ -98,7 +98,7 @@ export class ObtainAccessCertificate extends needs({
           throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
         }
         await assertNoAnchor(repositories, id);
-        const chain = replaceLeaf(known, { active: leaf }, clock.now());
+        const chain = replaceLeaf(known, 'upload', leaf, clock.now());
         await repositories.keyChains.put(chain);
         return chain;
       },

@@ -19,7 +19,7 @@ const PORTS = { store: Store, clock: Clock, registrar: Registrar, remote: Remote
 type Ports = PortsOf<typeof PORTS>;
 
 /** How the tenant logs in at its registrar. */
-export class GetRegistrarConfiguration {
+export class GetRegistrarConfiguration extends needs({}) {
   /** @throws Failure `not_found` when it has none. */
   async execute({ configured }: TenantCaller): Promise<RegistrarConfiguration> {
     const configuration = await configured.registrarConfiguration();

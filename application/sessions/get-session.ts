@@ -4,21 +4,17 @@ import { noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller } from '../caller.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import { visible } from './visibility.ts';
 
 /** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
 const RESPONSE_CODE_SECONDS = 300;
 
 /** One session as it is now. */
-export class GetSession {
-  readonly #world: World;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
+export class GetSession extends needs(WORLD) {
   /**
    * @param responseCode what the browser brought back (OpenID4VP 1.0 section 13.3): proof that the person at the
    *   browser is the one whose wallet answered. It is spent by this; without one the session can be read at any time.
@@ -29,7 +25,7 @@ export class GetSession {
     id: SessionId,
     responseCode?: string,
   ): Promise<{ readonly session: Session; readonly tenant: Tenant; readonly now: Date }> {
-    return attemptFor(this.#world, caller, async (known, present) => {
+    return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
       const session = visible(present, (await known.confirm(known.reads.session(id))).session);
       const seen = responseCode === undefined ? session : await this.#spend(known, session, responseCode);

@@ -5,7 +5,9 @@ import {
   type SessionOutcome,
 } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { record, type World } from '../attempt.ts';
+import { record } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 
 /** Attempts to meet a session that others write to at the same time. */
 const MAX_ATTEMPTS = 20;
@@ -14,13 +16,7 @@ const MAX_ATTEMPTS = 20;
  * Notes what happens to an issuance session: deliveries, notifications, the reason of a failure. Requests for other
  * credentials of the same session may write in between; then it is read again.
  */
-export class SessionNotes {
-  readonly #world: World;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
+export class SessionNotes extends needs(WORLD) {
   /**
    * @param change makes the next outcome of the present one; undefined when there is nothing to note any more.
    * @param event happens too if it still can: a completed session keeps its status.
@@ -31,12 +27,12 @@ export class SessionNotes {
     change: (outcome: SessionOutcome | null) => SessionOutcome | undefined,
     event?: Extract<SessionEvent, 'fail'>,
   ): Promise<Session | undefined> {
-    const { store } = this.#world;
+    const { store } = this.ports;
     let current: Session | undefined = session;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {
       const outcome = change(current.outcome);
       if (outcome === undefined) return undefined;
-      const committed = await record(this.#world, session.tenantId, {
+      const committed = await record(this.ports, session.tenantId, {
         session: noted(current, outcome, event),
       });
       if (committed.done) return { ...current, outcome, ...committed.session };

@@ -1,8 +1,9 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Log } from '../ports/log.ts';
+import { Store } from '../ports/store.ts';
 
 const MAX_WATCHES = 4_000;
 /** Shares of it, so that nobody can take all of them. */
@@ -12,8 +13,6 @@ const MAX_OF_SESSION = 20;
 const POLL_MS = 2_000;
 /** Ids per query of the poll. */
 const POLL_PORTION = 500;
-
-type Ports = { readonly store: Store; readonly eventBus: EventBus; readonly log: Log };
 
 /** One stream's ear. It hears that something may have changed; the row tells what. */
 export class Watch {
@@ -74,17 +73,12 @@ type TenantWatches = {
  * Tells streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll
  * for all streams of this process, because a change can happen at another instance and a message can be lost.
  */
-export class SessionWatcher {
-  readonly #ports: Ports;
+export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, log: Log }) {
   readonly #watches = new Map<TenantId, TenantWatches>();
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
 
   /** Streams that are open now. */
   get count(): number {
@@ -114,7 +108,7 @@ export class SessionWatcher {
     ofTenant.count++;
     this.#watches.set(tenantId, ofTenant);
     this.#count++;
-    this.#unsubscribe ??= this.#ports.eventBus.subscribe((wakeUp) => {
+    this.#unsubscribe ??= this.ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'session') this.#ring(wakeUp.tenantId, wakeUp.sessionId);
     });
     this.#schedule();
@@ -164,14 +158,14 @@ export class SessionWatcher {
         }
       }
     } catch (error) {
-      this.#ports.log.error('watched sessions could not be read', {}, error);
+      this.ports.log.error('watched sessions could not be read', {}, error);
     }
     this.#timer = undefined;
     this.#schedule();
   }
 
   async #compare(tenantId: TenantId, ids: readonly SessionId[]): Promise<void> {
-    const stored = await this.#ports.store.read(tenantId).sessionVersions(ids);
+    const stored = await this.ports.store.read(tenantId).sessionVersions(ids);
     const versions = new Map(stored.map(({ id, version }) => [id, version]));
     for (const id of ids) {
       for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) {

@@ -1,25 +1,16 @@
 import { isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Listener } from '../caller.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import { ListenerRights } from './listener-rights.ts';
-import type { SessionWatcher, Watch } from './session-watcher.ts';
+import { SessionWatcher, type Watch } from './session-watcher.ts';
 import { readVisibleSession } from './visibility.ts';
 
 const HEARTBEAT_MS = 15_000;
 /** Changes that one reading replays; a session has no more than a handful. */
 const MAX_REPLAY = 100;
-
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly sessionWatcher: SessionWatcher;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly log: Log;
-};
 
 export type StatusMessage = {
   /** The session's version at this change; `Last-Event-ID` brings it back. */
@@ -36,13 +27,7 @@ type Options = {
 };
 
 /** Follows the status of a session until it ends or the listener leaves. */
-export class WatchSession {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatcher, log: Log }) {
   /**
    * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
    *   terminal status, when the session is removed, when the listener left, when its access token expires and when it
@@ -54,7 +39,7 @@ export class WatchSession {
     id: SessionId,
     { lastSequence, closed }: Options,
   ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
-    const { store, sessionWatcher, tenantConfigurations } = this.#ports;
+    const { store, sessionWatcher, tenantConfigurations } = this.ports;
     const session = await readVisibleSession(store, caller, id);
     const rights = new ListenerRights(tenantConfigurations, caller);
     const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);
@@ -72,7 +57,7 @@ export class WatchSession {
     watch: Watch,
     lastSequence: number | undefined,
   ): AsyncGenerator<StatusMessage | 'heartbeat'> {
-    const { clock, log } = this.#ports;
+    const { clock, log } = this.ports;
     try {
       let session: Followed | undefined = first;
       let after = lastSequence;
@@ -101,7 +86,7 @@ export class WatchSession {
 
   /** The session of now, for a listener that may still know of it. */
   async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     if (rights.expiresAt <= clock.now()) return undefined;
     const read = await store.read(tenantId).session(id);
     if (read?.session === undefined) return undefined;
@@ -114,7 +99,7 @@ export class WatchSession {
     after: number | undefined,
     told: SessionStatus | undefined,
   ): Promise<StatusMessage[]> {
-    const { store, clock } = this.#ports;
+    const { store, clock } = this.ports;
     const { id, tenantId, version } = session;
     const missed =
       after === undefined || after >= version

@@ -7,9 +7,11 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import type { StatusAllocator } from './status-allocator.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { StatusAllocator } from './status-allocator.ts';
 
 export const Revocation = z
   .object({
@@ -24,16 +26,8 @@ const VALID = 0;
 /** Issuances of one session that may come in between. */
 const ATTEMPTS = 10;
 
-type Ports = World & { readonly statusAllocator: StatusAllocator };
-
 /** Changes the status of all credentials of a session, or of those of one configuration, in one transaction. */
-export class RevokeSession {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
   /**
    * @returns how many credentials have the new status.
    * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status,
@@ -42,7 +36,7 @@ export class RevokeSession {
   async execute(caller: RememberedCaller, revocation: Revocation): Promise<number> {
     for (let left = ATTEMPTS; ; left--) {
       try {
-        return await attemptFor(this.#ports, caller, (known, present) =>
+        return await attemptFor(this.ports, caller, (known, present) =>
           this.#revoke(known, present, revocation),
         );
       } catch (error) {
@@ -96,7 +90,7 @@ export class RevokeSession {
           `the status list of this credential has ${list.bits} bit; for credentials issued later, set bits to 2 by PUT /status-list-config`,
         );
       }
-      for (const index of this.#ports.statusAllocator.indicesOf(caller.tenantId, list, firstCounter, count)) {
+      for (const index of this.ports.statusAllocator.indicesOf(caller.tenantId, list, firstCounter, count)) {
         changes.push({ listId: list.id, index, status });
       }
     }

@@ -8,18 +8,12 @@ import { type ListSigners, listSigners } from '../../domain/status-lists/list-si
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import { bounded } from '../bounded.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: ServiceSettings;
-};
 
 export type AllocatedEntries = {
   readonly listId: string;
@@ -36,8 +30,12 @@ const MAX_LISTS = 5_000;
 const MAX_RESTS = 64;
 
 /** Hands out status list entries. Two credentials never share one, whichever process issues them. */
-export class StatusAllocator {
-  readonly #ports: Ports;
+export class StatusAllocator extends needs({
+  store: Store,
+  clock: Clock,
+  random: Random,
+  settings: ServiceSettings,
+}) {
   readonly #reserves = new LRUCache<string, CounterReserve>(bounded(MAX_LISTS));
   readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
   readonly #creating = new Map<string, Promise<StatusList>>();
@@ -46,17 +44,13 @@ export class StatusAllocator {
   /** Lists that this process knows to be full, or not to be of the signer that they had. */
   readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(bounded(MAX_LISTS));
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
   /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
   async allocate(
     configured: TenantConfiguration,
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
-    const signers = await signersOf(configured, configuration, this.#ports.clock.now());
+    const signers = await signersOf(configured, configuration, this.ports.clock.now());
     for (const list of await this.#candidates(configured, configuration.id, signers)) {
       const firstCounter = await this.#take(configured.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
@@ -118,7 +112,7 @@ export class StatusAllocator {
     const reserve = this.#reserve(key);
     const reserved = reserve.take(count);
     if (reserved !== undefined) return reserved;
-    const lists = this.#ports.store.lists(tenantId);
+    const lists = this.ports.store.lists(tenantId);
     // Small lists are not drained by one process's reserve.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
     const first = await lists.takeStatusRun(list, length);
@@ -139,7 +133,7 @@ export class StatusAllocator {
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
     return {
       listId: list.id,
-      uri: statusListUri(this.#ports.settings, tenantId, list.id),
+      uri: statusListUri(this.ports.settings, tenantId, list.id),
       firstCounter,
       indices: this.indicesOf(tenantId, list, firstCounter, count),
     };
@@ -156,7 +150,7 @@ export class StatusAllocator {
 
   async #shape(configured: TenantConfiguration) {
     const { statusListConfig } = await configured.tenant();
-    return effectiveStatusListConfig(statusListConfig, this.#ports.settings.statusDefaults);
+    return effectiveStatusListConfig(statusListConfig, this.ports.settings.statusDefaults);
   }
 
   async #create(
@@ -164,7 +158,7 @@ export class StatusAllocator {
     signer: string | null,
     atLeast: number,
   ): Promise<StatusList> {
-    const { store, clock, random } = this.#ports;
+    const { store, clock, random } = this.ports;
     const shape = await this.#shape(configured);
     const list = newStatusList(
       { ...shape, capacity: Math.max(shape.capacity, atLeast) },

@@ -6,35 +6,21 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { StatusListClaims } from '../../domain/status-lists/token.ts';
 import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
-import type { PublishedStatusList, StatusPublisher } from './status-publisher.ts';
-
-type Ports = {
-  readonly statusPublisher: StatusPublisher;
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly kms: Kms;
-  readonly clock: Clock;
-};
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Kms } from '../ports/kms.ts';
+import { type PublishedStatusList, StatusPublisher } from './status-publisher.ts';
 
 export type PublishedStatusCwt = Omit<PublishedStatusList, 'jwt'> & { readonly cwt: Buffer };
 
 /** The CWT form of status lists (Token Status List section 5.2), for readers that take no other: made on demand. */
-export class StatusCwtPublisher {
-  readonly #ports: Ports;
+export class StatusCwtPublisher extends needs({ ...WORLD, statusPublisher: StatusPublisher, kms: Kms }) {
   /** Beside the JWT of the same content, for as long as that one is published. */
   readonly #tokens = new WeakMap<PublishedStatusList, Promise<PublishedStatusCwt>>();
 
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
   /** @throws Failure `not_found`. */
   async publish(tenantId: TenantId, listId: string): Promise<PublishedStatusCwt> {
-    const published = await this.#ports.statusPublisher.publish(tenantId, listId);
+    const published = await this.ports.statusPublisher.publish(tenantId, listId);
     const known = this.#tokens.get(published);
     if (known !== undefined) return known;
     const token = this.#sign(tenantId, published);
@@ -44,7 +30,7 @@ export class StatusCwtPublisher {
   }
 
   async #sign(tenantId: TenantId, { jwt, expiresAt }: PublishedStatusList): Promise<PublishedStatusCwt> {
-    const { store, tenantConfigurations, kms, clock } = this.#ports;
+    const { store, tenantConfigurations, kms, clock } = this.ports;
     const { header, payload } = parseCompactJws(jwt.toString()) ?? {};
     const head = await store.read(tenantId).state();
     if (head === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');

@@ -11,23 +11,13 @@ import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
 import { bounded } from '../bounded.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EventBus } from '../ports/event-bus.ts';
-import type { Kms } from '../ports/kms.ts';
-import { OwnStatusLists } from '../ports/own-status-lists.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Store } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import { WORLD } from '../known.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Kms } from '../ports/kms.ts';
+import type { OwnStatusLists } from '../ports/own-status-lists.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { statusListUri } from './status-allocator.ts';
-
-type Ports = {
-  readonly store: Store;
-  readonly tenantConfigurations: TenantConfigurations;
-  readonly kms: Kms;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-  readonly eventBus: EventBus;
-};
 
 export type PublishedStatusList = {
   readonly jwt: Buffer;
@@ -67,8 +57,10 @@ type Entry = {
 };
 
 /** Keeps bit arrays of status lists and the tokens made of them; both are derived from the stored entries. */
-export class StatusPublisher extends OwnStatusLists {
-  readonly #ports: Ports;
+export class StatusPublisher
+  extends needs({ ...WORLD, kms: Kms, settings: ServiceSettings, eventBus: EventBus })
+  implements OwnStatusLists
+{
   readonly #entries = new LRUCache<string, Entry>({
     maxSize: MAX_BYTES,
     sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
@@ -78,9 +70,8 @@ export class StatusPublisher extends OwnStatusLists {
   readonly #changes = new LRUCache<string, number>(bounded(MAX_CHANGED));
   #change = 0;
 
-  constructor(ports: Ports) {
-    super();
-    this.#ports = ports;
+  constructor(ports: PortsOf<typeof StatusPublisher.needs>) {
+    super(ports);
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type !== 'status-list') return;
       this.#change++;
@@ -94,7 +85,7 @@ export class StatusPublisher extends OwnStatusLists {
    */
   async publish(tenantId: TenantId, listId: string): Promise<PublishedStatusList> {
     const entry = await this.#upToDate(tenantId, listId);
-    const now = this.#ports.clock.now();
+    const now = this.ports.clock.now();
     const { published, list, version } = entry;
     if (published !== undefined && published.expiresAt > now) {
       if (published.version >= version || !list.immediateUpdate) return published;
@@ -108,7 +99,7 @@ export class StatusPublisher extends OwnStatusLists {
     return entry.signing.token;
   }
 
-  override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
+  async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     try {
       const { list, bytes } = await this.#upToDate(tenantId, listId);
       return index >= 0 && index < list.capacity ? readStatus(bytes, list.bits, index) : undefined;
@@ -118,8 +109,8 @@ export class StatusPublisher extends OwnStatusLists {
     }
   }
 
-  override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
-    const { store, tenantConfigurations, clock } = this.#ports;
+  async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
+    const { store, tenantConfigurations, clock } = this.ports;
     try {
       const { list } = await this.#upToDate(tenantId, listId);
       const head = await store.read(tenantId).state();
@@ -161,7 +152,7 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
-    const reads = this.#ports.store.read(tenantId);
+    const reads = this.ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
     const list = await reads.statusList(listId);
     if (list === undefined) throw new Failure('not_found', 'unknown status list');
@@ -174,7 +165,7 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #look(tenantId: TenantId, entry: Entry): Promise<void> {
-    const reads = this.#ports.store.read(tenantId);
+    const reads = this.ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
     const [head] = await reads.statusListVersions([entry.list.id]);
     if (head === undefined) {
@@ -192,7 +183,7 @@ export class StatusPublisher extends OwnStatusLists {
   }
 
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
-    const { store, tenantConfigurations, kms, settings } = this.#ports;
+    const { store, tenantConfigurations, kms, settings } = this.ports;
     const { list, version } = entry;
     const reads = store.read(tenantId);
     const head = await reads.state();

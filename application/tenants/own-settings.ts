@@ -12,7 +12,7 @@ export type SettingsChange = {
 };
 
 /** The caller's own tenant, as it was when the caller was authenticated. */
-export class GetOwnSettings {
+export class GetOwnSettings extends needs({}) {
   async execute(caller: TenantCaller): Promise<Tenant> {
     return caller.configured.tenant();
   }

@@ -1,18 +1,13 @@
-import { z } from 'zod';
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { isDcApi, type Session, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { isDcApi, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import {
-  type PresentationConfiguration,
-  RedirectUri,
-  TransactionData,
-} from '../../domain/verification/configuration.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import {
-  encodeTransactionData,
   invocationUri,
   postedParameters,
   REQUEST_OBJECT_TYPE,
@@ -20,45 +15,28 @@ import {
   requestObjectClaims,
   requestParameters,
 } from '../../domain/verification/request-object.ts';
-import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
-import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
-import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { attemptFor, type Known, type World } from '../attempt.ts';
+import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Encryption } from '../ports/encryption.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { Random } from '../ports/random.ts';
-import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
-import type { Webhooks } from '../ports/webhooks.ts';
-import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Encryption } from '../ports/encryption.ts';
+import { Kms } from '../ports/kms.ts';
+import { Random } from '../ports/random.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Webhooks } from '../ports/webhooks.ts';
+import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
-
-export const PresentationRequestBody = z
-  .object({
-    response_type: z
-      .enum(['uri', 'dc-api'])
-      .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
-    requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
-    webhook: WebhookConfig.optional().describe('instead of the configured one'),
-    redirectUri: RedirectUri.optional().describe('instead of the configured one; not with dc-api'),
-    transaction_data: z
-      .array(TransactionData)
-      .min(1)
-      .max(20)
-      .optional()
-      .describe('instead of the configured'),
-    origin: z
-      .string()
-      .min(1)
-      .max(500)
-      .optional()
-      .describe('With dc-api: the one of the expectedOrigins whose page asks'),
-  })
-  .meta({ id: 'PresentationRequest' });
-export type PresentationRequestBody = z.infer<typeof PresentationRequestBody>;
+import {
+  checkTransactionData,
+  describeRequest,
+  originsOf,
+  type PresentationRequestBody,
+} from './presentation-request.ts';
+import { requestParts, verifierInfo } from './request-parts.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
@@ -67,15 +45,6 @@ export type PresentationOffer = {
   readonly crossDeviceUri?: string;
   /** What a page passes to `navigator.credentials.get`. */
   readonly dcApi?: JsonObject;
-};
-
-type Ports = World & {
-  readonly random: Random;
-  readonly kms: Kms;
-  readonly encryption: Encryption;
-  readonly settings: ServiceSettings;
-  readonly registrationCertificates: RegistrationCertificates;
-  readonly webhooks: Webhooks;
 };
 
 /** What all kinds of requests are made of. */
@@ -96,19 +65,21 @@ type Making = {
 type Made = { readonly request: VerificationRequest; readonly parameters: JsonObject };
 
 /** Makes one presentation request and signs it at once, so that each fetch is answered with the same bytes. */
-export class CreatePresentationRequest {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class CreatePresentationRequest extends needs({
+  ...WORLD,
+  random: Random,
+  kms: Kms,
+  encryption: Encryption,
+  settings: ServiceSettings,
+  registrationCertificates: RegistrationCertificates,
+  webhooks: Webhooks,
+}) {
   /**
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
   execute(caller: RememberedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    return attemptFor(this.#ports, caller, (known, present) => this.#request(known, present, body));
+    return attemptFor(this.ports, caller, (known, present) => this.#request(known, present, body));
   }
 
   async #request(
@@ -116,7 +87,7 @@ export class CreatePresentationRequest {
     caller: TenantCaller,
     body: PresentationRequestBody,
   ): Promise<PresentationOffer> {
-    const { random, settings, webhooks } = this.#ports;
+    const { random, settings, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const configuration = await configured.presentationConfiguration(body.requestId);
@@ -125,7 +96,7 @@ export class CreatePresentationRequest {
     }
     checkTransactionData(body, configuration);
     assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
-    const ttl = (await configured.tenant()).sessionConfig?.ttlSeconds ?? settings.sessionTtlSeconds;
+    const ttl = await sessionSeconds(configured, settings);
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
@@ -133,32 +104,18 @@ export class CreatePresentationRequest {
     const isManager = caller.roles.includes('presentation:manage');
     const making = { configured, configuration, body, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
-    const session = this.#sessionOf(making, made.request);
-    await known.commit({ opens: { session } });
-    return offerOf(session.id, configuration, made);
-  }
-
-  #sessionOf(
-    { configured, configuration, publicId, now, expiresAt }: Making,
-    request: VerificationRequest,
-  ): Session {
-    return {
-      tenantId: configured.tenantId,
-      id: this.#ports.random.token() as SessionId,
+    const session = newSession(random, {
+      tenantId,
       publicId,
       kind: 'verification',
-      status: 'active',
-      version: 1,
       createdAt: now,
-      updatedAt: now,
       expiresAt,
       configurationIds: [configuration.id],
-      useDcApi: isDcApi(request),
-      request,
-      outcome: null,
-      issuedMask: 0,
-      claimedAt: null,
-    };
+      useDcApi: isDcApi(made.request),
+      request: made.request,
+    });
+    await known.commit({ opens: { session } });
+    return offerOf(session.id, configuration, made);
   }
 
   /** The wallet fetches the request, unless it stands in the address, and posts its answer. */
@@ -168,23 +125,17 @@ export class CreatePresentationRequest {
     const { responseMode } = configuration;
     const responseUri = `${address}/response/${publicId}`;
     const redirectUri = body.redirectUri ?? configuration.redirectUri ?? undefined;
-    const common = this.#common(making, `${address}/request/${publicId}`);
     const signer = configuration.clientIdPrefix === 'redirect_uri' ? undefined : await this.#signerOf(making);
     const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
-    const state = this.#ports.random.token();
-    const base = requestParameters({
-      ...askedOf(common),
-      responseMode,
-      verifierInfo: await this.#verifierInfo(making, signer?.chain),
-    });
+    const state = this.ports.random.token();
+    const { common, base } = await this.#base(making, `${address}/request/${publicId}`, responseMode, signer);
     const parameters = postedParameters(base, { clientId, responseUri, state });
     const request: VerificationRequest = {
       ...common,
-      responseMode,
       clientId,
       responseUri,
       state,
-      ...(redirectUri !== undefined && { redirectUri }),
+      ...defined({ redirectUri }),
       ...(signer !== undefined && (await this.#sign(signer, parameters, making))),
     };
     return { request, parameters };
@@ -198,66 +149,49 @@ export class CreatePresentationRequest {
     }
     const origins = originsOf(configuration, body.origin);
     const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
-    const common = this.#common(making, `${address}/dc-api/${publicId}`);
     const signer = configuration.dcApiRequest === 'unsigned' ? undefined : await this.#signerOf(making);
-    const base = requestParameters({
-      ...askedOf(common),
-      responseMode,
-      verifierInfo: await this.#verifierInfo(making, signer?.chain),
-    });
+    const { common, base } = await this.#base(making, `${address}/dc-api/${publicId}`, responseMode, signer);
     if (signer === undefined) {
-      const request = { ...common, responseMode, origins, parameters: base } as const;
+      const request = { ...common, origins, parameters: base } as const;
       return { request, parameters: base };
     }
     const { clientId } = signer;
     // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
     const parameters = { ...base, client_id: clientId, expected_origins: origins };
     const signed = await this.#sign(signer, parameters, making);
-    return { request: { ...common, responseMode, origins, clientId, ...signed }, parameters };
+    return { request: { ...common, origins, clientId, ...signed }, parameters };
   }
 
-  #common({ configuration, body }: Making, requestUrl: string) {
-    const { random, encryption } = this.#ports;
-    // HAIP 1.0 section 5: a fresh key for each request
-    const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
-    const entries = (body.transaction_data ??
-      configuration.transaction_data ??
-      []) as unknown as JsonObject[];
-    const webhook = body.webhook ?? configuration.webhook ?? undefined;
-    return {
+  /** What a request of either kind has, and the parameters that a wallet gets of it. */
+  async #base<Mode extends string>(
+    making: Making,
+    requestUrl: string,
+    responseMode: Mode,
+    signer: Signer | undefined,
+  ) {
+    const { configuration, body } = making;
+    const common = {
       kind: 'verification',
-      offerRequest: describe(body),
-      dcqlQuery: configuration.dcql_query as unknown as JsonObject,
-      nonce: random.token(),
+      offerRequest: describeRequest(body),
       requestUrl,
-      ...(keyPair !== undefined && {
-        encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
-      }),
-      ...(webhook !== undefined && { webhook }),
-      ...(entries.length > 0 && {
-        transactionData: encodeTransactionData(entries),
-        transactionDataObjects: entries,
-        ...(configuration.transactionDataElements && {
-          transactionDataElements: configuration.transactionDataElements,
-        }),
-      }),
+      responseMode,
+      ...requestParts(this.ports, configuration, body.transaction_data),
+      ...defined({ webhook: body.webhook ?? configuration.webhook ?? undefined }),
     } as const;
+    const { encryption, ...asked } = common;
+    const verifierInfo = await this.#verifierInfo(making, signer?.chain);
+    return {
+      common,
+      base: requestParameters({ ...asked, encryptionJwk: encryption?.publicJwk, verifierInfo }),
+    };
   }
 
-  /** A registration certificate stands first, and a request that wants one is not made without. */
   async #verifierInfo(
     { configured, configuration, now, isManager }: Making,
     chain: KeyChain | undefined,
   ): Promise<readonly JsonObject[]> {
-    const attached = (configuration.attached ?? []) as unknown as JsonObject[];
     try {
-      const entry = await this.#ports.registrationCertificates.entryFor(
-        configured,
-        configuration,
-        chain,
-        now,
-      );
-      return entry === undefined ? attached : [entry, ...attached];
+      return await verifierInfo(this.ports, configured, configuration, chain, now);
     } catch (error) {
       throw error instanceof Failure && !isManager ? withoutReason(error) : error;
     }
@@ -270,14 +204,14 @@ export class CreatePresentationRequest {
       configuration.accessKeyChainId,
     );
     if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
-    const { hostname } = new URL(this.#ports.settings.publicUrl);
+    const { hostname } = new URL(this.ports.settings.publicUrl);
     return { chain, clientId: sanDnsClientId(chain, hostname), signedAs: clientId };
   }
 
   async #sign({ chain, signedAs }: Signer, parameters: JsonObject, { now, expiresAt }: Making) {
     const payload = requestObjectClaims(parameters, { issuedAt: now, expiresAt });
-    const requestObject = await signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
-    return { requestObject, ...(signedAs !== undefined && { signedAs }) };
+    const requestObject = await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+    return { requestObject, ...defined({ signedAs }) };
   }
 }
 
@@ -288,35 +222,13 @@ type Signer = {
   readonly signedAs?: string;
 };
 
-type Common = Pick<VerificationRequest, 'nonce' | 'dcqlQuery' | 'transactionData' | 'encryption'>;
-
-function askedOf({ nonce, dcqlQuery, transactionData, encryption }: Common) {
-  return { nonce, dcqlQuery, transactionData, encryptionJwk: encryption?.publicJwk };
-}
-
-/** @throws Failure `invalid_input` unless it is known whose page asks: presentations are made for an origin. */
-function originsOf({ expectedOrigins }: PresentationConfiguration, wanted: string | undefined): string[] {
-  const known = expectedOrigins ?? [];
-  if (known.length === 0) {
-    const message = 'The presentation configuration needs expectedOrigins for requests with dc-api.';
-    throw invalidInput('response_type', message);
-  }
-  if (wanted === undefined) return known;
-  if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
-  return [wanted];
-}
-
 /** Addresses, ids and the state of the registrar are for those who manage configurations, and for the log. */
 function withoutReason(cause: Failure): Failure {
   const { code, details } = cause;
   const { retryAfterSeconds } = details;
   const message =
     'the registration certificate of this request cannot be used at present; the log says why under this request id';
-  return new Failure(
-    code,
-    { message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
-    { cause },
-  );
+  return new Failure(code, { message, ...defined({ retryAfterSeconds }) }, { cause });
 }
 
 function offerOf(
@@ -335,22 +247,4 @@ function offerOf(
   const uri = invocationUri(base, requestObject === undefined ? parameters : byReference);
   const isCrossDevice = request.redirectUri === undefined;
   return { uri, session, ...(isCrossDevice && { crossDeviceUri: uri }) };
-}
-
-/** OpenID4VP 1.0 section 8.4 */
-function checkTransactionData(
-  body: PresentationRequestBody,
-  { dcql_query, transactionDataElements }: PresentationConfiguration,
-): void {
-  const entries = body.transaction_data ?? [];
-  const [fault] = transactionDataFaults(entries, dcql_query, transactionDataElements ?? {});
-  if (fault !== undefined) {
-    throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
-  }
-}
-
-/** The body as the session shows it: without the webhook's key. */
-function describe({ webhook, ...rest }: PresentationRequestBody): JsonObject {
-  const body = webhook === undefined ? rest : { ...rest, webhook: maskWebhook(webhook) };
-  return body as unknown as JsonObject;
 }

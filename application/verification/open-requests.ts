@@ -3,7 +3,9 @@ import { type Session, statusAt, type VerificationRequest } from '../../domain/s
 import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import { attempt, type World } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';
 
@@ -14,16 +16,10 @@ export type OpenRequest<R extends VerificationRequest> = {
 };
 
 /** Requests that can be handed out: to a wallet or to a page. */
-export class OpenRequests {
-  readonly #world: World;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
+export class OpenRequests extends needs(WORLD) {
   /** The request as it was made, without marking it as fetched. @returns undefined for an unknown one. */
   async peek(tenantId: TenantId, publicId: PublicId): Promise<VerificationRequest | undefined> {
-    const found = await this.#world.store.read(tenantId).sessionByPublicId(publicId);
+    const found = await this.ports.store.read(tenantId).sessionByPublicId(publicId);
     const request = found?.session?.request;
     return request?.kind === 'verification' ? request : undefined;
   }
@@ -38,7 +34,7 @@ export class OpenRequests {
     publicId: PublicId,
     isWanted: (request: VerificationRequest) => request is R,
   ): Promise<OpenRequest<R>> {
-    return attempt(this.#world, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
       const session = await known.session(publicId, isUnfetched);
       if (session?.kind !== 'verification') throw unknown();

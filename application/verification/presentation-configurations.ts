@@ -33,7 +33,7 @@ type Ports = PortsOf<typeof PORTS>;
 const CERTIFIED = ['dcql_query', 'registrationCert', 'accessKeyChainId'] as const;
 
 /** The presentation configurations that the client may use, in order of their ids. */
-export class ListPresentationConfigurations {
+export class ListPresentationConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly PresentationConfiguration[]> {
     const configurations = await caller.configured.presentationConfigurations();
     return configurations.filter(({ id }) => maySee(caller, id));
@@ -41,7 +41,7 @@ export class ListPresentationConfigurations {
 }
 
 /** One presentation configuration. */
-export class GetPresentationConfiguration {
+export class GetPresentationConfiguration extends needs({}) {
   /** @throws Failure `not_found` also for one outside the client's restriction. */
   async execute(caller: TenantCaller, id: string): Promise<PresentationConfiguration> {
     assertMaySee(caller, id);

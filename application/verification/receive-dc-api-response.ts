@@ -3,22 +3,17 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { openDcApiData, openDcApiPlaintext } from '../../domain/verification/envelope.ts';
-import type { ResponseIntake } from './response-intake.ts';
+import { needs } from '../needs.ts';
+import { ResponseIntake } from './response-intake.ts';
 
 /** Takes in what a page got from the Digital Credentials API (OpenID4VP 1.0 appendix A.4). */
-export class ReceiveDcApiResponse {
-  readonly #ports: { readonly responseIntake: ResponseIntake };
-
-  constructor(ports: { readonly responseIntake: ResponseIntake }) {
-    this.#ports = ports;
-  }
-
+export class ReceiveDcApiResponse extends needs({ responseIntake: ResponseIntake }) {
   /**
    * @param data of the credential object.
    * @throws Failure as `ResponseIntake.take`.
    */
   async execute(tenantId: TenantId, publicId: PublicId, data: JsonObject): Promise<void> {
-    await this.#ports.responseIntake.take(tenantId, publicId, {
+    await this.ports.responseIntake.take(tenantId, publicId, {
       open: (request) => openDcApiData(data, ofPage(request)),
       openPlaintext: (plaintext, request) => {
         ofPage(request);

@@ -2,19 +2,14 @@ import { isDcApi, type PostedVerification, type VerificationRequest } from '../.
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import { openForm, openPlaintext, type ResponseForm } from '../../domain/verification/envelope.ts';
-import type { ResponseIntake, ResponseReply } from './response-intake.ts';
+import { needs } from '../needs.ts';
+import { ResponseIntake, type ResponseReply } from './response-intake.ts';
 
 /** Takes in what a wallet posts to the response address (OpenID4VP 1.0 section 8.2). */
-export class ReceiveResponse {
-  readonly #ports: { readonly responseIntake: ResponseIntake };
-
-  constructor(ports: { readonly responseIntake: ResponseIntake }) {
-    this.#ports = ports;
-  }
-
+export class ReceiveResponse extends needs({ responseIntake: ResponseIntake }) {
   /** @throws Failure as `ResponseIntake.take`. */
   execute(tenantId: TenantId, publicId: PublicId, form: ResponseForm): Promise<ResponseReply> {
-    return this.#ports.responseIntake.take(tenantId, publicId, {
+    return this.ports.responseIntake.take(tenantId, publicId, {
       open: (request) => openForm(form, posted(request)),
       openPlaintext: (plaintext, request) => openPlaintext(plaintext, posted(request)),
     });

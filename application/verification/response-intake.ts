@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import {
-  OPEN_STATUSES,
-  type Session,
-  type SessionOutcome,
-  statusAt,
-  type VerificationRequest,
+import type {
+  Session,
+  SessionOutcome,
+  VerificationRequest,
+  WebhookConfigValue,
 } from '../../domain/sessions/session.ts';
 import { answered, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -14,32 +13,29 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { bindingOf } from '../../domain/verification/binding.ts';
 import type { Envelope, OpenedForm, WalletError } from '../../domain/verification/envelope.ts';
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
-import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import { attempt, type Known, type World } from '../attempt.ts';
-import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import type { PresentationVerifier } from './presentation-verifier.ts';
-import type { ResultDelivery } from './result-delivery.ts';
-import type { SessionOutcomes } from './session-outcomes.ts';
-
-type Ports = World & {
-  readonly random: Random;
-  readonly encryption: Encryption;
-  readonly presentationVerifier: PresentationVerifier;
-  readonly resultDelivery: ResultDelivery;
-  readonly sessionOutcomes: SessionOutcomes;
-  readonly log: Log;
-};
+import { attempt } from '../attempt.ts';
+import { type Known, WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import {
+  type Answerable,
+  alreadyAnswered,
+  answerable,
+  ended,
+  faulty,
+  refusedOutcome,
+  refusedResponse,
+} from './answers.ts';
+import { PresentationVerifier } from './presentation-verifier.ts';
+import { ResultDelivery } from './result-delivery.ts';
+import { SessionOutcomes } from './session-outcomes.ts';
 
 /** OpenID4VP 1.0 section 8.2. */
 export type ResponseReply = { readonly redirect_uri?: string };
 
-type Found = {
-  readonly session: Session;
-  readonly request: VerificationRequest;
-};
 type Return = { readonly reply: ResponseReply; readonly outcome: SessionOutcome };
 
 /** How an answer comes in. */
@@ -54,20 +50,22 @@ export type Opening = {
 };
 
 /** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
-export class ResponseIntake {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ResponseIntake extends needs({
+  ...WORLD,
+  random: Random,
+  encryption: Encryption,
+  presentationVerifier: PresentationVerifier,
+  resultDelivery: ResultDelivery,
+  sessionOutcomes: SessionOutcomes,
+  log: Log,
+}) {
   /**
    * @throws Failure `not_found`, `gone` after expiry, and `invalid_request` for everything else: with the session
    *   as it was while the poster has not shown that it knows the request, failed afterwards. The wallet learns no
    *   reason; the session's report has it.
    */
   take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
-    return attempt(this.#ports, tenantId, async (known) => {
+    return attempt(this.ports, tenantId, async (known) => {
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await this.#open(opening, found.request);
       // Without a backend the record itself is the claim.
@@ -78,7 +76,7 @@ export class ResponseIntake {
   }
 
   /** The response is judged first; taking it in and ending the session is then one step. */
-  async #answer(known: Known, found: Found, vpToken: Json): Promise<ResponseReply> {
+  async #answer(known: Known, found: Answerable, vpToken: Json): Promise<ResponseReply> {
     const { session } = found;
     let verdict: Verdict | Refusal;
     try {
@@ -95,10 +93,10 @@ export class ResponseIntake {
     return reply;
   }
 
-  #outcomeOf({ session, request }: Found, verdict: Verdict | Refusal) {
+  #outcomeOf({ session, request }: Answerable, verdict: Verdict | Refusal) {
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal)
-      return { event: 'fail', reply: undefined, outcome: malformed(verdict) } as const;
+      return { event: 'fail', reply: undefined, outcome: faulty(verdict.reason, verdict.message) } as const;
     if (!verdict.good) return { event: 'fail', reply: undefined, outcome: refusedOutcome(verdict) } as const;
     const { credentials, report } = verdict;
     return {
@@ -111,7 +109,7 @@ export class ResponseIntake {
    * OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that of
    * several at once exactly one goes on.
    */
-  async #claim(known: Known, found: Found, envelope: Envelope): Promise<ResponseReply> {
+  async #claim(known: Known, found: Answerable, envelope: Envelope): Promise<ResponseReply> {
     const { session } = found;
     await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
     try {
@@ -120,7 +118,11 @@ export class ResponseIntake {
       const verdict = await this.#judge(known, found, envelope.vpToken);
       // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
       if (verdict instanceof Refusal) return await this.#refuse(session, verdict.reason, verdict.message);
-      return await (verdict.good ? this.#accept(found, verdict) : this.#reject(found, verdict));
+      const { webhook } = found.request;
+      if (webhook === undefined) throw new Error('a presentation without a backend is not claimed');
+      return await (verdict.good
+        ? this.#accept(found, webhook, verdict)
+        : this.#reject(session, webhook, verdict));
     } catch (error) {
       if (!(error instanceof Failure)) await this.#failFor(session);
       throw error;
@@ -129,7 +131,7 @@ export class ResponseIntake {
 
   /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
   async #failFor(session: Session): Promise<void> {
-    const { sessionOutcomes, log } = this.#ports;
+    const { sessionOutcomes, log } = this.ports;
     const failure = { code: 'internal_error', message: 'the response could not be processed' };
     try {
       await sessionOutcomes.record(session, 'fail', { failure });
@@ -146,13 +148,13 @@ export class ResponseIntake {
     const plaintext =
       encryption === undefined
         ? undefined
-        : await this.#ports.encryption.decrypt(opened.jwe, encryption as unknown as EncryptionKeyPair);
+        : await this.ports.encryption.decrypt(opened.jwe, encryption as unknown as EncryptionKeyPair);
     return openPlaintext(plaintext, request);
   }
 
   async #judge(
     { configured, now }: Known,
-    { session, request }: Found,
+    { session, request }: Answerable,
     vpToken: Json,
   ): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
@@ -160,7 +162,7 @@ export class ResponseIntake {
       const binding = bindingOf(request);
       const requestedAt = session.createdAt;
       const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
-      return await this.#ports.presentationVerifier.verify(task);
+      return await this.ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;
       throw error;
@@ -168,24 +170,17 @@ export class ResponseIntake {
   }
 
   /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
-  async #accept({ session, request }: Found, verdict: Verdict): Promise<ResponseReply> {
-    const { resultDelivery, sessionOutcomes } = this.#ports;
-    const verified = { credentials: verdict.credentials, report: verdict.report };
-    const { webhook } = request;
-    if (webhook === undefined) {
-      const { reply, outcome } = this.#returnTo(request.redirectUri, session, verified);
-      if ((await sessionOutcomes.record(session, 'complete', outcome)) === undefined) throw alreadyAnswered();
-      return reply;
-    }
+  async #accept(
+    { session, request }: Answerable,
+    webhook: WebhookConfigValue,
+    { credentials, report }: Verdict,
+  ): Promise<ResponseReply> {
+    const { resultDelivery, sessionOutcomes } = this.ports;
+    const verified = { credentials, report };
     const intent = resultDelivery.intend();
     const noted = await sessionOutcomes.record(session, undefined, { ...verified, deliveries: [intent] });
     if (noted === undefined) throw ended();
-    const { delivery, redirectUri } = await resultDelivery.call(
-      webhook,
-      intent,
-      session.id,
-      verdict.credentials,
-    );
+    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, session.id, credentials);
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
@@ -199,14 +194,9 @@ export class ResponseIntake {
   }
 
   /** The backend hears of the failure once it is recorded, without any value. */
-  async #reject({ session, request }: Found, verdict: Verdict): Promise<never> {
-    const { resultDelivery, sessionOutcomes } = this.#ports;
+  async #reject(session: Session, webhook: WebhookConfigValue, verdict: Verdict): Promise<never> {
+    const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
-    const { webhook } = request;
-    if (webhook === undefined) {
-      await sessionOutcomes.record(session, 'fail', outcome);
-      throw refusedResponse();
-    }
     const intent = resultDelivery.intend();
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
@@ -217,14 +207,14 @@ export class ResponseIntake {
   }
 
   async #refuse(session: Session, code: string, detail: string): Promise<never> {
-    await this.#ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
+    await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
     throw refusedResponse();
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
-  async #noteWalletError({ session, request }: Found, error: WalletError): Promise<ResponseReply> {
+  async #noteWalletError({ session, request }: Answerable, error: WalletError): Promise<ResponseReply> {
     const { reply, outcome } = this.#returnTo(request.redirectUri, session, { failure: error });
-    if ((await this.#ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
+    if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;
   }
 
@@ -232,7 +222,7 @@ export class ResponseIntake {
   #returnTo(template: string | undefined, session: Session, outcome: SessionOutcome): Return {
     if (template === undefined) return { reply: {}, outcome };
     const redirectUri = returnAddress(template, session.id);
-    const code = this.#ports.random.token();
+    const code = this.ports.random.token();
     const responseCodeHash = hash('sha256', code, 'base64url');
     return {
       reply: { redirect_uri: withResponseCode(redirectUri, code) },
@@ -240,46 +230,8 @@ export class ResponseIntake {
         ...outcome,
         redirectUri,
         responseCodeHash,
-        responseCodeAt: this.#ports.clock.now().toISOString(),
+        responseCodeAt: this.ports.clock.now().toISOString(),
       },
     };
   }
-}
-
-function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
-  return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
-}
-
-function malformed({ reason, message }: Refusal): SessionOutcome {
-  return faulty(reason, message);
-}
-
-function faulty(code: string, message: string): SessionOutcome {
-  return {
-    failure: { code, message },
-    report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],
-  };
-}
-
-/** @throws Failure `not_found`, `gone` after expiry, `invalid_request` when it was answered already. */
-function answerable(session: Session | undefined, now: Date): Found {
-  if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
-  const status = statusAt(session, now);
-  if (status === 'expired') throw new Failure('gone', 'the request has expired');
-  const { request } = session;
-  const isOpen = OPEN_STATUSES.includes(status);
-  if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
-  return { session, request };
-}
-
-function alreadyAnswered(): Failure {
-  return new Failure('invalid_request', 'this request was answered already');
-}
-
-function ended(): Failure {
-  return new Failure('gone', 'the request has ended');
-}
-
-function refusedResponse(): Failure {
-  return new Failure('invalid_request', 'the response was not accepted');
 }

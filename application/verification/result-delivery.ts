@@ -3,17 +3,11 @@ import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
 import { RedirectUri } from '../../domain/verification/configuration.ts';
 import type { CredentialResult } from '../../domain/verification/verdict.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Random } from '../ports/random.ts';
-import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-
-type Ports = {
-  readonly webhooks: Webhooks;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-};
+import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
+import { Log } from '../ports/log.ts';
+import { Random } from '../ports/random.ts';
+import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 
 export type Delivered = {
   readonly delivery: Delivery;
@@ -22,16 +16,10 @@ export type Delivered = {
 };
 
 /** Hands the result of a presentation to the customer's backend: one attempt. */
-export class ResultDelivery {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, random: Random, log: Log }) {
   /** What is stored before the call is made. */
   intend(): Delivery {
-    const { random, clock } = this.#ports;
+    const { random, clock } = this.ports;
     return { id: random.token(), webhook: 'presentation', at: clock.now().toISOString(), result: 'pending' };
   }
 
@@ -42,7 +30,7 @@ export class ResultDelivery {
     session: SessionId,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
-    const { webhooks, log } = this.#ports;
+    const { webhooks, log } = this.ports;
     try {
       const answer = await webhooks.post(webhook, { session, credentials }, { deliveryId: delivery.id });
       const redirectUri = this.#redirectOf(answer.body, session);
@@ -63,7 +51,7 @@ export class ResultDelivery {
     if (wanted === undefined || wanted === null) return undefined;
     const read = RedirectUri.safeParse(wanted);
     if (read.success) return read.data;
-    this.#ports.log.warn('the redirectUri in the webhook answer is not an address', { session });
+    this.ports.log.warn('the redirectUri in the webhook answer is not an address', { session });
     return undefined;
   }
 }

@@ -13,31 +13,24 @@ import {
   type WalletWishes,
 } from '../../domain/verification/wallet-parameters.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import type { Encryption } from '../ports/encryption.ts';
-import type { Kms } from '../ports/kms.ts';
-import type { OpenRequests } from './open-requests.ts';
-
-type Ports = {
-  readonly openRequests: OpenRequests;
-  readonly kms: Kms;
-  readonly encryption: Encryption;
-};
+import { needs } from '../needs.ts';
+import { Encryption } from '../ports/encryption.ts';
+import { Kms } from '../ports/kms.ts';
+import { OpenRequests } from './open-requests.ts';
 
 /** Hands the signed request to a wallet (OpenID4VP 1.0 section 5.10), as often as it asks before it answers. */
-export class ServeRequestObject {
-  readonly #ports: Ports;
-
-  constructor(ports: Ports) {
-    this.#ports = ports;
-  }
-
+export class ServeRequestObject extends needs({
+  openRequests: OpenRequests,
+  kms: Kms,
+  encryption: Encryption,
+}) {
   /**
    * @returns the compact request object, the same bytes each time unless the wallet wants something else in it.
    * @throws Failure `not_found`; `gone` once the request has expired or was answered; `invalid_request` when the
    *   wallet's parameters cannot be met.
    */
   async execute(tenantId: TenantId, publicId: PublicId, wallet: WalletParameters = {}): Promise<string> {
-    const { openRequests, encryption } = this.#ports;
+    const { openRequests, encryption } = this.ports;
     const metadata = readWalletMetadata(wallet);
     // What a wallet cannot answer is not fetched by it, so it is looked at before.
     const asked =
@@ -66,7 +59,7 @@ export class ServeRequestObject {
       ...(issuer !== undefined && { aud: issuer }),
       ...(nonce !== undefined && { wallet_nonce: nonce }),
     };
-    return signJwt(this.#ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+    return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }
 }
 

@@ -5,16 +5,12 @@ import {
   type SessionOutcome,
 } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { record, type World } from '../attempt.ts';
+import { record } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
 
 /** Records what came of a session whose response was claimed, and wakes up whoever watches it. */
-export class SessionOutcomes {
-  readonly #world: World;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
+export class SessionOutcomes extends needs(WORLD) {
   /**
    * @param event absent to note something without changing the status.
    * @returns the session as it is to be recorded next, or undefined when `event` is not possible any more.
@@ -24,7 +20,7 @@ export class SessionOutcomes {
     event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
     outcome: SessionOutcome,
   ): Promise<Session | undefined> {
-    const { store, clock } = this.#world;
+    const { store, clock } = this.ports;
     const { tenantId } = session;
     const recorded = await this.#apply(session, event, outcome);
     if (recorded !== undefined) return { ...session, version: recorded, outcome, updatedAt: clock.now() };
@@ -44,7 +40,7 @@ export class SessionOutcomes {
     if (event !== undefined && !(MOVES[event].from as readonly string[]).includes(session.status))
       return undefined;
     const change = { session: noted(session, outcome, event) };
-    const committed = await record(this.#world, session.tenantId, change);
+    const committed = await record(this.ports, session.tenantId, change);
     return committed.done ? committed.session?.version : undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
-import { type Anchor, type ChainReport, VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
+import type { Anchor, ChainReport } from '../../application/audit/chain-reports.ts';
+import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';

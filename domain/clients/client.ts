@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, Reference } from '../shared/bounds.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { Role } from './role.ts';
@@ -36,10 +37,9 @@ export const ClientId = z
 
 const allowList = (what: string) =>
   z
-    .array(z.string().min(1).max(128))
+    .array(Reference)
     .max(1000)
-    .nullable()
-    .optional()
+    .nullish()
     .describe(
       `ids of ${what} configurations that the client may use; empty or null for all. A client with such a list ` +
         'writes nothing that all configurations rest on, such as keys and trust lists',
@@ -48,7 +48,7 @@ const allowList = (what: string) =>
 export const ClientCreation = z
   .object({
     clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
-    roles: z.array(Role).min(1).max(20).describe('Only those that you hold yourself can be granted'),
+    roles: listUpTo(Role, 20).describe('Only those that you hold yourself can be granted'),
     secret: z
       .string()
       .min(16, 'at least 16 characters; leave it out and one is generated')
@@ -56,7 +56,7 @@ export const ClientCreation = z
       .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
       .optional()
       .describe('Generated, and shown once, unless stated'),
-    description: z.string().max(1000).nullable().optional().describe('For administrators'),
+    description: z.string().max(1000).nullish().describe('For administrators'),
     allowedPresentationConfigs: allowList('presentation'),
     allowedIssuanceConfigs: allowList('credential'),
   })

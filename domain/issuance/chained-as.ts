@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 
@@ -9,14 +10,9 @@ export const ChainedAsConfig = z
     upstream: z
       .strictObject({
         issuer: IssuerAddress.describe('found by OpenID Connect Discovery'),
-        clientId: z.string().min(1).max(500).describe('our client there'),
-        clientSecret: z
-          .string()
-          .min(1)
-          .max(4096)
-          .optional()
-          .describe('none for a public client; PKCE is used always'),
-        scopes: z.array(z.string().min(1).max(200)).min(1).max(50).default(['openid', 'profile']),
+        clientId: textUpTo(500).describe('our client there'),
+        clientSecret: textUpTo(4096).optional().describe('none for a public client; PKCE is used always'),
+        scopes: listUpTo(textUpTo(200), 50).default(['openid', 'profile']),
       })
       .describe(
         'the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims ' +
@@ -25,20 +21,12 @@ export const ChainedAsConfig = z
       ),
     token: z
       .strictObject({
-        lifetimeSeconds: z
-          .number()
-          .int()
-          .min(60)
-          .max(LONGEST_LIFETIME_SECONDS)
+        lifetimeSeconds: wholeNumber(60, LONGEST_LIFETIME_SECONDS)
           .default(3600)
           .describe('of access tokens; those that no key is bound to live 300 seconds at most'),
-        signingKeyId: z
-          .string()
-          .min(1)
-          .max(128)
-          .nullable()
-          .optional()
-          .describe('key chain that signs access tokens; the default of the tenant unless given'),
+        signingKeyId: Reference.nullish().describe(
+          'key chain that signs access tokens; the default of the tenant unless given',
+        ),
       })
       .default({ lifetimeSeconds: 3600 }),
     requireDPoP: z.boolean().default(true).describe('false: access tokens without a key are issued, too'),

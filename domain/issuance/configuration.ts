@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
+import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -16,10 +17,7 @@ const Integrity = z
   .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
 
 const VctObject = writtenFreely({
-  vct: z
-    .string()
-    .min(1)
-    .max(2048)
+  vct: textUpTo(2048)
     .optional()
     .describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
   name: Text.optional().describe('For developers; the first display name unless stated'),
@@ -46,16 +44,10 @@ const VctObject = writtenFreely({
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
 const KeyAttestationsRequired = z.strictObject({
-  key_storage: z
-    .array(z.string().min(1).max(500))
-    .min(1)
-    .max(20)
+  key_storage: listUpTo(textUpTo(500), 20)
     .optional()
     .describe('Accepted attack resistance of the key store, such as `iso_18045_high`; any unless stated'),
-  user_authentication: z
-    .array(z.string().min(1).max(500))
-    .min(1)
-    .max(20)
+  user_authentication: listUpTo(textUpTo(500), 20)
     .optional()
     .describe('Accepted resistance of the user authentication that opens the key; any unless stated'),
 });
@@ -73,13 +65,11 @@ export const CredentialConfigurationBody = z
     description: z
       .string()
       .max(1000)
-      .nullable()
-      .optional()
+      .nullish()
       .describe('For administrators, and in the metadata of a hosted type'),
     vct: z
-      .union([z.string().min(1).max(2048), VctObject])
-      .nullable()
-      .optional()
+      .union([textUpTo(2048), VctObject])
+      .nullish()
       .describe(
         'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. Credentials carry the ' +
           'hash of the hosted document, which also says display, claims, description and frame of the configuration: ' +
@@ -87,40 +77,31 @@ export const CredentialConfigurationBody = z
           'document for the older credentials',
       ),
     claims: jsonObject('an object of claims')
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. ' +
           'mso_mdoc: elements, flat or keyed by namespace',
       ),
-    claimsWebhook: WebhookConfig.nullable()
-      .optional()
-      .describe(
-        'Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks',
-      ),
-    notificationWebhook: WebhookConfig.nullable()
-      .optional()
-      .describe(
-        'Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` ' +
-          'among the webhooks',
-      ),
+    claimsWebhook: WebhookConfig.nullish().describe(
+      'Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks',
+    ),
+    notificationWebhook: WebhookConfig.nullish().describe(
+      'Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` ' +
+        'among the webhooks',
+    ),
     iaeActions: z
       .array(InteractiveAction)
       .max(10)
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'What the user does before, in this order, in an interactive authorization. With any, the credential is issued ' +
           'in no other way: not by pre-authorized code, pushed request or external server',
       ),
-    embeddedDisclosurePolicy: DisclosurePolicy.nullable()
-      .optional()
-      .describe(
-        'Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here',
-      ),
+    embeddedDisclosurePolicy: DisclosurePolicy.nullish().describe(
+      'Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here',
+    ),
     disclosureFrame: jsonObject('a disclosure frame')
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names ' +
           'and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims ' +
@@ -137,18 +118,12 @@ export const CredentialConfigurationBody = z
       .refine((types) => new Set(types).size === types.length, 'each once')
       .optional()
       .describe('default jwt; with keyAttestationsRequired both'),
-    keyAttestationsRequired: KeyAttestationsRequired.nullable()
-      .optional()
-      .describe(
-        'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
-      ),
-    keyChainId: z
-      .string()
-      .min(1)
-      .max(128)
-      .nullable()
-      .optional()
-      .describe('Key chain with the usage `signing` that signs it; the oldest such one unless stated'),
+    keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
+      'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
+    ),
+    keyChainId: Reference.nullish().describe(
+      'Key chain with the usage `signing` that signs it; the oldest such one unless stated',
+    ),
     statusManagement: z
       .boolean()
       .default(false)
@@ -158,12 +133,10 @@ export const CredentialConfigurationBody = z
       .int()
       .min(60, 'at least 60 seconds')
       .max(3_155_760_000)
-      .nullable()
-      .optional()
+      .nullish()
       .describe('seconds; without it an SD-JWT VC does not expire and an mdoc lives 90 days'),
     schema: jsonObject('a JSON Schema object')
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'JSON Schema 2020-12 that claims of every source have to fit; references to other documents are refused',
       ),

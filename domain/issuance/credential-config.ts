@@ -1,14 +1,13 @@
 import { z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
 
 const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
-const ClaimPath = z
-  .array(z.union([z.string().min(1).max(200), z.number().int().min(0), z.null()]))
-  .min(1)
-  .max(32)
-  .describe('Member names, positions, or null for all entries of an array; such as `["address", "street"]`');
+const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]), 32).describe(
+  'Member names, positions, or null for all entries of an array; such as `["address", "street"]`',
+);
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
 /** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
@@ -28,7 +27,7 @@ const CredentialDisplay = written({
   description: Text.optional().describe('For the user'),
   background_color: Color.optional().describe('Such as #12355b'),
   text_color: Color.optional().describe('Such as #ffffff'),
-  background_image: written({ uri: z.string().min(1).max(100_000).describe('https or data URL') })
+  background_image: written({ uri: textUpTo(100_000).describe('https or data URL') })
     .optional()
     .describe('Behind the card'),
   logo: Logo.optional().describe('On the card'),
@@ -39,14 +38,14 @@ const Scope = z
   .string()
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
 
-const ElementName = z.string().min(1).max(200);
-const Namespace = z.string().min(1).max(500);
+const ElementName = textUpTo(200);
+const Namespace = textUpTo(500);
 
 export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 
 export const CredentialConfig = written({
   format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
-  display: z.array(CredentialDisplay).min(1).max(50).describe('How wallets show it, by language'),
+  display: listUpTo(CredentialDisplay, 50).describe('How wallets show it, by language'),
   scope: Scope.optional().describe(
     'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
   ),

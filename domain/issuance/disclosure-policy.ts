@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
 
-const Name = z.string().min(1).max(2048);
-const Names = z.array(Name).min(1).max(500);
+const Name = textUpTo(2048);
+const Names = listUpTo(Name, 500);
 
 /** Whom a wallet may show the credential to; it travels in the issuer's metadata. */
 export const DisclosurePolicy = z
@@ -19,29 +20,20 @@ export const DisclosurePolicy = z
     }),
     z.strictObject({
       policy: z.literal('attestationBased').describe('To relying parties that present an attestation'),
-      values: z
-        .array(
-          z.strictObject({
-            claims: z
-              .array(z.record(z.string(), z.json()))
-              .max(500)
-              .optional()
-              .describe('DCQL claims queries'),
-            credentials: z
-              .array(z.record(z.string(), z.json()))
-              .min(1)
-              .max(100)
-              .describe('DCQL credential queries for what the relying party presents'),
-            credential_sets: z
-              .array(z.record(z.string(), z.json()))
-              .max(100)
-              .optional()
-              .describe('DCQL credential sets over these'),
-          }),
-        )
-        .min(1)
-        .max(100)
-        .describe('Any of these is enough'),
+      values: listUpTo(
+        z.strictObject({
+          claims: z.array(z.record(z.string(), z.json())).max(500).optional().describe('DCQL claims queries'),
+          credentials: listUpTo(z.record(z.string(), z.json()), 100).describe(
+            'DCQL credential queries for what the relying party presents',
+          ),
+          credential_sets: z
+            .array(z.record(z.string(), z.json()))
+            .max(100)
+            .optional()
+            .describe('DCQL credential sets over these'),
+        }),
+        100,
+      ).describe('Any of these is enough'),
     }),
   ])
   .meta({ id: 'DisclosurePolicy' });

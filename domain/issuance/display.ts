@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { textUpTo } from '../shared/bounds.ts';
 import { written } from '../shared/written.ts';
 
 export const DisplayText = z.string().max(500);
@@ -9,7 +10,7 @@ export const Locale = z
   .describe('BCP 47, such as en or de-AT; each language at most once');
 
 export const Logo = written({
-  uri: z.string().min(1).max(100_000).describe('https or data URL'),
+  uri: textUpTo(100_000).describe('https or data URL'),
   alt_text: DisplayText.optional().describe('For those who do not see it'),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { readCertificate } from '../formats/der/certificate.ts';
-import { readPemCertificates } from '../formats/der/pem.ts';
+import { CertificatePem } from '../formats/der/certificate-pem.ts';
+import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
@@ -8,27 +8,16 @@ import { WalletClient } from './wallet-client.ts';
 
 export { ChainedAsConfig, WalletClient };
 
-const KeyChainId = z.string().min(1).max(128);
 const Seconds = z.number().int();
 /** `off`: not offered. `optional`: the wallet decides. `required`: refused without. */
 const Use = z.enum(['off', 'optional', 'required']);
-/** PEM; a CA certificate, or a signer's own certificate as a pin. */
-const Certificate = z.string().min(1).max(20_000).refine(isCertificate, 'one certificate as PEM');
-
-function isCertificate(pem: string): boolean {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
-}
-
 export const IssuanceConfigurationBody = z
   .object({
-    display: z.array(DisplayInfo).min(1).max(50).describe('How wallets show the issuer, by language'),
-    signingKeyId: KeyChainId.nullable()
-      .optional()
-      .describe(
-        'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
-          'are signed by `keyChainId` of their configuration',
-      ),
+    display: listUpTo(DisplayInfo, 50).describe('How wallets show the issuer, by language'),
+    signingKeyId: Reference.nullish().describe(
+      'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
+        'are signed by `keyChainId` of their configuration',
+    ),
     batchSize: Seconds.min(0)
       .max(100)
       .default(1)
@@ -57,7 +46,7 @@ export const IssuanceConfigurationBody = z
           'a `ServiceStatus` does not count',
       ),
     walletProviderTrustListCertificates: z
-      .array(Certificate)
+      .array(CertificatePem)
       .max(20)
       .default([])
       .describe(
@@ -66,8 +55,7 @@ export const IssuanceConfigurationBody = z
       ),
     attestationMaxAgeSeconds: Seconds.min(60)
       .max(31_536_000)
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated',
       ),
@@ -86,8 +74,7 @@ export const IssuanceConfigurationBody = z
               'no `iaeActions`. At the chained and external servers wallets may always begin so',
           ),
       })
-      .nullable()
-      .optional()
+      .nullish()
       .describe('The server that is part of the issuer'),
     authServers: z
       .array(IssuerAddress)
@@ -100,18 +87,12 @@ export const IssuanceConfigurationBody = z
           '`openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; ' +
           '`issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused',
       ),
-    chainedAs: ChainedAsConfig.nullable()
-      .optional()
-      .describe(
-        'A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` ' +
-          'there. Claims of the login reach the claims webhook as `identity`',
-      ),
-    preferredAuthServer: z
-      .string()
-      .min(1)
-      .max(2048)
-      .nullable()
-      .optional()
+    chainedAs: ChainedAsConfig.nullish().describe(
+      'A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` ' +
+        'there. Claims of the login reach the claims webhook as `identity`',
+    ),
+    preferredAuthServer: textUpTo(2048)
+      .nullish()
       .describe(
         'Stands first in the metadata, where many wallets take it. `built-in`, one of `authServers`, or the enabled ' +
           'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +

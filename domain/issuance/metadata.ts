@@ -1,4 +1,5 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
+import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
@@ -74,8 +75,6 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
   });
 }
 
-/** RFC 7518 section 5.1 */
-const CONTENT_ENCRYPTION = ['A128GCM', 'A256GCM'];
 const COMPRESSION = ['DEF'];
 
 /** OpenID4VCI 1.0 section 12.2.4: a response is encrypted only for a request that was. */

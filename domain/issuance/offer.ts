@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
-import { Failure, invalidInput } from '../shared/failure.ts';
+import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
+import { invalidInput } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
@@ -33,11 +34,9 @@ export const OfferRequest = z
           '`authorization_code`: an authorization server comes first; the page of the built-in one asks for ' +
           'approval and authenticates nobody',
       ),
-    credentialConfigurationIds: z
-      .array(z.string().min(1).max(128))
-      .min(1)
-      .max(MAX_CONFIGURATIONS)
-      .describe('What is offered: ids of credential configurations, each once'),
+    credentialConfigurationIds: listUpTo(Reference, MAX_CONFIGURATIONS).describe(
+      'What is offered: ids of credential configurations, each once',
+    ),
     credentialClaims: z
       .record(z.string(), ClaimsSourceInput)
       .optional()
@@ -69,11 +68,7 @@ export const OfferRequest = z
     notifyWebhook: WebhookConfig.optional().describe(
       'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
     ),
-    expiresIn: z
-      .number()
-      .int()
-      .min(30)
-      .max(31_536_000)
+    expiresIn: wholeNumber(30, 31_536_000)
       .optional()
       .describe('seconds until the offer ends; never longer than a session of the tenant lives'),
   })
@@ -183,10 +178,4 @@ function describeTxCode(code: string, description: string | undefined): JsonObje
 /** OpenID4VCI 1.0 section 4.1.3: the link, by reference. */
 export function offerLink(offerUri: string): string {
   return `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(offerUri)}`;
-}
-
-/** @throws Failure `credential_request_denied` when a body of claims is not an object. */
-export function requireClaims(value: unknown): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new Failure('credential_request_denied', 'the issuer has no data for this credential');
 }

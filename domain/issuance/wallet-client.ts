@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { algorithmOf, readPublicJwk } from '../shared/jwk.ts';
 import { WebAddress } from '../shared/web-address.ts';
@@ -20,20 +21,15 @@ const VerificationKey = z
 /** A wallet that authenticates with a key of its own (RFC 7523 section 2.2) in place of an attestation. */
 export const WalletClient = z
   .strictObject({
-    client_id: z
-      .string()
-      .min(1)
-      .max(500)
-      .describe('Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one'),
-    jwks: written({ keys: z.array(VerificationKey).min(1).max(20) })
+    client_id: textUpTo(500).describe(
+      'Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one',
+    ),
+    jwks: written({ keys: listUpTo(VerificationKey, 20) })
       .transform((value) => value as unknown as { keys: JsonObject[] })
       .optional()
       .describe('Its public keys: ES256, ES384, ES512 or EdDSA'),
     jwks_uri: WebAddress.optional().describe('Where they are found, in place of `jwks`'),
-    redirect_uris: z
-      .array(z.string().min(1).max(2048))
-      .min(1)
-      .max(50)
+    redirect_uris: listUpTo(textUpTo(2048), 50)
       .optional()
       .describe(
         'The only `redirect_uri` values that it may use, compared letter by letter; any unless stated',

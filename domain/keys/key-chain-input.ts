@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { written } from '../shared/written.ts';
 import { HOST } from './host-name.ts';
@@ -12,18 +13,18 @@ const Id = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128')
   .refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
 const Usage = z.enum(KEY_USAGES);
-const Usages = z.array(Usage).min(1).max(KEY_USAGES.length);
+const Usages = listUpTo(Usage, KEY_USAGES.length);
 /** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */
 const KeptUsages = 'At least one, unless the key has none anyway';
 const Description = z.string().max(1000);
 const SubjectName = z.string().trim().min(1).max(64);
 
-const Days = z.number().int().min(1).max(3653);
+const Days = wholeNumber(1, 3653);
 const Pem = z
-  .union([z.string().min(1).max(50_000), z.array(z.string().min(1).max(20_000)).min(1).max(6)])
+  .union([textUpTo(50_000), listUpTo(textUpTo(20_000), 6)])
   .describe('PEM, leaf first, each certified by the next; a root may be left out');
 const PrivateKey = z
-  .union([z.string().min(1).max(20_000), z.record(z.string().max(100), z.json())])
+  .union([textUpTo(20_000), z.record(z.string().max(100), z.json())])
   .describe(
     'Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again',
   );
@@ -32,10 +33,12 @@ const usages = {
   usageType: Usage.optional().describe('One usage; `usages` takes several'),
   usages: Usages.optional(),
 };
-const oneOfUsages = {
-  path: ['usageType'],
-  message: 'give either usageType or usages',
-};
+/** For `refine`: one of the two ways to say what a key chain is for. */
+type Usable = { readonly usageType?: unknown; readonly usages?: unknown };
+export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; message: string }] = [
+  ({ usageType, usages }) => (usageType === undefined) !== (usages === undefined),
+  { path: ['usageType'], message: 'give either usageType or usages' },
+];
 const rotation = {
   rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
   rotationIntervalDays: Days.optional().describe('90 unless stated'),
@@ -52,15 +55,12 @@ const subject = {
 };
 const birth = {
   id: Id.optional(),
-  description: Description.nullable().optional(),
-  kmsProvider: z.string().min(1).max(128).optional().describe('The default provider unless stated'),
+  description: Description.nullish(),
+  kmsProvider: Reference.optional().describe('The default provider unless stated'),
 };
-const RootKeyChainId = z
-  .string()
-  .min(1)
-  .max(128)
-  .optional()
-  .describe('A key chain whose internal authority certifies this one, too. Otherwise it gets one of its own');
+const RootKeyChainId = Reference.optional().describe(
+  'A key chain whose internal authority certifies this one, too. Otherwise it gets one of its own',
+);
 const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
 
 /** A new key chain: an internal CA and a leaf that it certifies. */
@@ -79,7 +79,7 @@ export const KeyChainCreation = z
         'Certified by itself: for trust lists alone, as wallets refuse everything else under such a key',
       ),
   })
-  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainCreation' });
 export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
 
@@ -94,13 +94,13 @@ export const KeyChainImport = z
     ...rotation,
     rootKeyChainId: RootKeyChainId,
   })
-  .refine((body) => (body.usageType === undefined) !== (body.usages === undefined), oneOfUsages)
+  .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainImport' });
 export type KeyChainImport = z.infer<typeof KeyChainImport>;
 
 export const KeyChainUpdate = z
   .object({
-    description: Description.nullable().optional(),
+    description: Description.nullish(),
     usages: z.array(Usage).max(KEY_USAGES.length).optional().describe(KeptUsages),
     certificates: Pem.optional().describe(
       'Obtained elsewhere for the active key; they replace those that it has',
@@ -126,10 +126,7 @@ export const CertificateSigningRequest = z
     subjectName: SubjectName.optional().describe(
       'Common name; that of the present certificate unless stated',
     ),
-    dnsNames: z
-      .array(z.string().max(253).regex(HOST, 'a host name'))
-      .min(1)
-      .max(20)
+    dnsNames: listUpTo(z.string().max(253).regex(HOST, 'a host name'), 20)
       .optional()
       .describe('Host names; that of `PUBLIC_URL` unless stated'),
   })
@@ -159,11 +156,11 @@ export type KeyCreation = z.infer<typeof KeyCreation>;
 export const CertificateCreation = z
   .object({
     id: Id.optional(),
-    keyId: z.string().min(1).max(128).describe('The key: id of any certificate or key chain that has it'),
+    keyId: Reference.describe('The key: id of any certificate or key chain that has it'),
     certUsageTypes: Usages,
     crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key makes a certificate'),
     subjectName: subject.subjectName,
-    description: Description.nullable().optional(),
+    description: Description.nullish(),
   })
   .meta({ id: 'CertificateCreation' });
 export type CertificateCreation = z.infer<typeof CertificateCreation>;
@@ -178,7 +175,7 @@ const ShownUsage = written({
 
 export const CertificateUpdate = z
   .object({
-    description: Description.nullable().optional(),
+    description: Description.nullish(),
     certUsageTypes: Usages.optional(),
     usages: z
       .array(z.union([Usage, ShownUsage]))

@@ -3,15 +3,12 @@ import { type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { resource } from '../shared/resource.ts';
 import { subjectNames } from './certificate-subject.ts';
 import { KEY_USAGES, type KeyChain } from './key-chain.ts';
-import { KeyChainCreation, KeyChainImport } from './key-chain-input.ts';
+import { KeyChainCreation, KeyChainImport, ONE_OF_USAGES } from './key-chain-input.ts';
 import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
 
 /** A file may describe a key without any usage, as `POST /key` makes them. */
 const usages = { usages: z.array(z.enum(KEY_USAGES)).max(KEY_USAGES.length).optional() };
-const isOneOfUsages = (body: { usageType?: unknown; usages?: unknown }) =>
-  (body.usageType === undefined) !== (body.usages === undefined);
-const oneOfUsages = { path: ['usageType'], message: 'give either usageType or usages' };
 
 export const keyChainResource = resource<KeyChain>()({
   kind: 'key-chain',
@@ -35,10 +32,10 @@ export const keyChainResource = resource<KeyChain>()({
   file: {
     path: 'keys/*',
     id: 'id',
-    body: z.object({ ...KeyChainCreation.shape, ...usages }).refine(isOneOfUsages, oneOfUsages),
+    body: z.object({ ...KeyChainCreation.shape, ...usages }).refine(...ONE_OF_USAGES),
     alternative: {
       member: 'key',
-      body: z.object({ ...KeyChainImport.shape, ...usages }).refine(isOneOfUsages, oneOfUsages),
+      body: z.object({ ...KeyChainImport.shape, ...usages }).refine(...ONE_OF_USAGES),
     },
     refersTo: ['tenant'],
     read: withReadableKey,

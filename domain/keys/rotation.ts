@@ -3,6 +3,7 @@ import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { leafValidity } from './certificate-profile.ts';
 import type { FormerLeaf, KeyChain, KeyLeaf, KeyRoot } from './key-chain.ts';
+import { isSameHandle } from './signing-key.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Leaves that one key chain keeps besides the present one. */
@@ -36,10 +37,26 @@ export function assertRotationFits(settings: RotationSettings): void {
   );
 }
 
-/** What a key chain needs to go on: another key, another certificate of its key, or nothing yet. */
-export type DueChange = 'rotation' | 'renewal' | undefined;
+/**
+ * What can happen to the leaf that signs. The one before it becomes a former leaf, which signs nothing any more and goes
+ * when nothing rests on it; no former leaf ever signs again.
+ */
+export const LEAF_STEPS = {
+  rotation: { key: 'another', certifiedBy: 'root' },
+  renewal: { key: 'same', certifiedBy: 'root' },
+  /** Certificates from outside: the internal CA has no part in the key chain from then on. */
+  upload: { key: 'same', certifiedBy: 'others' },
+} as const satisfies Record<
+  string,
+  { readonly key: 'same' | 'another'; readonly certifiedBy: 'root' | 'others' }
+>;
+export type LeafStep = keyof typeof LEAF_STEPS;
 
-export function dueChange(chain: KeyChain, now: Date): DueChange {
+/** What a key chain takes by itself when its time has come. */
+export type DueStep = Exclude<LeafStep, 'upload'>;
+
+/** The step that a key chain needs to go on; undefined: none yet. */
+export function dueStep(chain: KeyChain, now: Date): DueStep | undefined {
   const since = chain.lastRotatedAt ?? chain.createdAt;
   const rotateAt = since.getTime() + chain.rotationIntervalDays * DAY_MS;
   if (chain.rotationEnabled && now.getTime() >= rotateAt) return 'rotation';
@@ -76,23 +93,22 @@ export function isExtendable({ active, certValidityDays }: KeyChain, root: KeyRo
 /**
  * Puts another leaf in the place of the present one, which is kept while anything counts that it signed: its
  * credentials, lists and requests end with its certificate at the latest, its access tokens a little later.
- * @param root above the new leaf; undefined for certificates from outside.
  * @throws Failure `conflict` when as many leaves as can be kept still count. None of them is dropped for a new one.
+ * @throws Error for a leaf with another key than the step allows.
  */
-export function replaceLeaf(
-  chain: KeyChain,
-  { active, root }: { readonly active: KeyLeaf; readonly root?: KeyRoot | undefined },
-  now: Date,
-): KeyChain {
+export function replaceLeaf(chain: KeyChain, step: LeafStep, active: KeyLeaf, now: Date): KeyChain {
+  const { key, certifiedBy } = LEAF_STEPS[step];
+  const isSame = isSameHandle(active.key.handle, chain.active.key.handle);
+  if (isSame !== (key === 'same'))
+    throw new Error(`a ${step} takes ${key === 'same' ? 'the same' : 'another'} key`);
   const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
-  const { root: _root, ...rest } = chain;
-  return { ...rest, ...defined({ root }), active, former, updatedAt: now };
-}
-
-/** The same after a change of the key. */
-export function rotate(chain: KeyChain, next: KeyLeaf, now: Date): KeyChain {
-  const { root } = chain;
-  return { ...replaceLeaf(chain, { active: next, root }, now), lastRotatedAt: now };
+  const { root, ...rest } = chain;
+  return {
+    ...rest,
+    ...(certifiedBy === 'root' && defined({ root })),
+    ...(key === 'another' && { lastRotatedAt: now }),
+    ...{ active, former, updatedAt: now },
+  };
 }
 
 /** @returns the key chain without the leaves that count no more, or undefined when all of them do. */

@@ -1,12 +1,8 @@
 import { z } from 'zod';
+import { Reference } from '../shared/bounds.ts';
+import { isWebAddress } from '../shared/web-address.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
-
-function isWebAddress(text: string): boolean {
-  const plain = text.replaceAll('{auth_session}', 'x');
-  const url = URL.canParse(plain) ? new URL(plain) : undefined;
-  return url !== undefined && ['https:', 'http:'].includes(url.protocol) && url.username === '';
-}
 
 /** What the wallet's user does before a credential is issued, one after the other. */
 export const InteractiveAction = z
@@ -14,14 +10,10 @@ export const InteractiveAction = z
     z.strictObject({
       type: z.literal('openid4vp_presentation').describe('The wallet presents credentials first'),
       label: Label,
-      presentationConfigId: z
-        .string()
-        .min(1)
-        .max(128)
-        .describe(
-          'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
-            '`credentials`',
-        ),
+      presentationConfigId: Reference.describe(
+        'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
+          '`credentials`',
+      ),
     }),
     z.strictObject({
       type: z.literal('redirect_to_web').describe('The user visits a page of yours first'),
@@ -29,7 +21,10 @@ export const InteractiveAction = z
       url: z
         .string()
         .max(2048)
-        .refine(isWebAddress, 'an http or https address; {auth_session} in it is replaced')
+        .refine(
+          (text) => isWebAddress(text.replaceAll('{auth_session}', 'x')),
+          'an http or https address; {auth_session} in it is replaced',
+        )
         .describe(
           'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter ' +
             'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../shared/json.ts';
+import { readWebAddress } from '../shared/web-address.ts';
 
 /** What we need of another server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
 export type ServerMetadata = {
@@ -70,8 +71,5 @@ function isListOfNames(value: Json): value is readonly string[] {
 
 /** An http or https address without credentials. */
 function readAddress(text: string): URL | undefined {
-  if (text.length > MAX_ADDRESS_LENGTH || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
-  return url.username === '' && url.password === '' ? url : undefined;
+  return text.length > MAX_ADDRESS_LENGTH || /[\s\\]/.test(text) ? undefined : readWebAddress(text);
 }

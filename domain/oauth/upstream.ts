@@ -13,13 +13,6 @@ export type UpstreamRequest = {
   readonly codeVerifier: string;
 };
 
-/** The answer of a login, as the contract's webhooks name it. */
-export type Identity = {
-  readonly iss: string;
-  readonly sub: string;
-  readonly token_claims: JsonObject;
-};
-
 /** Where the browser goes to log in (OpenID Connect Core 1.0 section 3.1.2.1, RFC 7636 section 4.3). */
 export function upstreamAuthorizationUrl(endpoint: string, request: UpstreamRequest): string {
   // RFC 6749 section 3.1: a query of the endpoint stays.

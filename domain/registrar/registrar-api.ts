@@ -1,21 +1,19 @@
 import { z } from 'zod';
+import { textUpTo } from '../shared/bounds.ts';
 
-const Id = z.string().min(1).max(200);
+const Id = textUpTo(200);
 
 /** The answers of a registrar, as much of them as is used. Members beyond these are its own business. */
 export const RelyingParties = z.array(z.looseObject({ id: Id })).max(1_000);
 export type RelyingParty = { readonly id: string };
 
-export const IssuedAccessCertificate = z.looseObject({ id: Id, crt: z.string().min(1).max(100_000) });
+export const IssuedAccessCertificate = z.looseObject({ id: Id, crt: textUpTo(100_000) });
 export type IssuedAccessCertificate = { readonly id: string; readonly crt: string };
 
 export const IssuedRegistrationCertificate = z.looseObject({
   id: Id,
-  jwt: z
-    .string()
-    .min(1)
-    .max(64 * 1024),
-  relyingPartyId: Id.nullable().optional(),
+  jwt: textUpTo(64 * 1024),
+  relyingPartyId: Id.nullish(),
   // Some say when, others whether.
   revoked: z.unknown().optional(),
 });

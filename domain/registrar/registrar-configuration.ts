@@ -1,53 +1,40 @@
 import { z } from 'zod';
-import { readCertificate } from '../formats/der/certificate.ts';
-import { readPemCertificates } from '../formats/der/pem.ts';
+import { CertificatePem } from '../formats/der/certificate-pem.ts';
+import { textUpTo } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
 
-const Name = z.string().min(1).max(500);
-const Secret = z.string().min(1).max(4096);
-const Certificate = z.string().min(1).max(20_000).refine(isCertificate, 'one certificate as PEM');
-
-function isCertificate(pem: string): boolean {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
-}
-
-const RegistrarUrl = IssuerAddress.describe('Base of the API of the registrar, without query and fragment');
-const OidcUrl = IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery');
-const ClientId = Name.describe('Our client at the OpenID provider');
-const ClientSecret = Secret.describe('Of a confidential client; never shown again');
-const Username = Name.describe('Account at the registrar');
-const Password = Secret.describe('Of the account; sealed at rest and never shown again');
-const Anchors = z
-  .array(Certificate)
-  .max(20)
-  .describe(
-    'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
-      'be consistent in itself, whoever signed it',
-  );
-const Defaults = z
-  .strictObject({
-    privacy_policy: WebPage.optional(),
-    support_uri: SupportUri.optional(),
-    purpose: Purposes.optional(),
-    intermediary: Intermediary.optional(),
-  })
-  .describe('What registration certificates are requested with where the request says nothing else');
+const Name = textUpTo(500);
+const Secret = textUpTo(4096);
 
 /** How a tenant logs in at its registrar (OAuth 2.0 password grant, RFC 6749 section 4.3). */
 export const RegistrarConfigurationBody = z
   .object({
-    registrarUrl: RegistrarUrl,
-    oidcUrl: OidcUrl,
-    clientId: ClientId,
-    clientSecret: ClientSecret.nullable().optional(),
-    username: Username,
-    password: Password,
-    registrationCertificateAnchors: Anchors.nullable().optional(),
-    registrationCertificateDefaults: Defaults.nullable().optional(),
+    registrarUrl: IssuerAddress.describe('Base of the API of the registrar, without query and fragment'),
+    oidcUrl: IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery'),
+    clientId: Name.describe('Our client at the OpenID provider'),
+    clientSecret: Secret.describe('Of a confidential client; never shown again').nullish(),
+    username: Name.describe('Account at the registrar'),
+    password: Secret.describe('Of the account; sealed at rest and never shown again'),
+    registrationCertificateAnchors: z
+      .array(CertificatePem)
+      .max(20)
+      .describe(
+        'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
+          'be consistent in itself, whoever signed it',
+      )
+      .nullish(),
+    registrationCertificateDefaults: z
+      .strictObject({
+        privacy_policy: WebPage.optional(),
+        support_uri: SupportUri.optional(),
+        purpose: Purposes.optional(),
+        intermediary: Intermediary.optional(),
+      })
+      .describe('What registration certificates are requested with where the request says nothing else')
+      .nullish(),
   })
   .meta({ id: 'RegistrarConfigurationInput' });
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import type { DcqlQuery } from '../verification/dcql/query.ts';
@@ -7,7 +8,7 @@ const MAX_JWT_LENGTH = 64 * 1024;
 const MAX_CREDENTIALS = 50;
 const MAX_CLAIMS = 500;
 
-const Text = z.string().min(1).max(1_000);
+const Text = textUpTo(1_000);
 
 export const WebPage = WebAddress.describe('Where users read it');
 /** A page, or where to write or call. */
@@ -18,27 +19,22 @@ export const SupportUri = z
     (text) => URL.canParse(text) && ['https:', 'http:', 'mailto:', 'tel:'].includes(new URL(text).protocol),
     'an address of the kind https, http, mailto or tel',
   );
-export const Purposes = z
-  .array(z.strictObject({ lang: z.string().min(2).max(35), content: Text }))
-  .min(1)
-  .max(50)
-  .describe('Why the data is asked for, by language');
+export const Purposes = listUpTo(
+  z.strictObject({ lang: z.string().min(2).max(35), content: Text }),
+  50,
+).describe('Why the data is asked for, by language');
 export const Intermediary = z
   .union([Text, z.strictObject({ sub: Text, sname: Text.optional() })])
   .describe('Who asks on behalf of the relying party, as the registrar names them');
 
 const Meta = z.record(z.string().max(1_000), z.json()).transform((value) => value as JsonObject);
 const PathComponent = z.union([z.string().max(1_000), z.null(), z.int().nonnegative()]);
-const Attestation = { format: z.string().min(1).max(200), meta: Meta } as const;
+const Attestation = { format: textUpTo(200), meta: Meta } as const;
 
 /** Credentials as a registrar takes them down: a part of the query language (OpenID4VP 1.0 section 6.1). */
 export const RequestedCredential = z.strictObject({
   ...Attestation,
-  claims: z
-    .array(z.strictObject({ path: z.array(PathComponent).min(1).max(32) }))
-    .min(1)
-    .max(MAX_CLAIMS)
-    .optional(),
+  claims: listUpTo(z.strictObject({ path: listUpTo(PathComponent, 32) }), MAX_CLAIMS).optional(),
 });
 export type RequestedCredential = z.infer<typeof RequestedCredential>;
 
@@ -47,14 +43,14 @@ const RegistrationBody = z.strictObject({
   support_uri: SupportUri.optional(),
   intermediary: Intermediary.optional(),
   purpose: Purposes.optional(),
-  credentials: z.array(RequestedCredential).min(1).max(MAX_CREDENTIALS).optional(),
-  provided_attestations: z.array(z.strictObject(Attestation)).min(1).max(MAX_CREDENTIALS).optional(),
+  credentials: listUpTo(RequestedCredential, MAX_CREDENTIALS).optional(),
+  provided_attestations: listUpTo(z.strictObject(Attestation), MAX_CREDENTIALS).optional(),
 });
 export type RegistrationBody = z.infer<typeof RegistrationBody>;
 
 export const registrationCertificateMembers = {
-  jwt: z.string().min(1).max(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
-  id: z.string().min(1).max(200).optional().describe('One that the registrar has issued'),
+  jwt: textUpTo(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
+  id: textUpTo(200).optional().describe('One that the registrar has issued'),
   body: RegistrationBody.optional().describe(
     'One to be obtained. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
       '`purpose` come from the defaults of the registrar configuration unless given',

@@ -1,4 +1,10 @@
-import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import {
+  type CompactJws,
+  JADES_CRITICAL,
+  parseCompactJws,
+  readAlgorithm,
+  understandsCritical,
+} from '../formats/jose/compact.ts';
 import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
@@ -59,17 +65,14 @@ export type StoredRegistrationCertificate = {
   readonly updatedAt: Date;
 };
 
-/** Header parameters that a signer may mark as critical (TS 119 182-1 section 5.1, RFC 7797). */
-const PROCESSED = ['sigT', 'iat', 'b64'];
-
 /** Opens the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
 export function openRegistrationCertificate(text: string): OpenedCertificate {
   const jws = parseCompactJws(text, { length: MAX_LENGTH });
   if (jws === undefined) throw new RegistrationCertificateRefusal('it is no compact JWS');
-  const { crit, ...header } = jws.header;
+  const { crit: _crit, ...header } = jws.header;
   // TS 119 475 section 5.2.2; other profiles say other things, which nobody here could hold against a query
   if (header['typ'] !== TYPE) throw new RegistrationCertificateRefusal(`its type is not ${TYPE}`);
-  if (Object.hasOwn(jws.header, 'crit') && !isUnderstood(crit, header)) {
+  if (!understandsCritical(jws.header, JADES_CRITICAL)) {
     throw new RegistrationCertificateRefusal('it has a critical header parameter that is not understood');
   }
   const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
@@ -80,14 +83,6 @@ export function openRegistrationCertificate(text: string): OpenedCertificate {
     );
   }
   return { jws, algorithm: verdict.algorithm, chain: readSigner(header) };
-}
-
-/** RFC 7515 section 4.1.11 */
-function isUnderstood(crit: unknown, header: JsonObject): boolean {
-  const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
-  const isKnown = (name: unknown) =>
-    typeof name === 'string' && PROCESSED.includes(name) && Object.hasOwn(header, name);
-  return names.length > 0 && new Set(names).size === names.length && names.every(isKnown);
 }
 
 function readSigner(header: JsonObject): readonly string[] {

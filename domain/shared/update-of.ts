@@ -23,7 +23,7 @@ type UpdateOf<Shape> = {
 export function updateOf<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
   const members = Object.entries(shape).map(([name, schema]) => {
     const isOptional = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault;
-    return [name, isOptional ? plain(schema).nullable().optional() : (schema as z.ZodType).optional()];
+    return [name, isOptional ? plain(schema).nullish() : (schema as z.ZodType).optional()];
   });
   return written(Object.fromEntries(members) as UpdateOf<Shape>);
 }

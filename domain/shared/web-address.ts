@@ -1,12 +1,18 @@
 import { z } from 'zod';
 
+/** @returns an http or https address without credentials; undefined for everything else. */
+export function readWebAddress(text: string): URL | undefined {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
+  return url.username === '' && url.password === '' ? url : undefined;
+}
+
+export const isWebAddress = (text: string) => readWebAddress(text) !== undefined;
+
 export const WebAddress = z
   .string()
   .max(2048)
-  .refine((text) => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    return url !== undefined && ['https:', 'http:'].includes(url.protocol) && url.username === '';
-  }, 'an http or https address without credentials');
+  .refine(isWebAddress, 'an http or https address without credentials');
 
 /** Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). */
 export const IssuerAddress = WebAddress.refine(

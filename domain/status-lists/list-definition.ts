@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Reference } from '../shared/bounds.ts';
 import { StatusListConfig } from '../tenants/tenant.ts';
 
 /**
@@ -7,34 +8,21 @@ import { StatusListConfig } from '../tenants/tenant.ts';
  */
 export const MAX_UNUSED_LISTS = 100;
 
-const CredentialConfigurationId = z
-  .string()
-  .min(1)
-  .max(128)
-  .nullable()
-  .optional()
-  .describe('Only credentials of this configuration get entries; null: all may');
-
-const KeyChainId = z
-  .string()
-  .min(1)
-  .max(128)
-  .nullable()
-  .optional()
-  .describe("Signs the list; null: the tenant's default for status lists");
-
 /** What a list is made of. Its shape is that of the tenant's configuration unless stated. */
 export const StatusListCreation = z
   .object({
-    credentialConfigurationId: CredentialConfigurationId,
-    keyChainId: KeyChainId,
+    credentialConfigurationId: Reference.nullish().describe(
+      'Only credentials of this configuration get entries; null: all may',
+    ),
+    keyChainId: Reference.nullish().describe("Signs the list; null: the tenant's default for status lists"),
     ...StatusListConfig.shape,
   })
   .meta({ id: 'StatusListCreation' });
 export type StatusListCreation = z.infer<typeof StatusListCreation>;
 
 /** The rest of a list is part of the credentials that point at it. */
-export const StatusListUpdate = z
-  .object({ credentialConfigurationId: CredentialConfigurationId, keyChainId: KeyChainId })
-  .meta({ id: 'StatusListUpdate' });
+export const StatusListUpdate = StatusListCreation.pick({
+  credentialConfigurationId: true,
+  keyChainId: true,
+}).meta({ id: 'StatusListUpdate' });
 export type StatusListUpdate = z.infer<typeof StatusListUpdate>;

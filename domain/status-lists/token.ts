@@ -54,11 +54,6 @@ export function statusListClaims(list: StatusListToBuild): StatusListClaims {
   };
 }
 
-/** Whether a token we signed may still be served as it is. */
-export function isFresh(token: Pick<StatusListClaims, 'exp'>, now: Date): boolean {
-  return now.getTime() < token.exp * 1000;
-}
-
 /** Before its signature is verified. @throws Refusal `status_invalid` */
 export function checkStatusListHeader(header: JsonObject): void {
   // Token Status List section 5.1: the type is explicit.

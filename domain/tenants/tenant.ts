@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Role } from '../clients/role.ts';
+import { wholeNumber } from '../shared/bounds.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { written } from '../shared/written.ts';
 
@@ -56,14 +57,11 @@ export const TenantIdSchema = z
   .refine((id) => !RESERVED_TENANT_IDS.has(id), 'this name is an address of the service itself')
   .transform((id) => id as TenantId);
 
-const seconds = (minimum: number) => z.number().int().min(minimum).max(315_360_000);
+const seconds = (minimum: number) => wholeNumber(minimum, 315_360_000);
 
 /** How long sessions are kept and what remains of them. A null field stands for the global default. */
 export const SessionStorageConfig = written({
-  ttlSeconds: seconds(60)
-    .nullable()
-    .optional()
-    .describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
+  ttlSeconds: seconds(60).nullish().describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
   cleanupMode: z
     .enum(['full', 'anonymize'])
     .optional()
@@ -75,44 +73,28 @@ export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 
 /** The shape of status lists that are made from now on. A null field stands for the global default. */
 export const StatusListConfig = written({
-  capacity: z
-    .number()
-    .int()
-    .min(100)
-    .max(10_000_000)
-    .nullable()
-    .optional()
+  capacity: wholeNumber(100, 10_000_000)
+    .nullish()
     .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
   bits: z
     .literal([1, 2, 4, 8], '1, 2, 4 or 8')
-    .nullable()
-    .optional()
+    .nullish()
     .describe(
       'Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated',
     ),
-  ttl: seconds(60)
-    .nullable()
-    .optional()
-    .describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
+  ttl: seconds(60).nullish().describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
   immediateUpdate: z
     .boolean()
-    .nullable()
-    .optional()
+    .nullish()
     .describe('Publishes changes at once; otherwise when the published token ends'),
-  enableAggregation: z
-    .boolean()
-    .nullable()
-    .optional()
-    .describe('Names the lists in one document; true unless stated'),
+  enableAggregation: z.boolean().nullish().describe('Names the lists in one document; true unless stated'),
 }).meta({ id: 'StatusListConfig' });
 export type StatusListConfig = z.infer<typeof StatusListConfig>;
 
 const Name = z.string().trim().min(1).max(200).describe('For people; wallets see `display` of the issuer');
-const Description = z.string().max(1000).nullable().optional().describe('For administrators');
-const SessionConfig = SessionStorageConfig.nullable().optional().describe('How long sessions are kept');
-const StatusConfig = StatusListConfig.nullable()
-  .optional()
-  .describe('Shape of status lists that are made from now on');
+const Description = z.string().max(1000).nullish().describe('For administrators');
+const SessionConfig = SessionStorageConfig.nullish().describe('How long sessions are kept');
+const StatusConfig = StatusListConfig.nullish().describe('Shape of status lists that are made from now on');
 
 const AdministratorRoles = z
   .array(Role)

@@ -1,4 +1,5 @@
 import type { KeyChain } from '../keys/key-chain.ts';
+import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
@@ -67,15 +68,11 @@ function entityDocument(
   profile: ListProfile,
   composition: Composition,
 ): JsonObject {
-  const { issuance, revocation } = sourcesOf(entity);
-  const service = (source: CertificateSource, purpose: 'Issuance' | 'Revocation') =>
-    serviceDocument(source, path, purpose, profile, composition.chains);
   return {
     TrustedEntityInformation: informationOf(entity.info, profile, composition.tenantUri),
-    TrustedEntityServices: [
-      service(issuance, 'Issuance'),
-      ...(revocation === undefined ? [] : [service(revocation, 'Revocation')]),
-    ],
+    TrustedEntityServices: sourcesOf(entity).map((source) =>
+      serviceDocument(source, path, profile, composition.chains),
+    ),
   };
 }
 
@@ -109,7 +106,6 @@ function postalAddress(info: EntityInfo, lang: string): Json | undefined {
 function serviceDocument(
   source: CertificateSource,
   path: string,
-  purpose: 'Issuance' | 'Revocation',
   profile: ListProfile,
   chains: readonly KeyChain[],
 ): JsonObject {
@@ -119,8 +115,8 @@ function serviceDocument(
   }
   return {
     ServiceInformation: {
-      ServiceTypeIdentifier: serviceType(profile, purpose),
-      ServiceName: [{ lang: 'en', value: `${profile.service}-${purpose}-Service` }],
+      ServiceTypeIdentifier: serviceType(profile, source.purpose),
+      ServiceName: [{ lang: 'en', value: `${profile.service}-${source.purpose}-Service` }],
       ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
     },
   };
@@ -129,9 +125,4 @@ function serviceDocument(
 /** TS 119 602 section 6.1.3: whole seconds */
 function dateTime(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
-}
-
-function defined(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  const there = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(there) as JsonObject;
 }

@@ -1,15 +1,16 @@
 import { type Certificate, readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
 import type { KeyChain, KeyUsage } from '../keys/key-chain.ts';
-import { Failure, type FieldError } from '../shared/failure.ts';
+import { type FieldError, invalidFields } from '../shared/failure.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 
 const MAX_CHAIN = 6;
 
 /** Where the certificates of a service come from; `member` is how the entity calls it. */
-export type CertificateSource =
+export type CertificateSource = { readonly purpose: 'Issuance' | 'Revocation' } & (
   | { readonly member: 'issuerKeyChainId' | 'revocationKeyChainId'; readonly keyChainId: string }
-  | { readonly member: 'issuerCertPem' | 'revocationCertPem'; readonly pem: string };
+  | { readonly member: 'issuerCertPem' | 'revocationCertPem'; readonly pem: string }
+);
 
 /** What a key chain has to be for. Status lists are signed by a chain of their own, or like their credentials. */
 const USAGES = {
@@ -17,38 +18,35 @@ const USAGES = {
   revocationKeyChainId: ['statusList', 'signing'],
 } as const satisfies Record<string, readonly KeyUsage[]>;
 
-export type EntitySources = {
-  readonly issuance: CertificateSource;
-  readonly revocation: CertificateSource | undefined;
-};
-
-export function sourcesOf(entity: TrustListEntity): EntitySources {
+/** Of the service that issues, and of the one that revokes where the entity has one. */
+export function sourcesOf(entity: TrustListEntity): readonly CertificateSource[] {
   if (entity.type === 'internal') {
     const { issuerKeyChainId, revocationKeyChainId } = entity;
-    return {
-      issuance: { member: 'issuerKeyChainId', keyChainId: issuerKeyChainId },
-      revocation:
-        revocationKeyChainId === undefined
-          ? undefined
-          : { member: 'revocationKeyChainId', keyChainId: revocationKeyChainId },
-    };
+    return [
+      { purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId: issuerKeyChainId },
+      ...(revocationKeyChainId === undefined
+        ? []
+        : [
+            {
+              purpose: 'Revocation',
+              member: 'revocationKeyChainId',
+              keyChainId: revocationKeyChainId,
+            } as const,
+          ]),
+    ];
   }
   const { issuerCertPem, revocationCertPem } = entity;
-  return {
-    issuance: { member: 'issuerCertPem', pem: issuerCertPem },
-    revocation:
-      revocationCertPem === undefined ? undefined : { member: 'revocationCertPem', pem: revocationCertPem },
-  };
+  return [
+    { purpose: 'Issuance', member: 'issuerCertPem', pem: issuerCertPem },
+    ...(revocationCertPem === undefined
+      ? []
+      : [{ purpose: 'Revocation', member: 'revocationCertPem', pem: revocationCertPem } as const]),
+  ];
 }
 
 /** The key chains that entities name. */
 export function keyChainIdsOf(entities: readonly TrustListEntity[]): readonly string[] {
-  return entities.flatMap((entity) => {
-    const { issuance, revocation } = sourcesOf(entity);
-    return [issuance, revocation].flatMap((source) =>
-      source !== undefined && 'keyChainId' in source ? [source.keyChainId] : [],
-    );
-  });
+  return entities.flatMap(sourcesOf).flatMap((source) => ('keyChainId' in source ? source.keyChainId : []));
 }
 
 /**
@@ -77,18 +75,13 @@ export function assertListable(
   chains: readonly KeyChain[],
   now: Date,
 ): void {
-  const errors = entities.flatMap((entity, index): FieldError[] => {
-    const { issuance, revocation } = sourcesOf(entity);
-    return [issuance, revocation].flatMap((source) => {
-      const message = source === undefined ? undefined : faultOf(source, chains, now);
-      return source === undefined || message === undefined
-        ? []
-        : [{ path: `entities.${index}.${source.member}`, message }];
-    });
-  });
-  const [first] = errors;
-  if (first === undefined) return;
-  throw new Failure('invalid_input', { message: `${first.path}: ${first.message}`, errors });
+  const errors = entities.flatMap((entity, index) =>
+    sourcesOf(entity).flatMap((source): FieldError[] => {
+      const message = faultOf(source, chains, now);
+      return message === undefined ? [] : [{ path: `entities.${index}.${source.member}`, message }];
+    }),
+  );
+  if (errors.length > 0) throw invalidFields(errors);
 }
 
 function faultOf(source: CertificateSource, chains: readonly KeyChain[], now: Date): string | undefined {

@@ -1,5 +1,5 @@
 import type { KeyChain } from '../keys/key-chain.ts';
-import { Failure, type FieldError } from '../shared/failure.ts';
+import { type FieldError, invalidFields } from '../shared/failure.ts';
 import { certificatesOf, sourcesOf } from './entity-certificates.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 
@@ -13,10 +13,7 @@ export function assertDistinct(entities: readonly TrustListEntity[], chains: rea
   const errors = entities.flatMap((entity, index): FieldError[] => {
     const { name, lang = 'en', country = null } = entity.info;
     const identity = JSON.stringify([name, lang, country]);
-    const { issuance, revocation } = sourcesOf(entity);
-    const listed = JSON.stringify(
-      [issuance, revocation].map((source) => (source === undefined ? null : certificatesOf(source, chains))),
-    );
+    const listed = JSON.stringify(sourcesOf(entity).map((source) => certificatesOf(source, chains)));
     const other = first.get(identity);
     if (other === undefined) first.set(identity, { index, listed });
     if (other === undefined || other.listed === listed) return [];
@@ -25,7 +22,5 @@ export function assertDistinct(entities: readonly TrustListEntity[], chains: rea
       'certificates. Give it a name of its own.';
     return [{ path: `entities.${index}.info.name`, message }];
   });
-  const [fault] = errors;
-  if (fault === undefined) return;
-  throw new Failure('invalid_input', { message: `${fault.path}: ${fault.message}`, errors });
+  if (errors.length > 0) throw invalidFields(errors);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Reference, textUpTo } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import { defined } from '../shared/defined.ts';
 import { WebAddress } from '../shared/web-address.ts';
@@ -6,8 +7,7 @@ import { ContactUri, Country, Language, Line, TrustListData } from './scheme-inf
 
 export const MAX_ENTITIES = 100;
 
-const KeyChainId = z.string().min(1).max(128);
-const Pem = z.string().min(1).max(20_000);
+const Pem = textUpTo(20_000);
 
 const EntityInfo = z
   .strictObject({
@@ -26,8 +26,8 @@ export type EntityInfo = z.infer<typeof EntityInfo>;
 /** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
 const InternalEntity = z.strictObject({
   type: z.literal('internal'),
-  issuerKeyChainId: KeyChainId,
-  revocationKeyChainId: KeyChainId.optional().describe('Absent: the entity lists no revocation service'),
+  issuerKeyChainId: Reference,
+  revocationKeyChainId: Reference.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
 });
 
@@ -45,24 +45,24 @@ export const TrustListEntity = z
 export type TrustListEntity = z.infer<typeof TrustListEntity>;
 
 const Entities = z.array(TrustListEntity).max(MAX_ENTITIES);
-const Description = z.string().max(1000).nullable().optional();
+const Description = z.string().max(1000).nullish();
 
 /** What replaces a list that is there. */
 export const TrustListReplacement = z
   .object({
     id: ConfigurationId.optional(),
     description: Description,
-    keyChainId: KeyChainId.nullable()
-      .optional()
-      .describe('Signs the list; the first usable key chain for `trustList` unless stated'),
+    keyChainId: Reference.nullish().describe(
+      'Signs the list; the first usable key chain for `trustList` unless stated',
+    ),
     entities: Entities,
     entityConfig: z
       .never('answers call so what is written as entities')
       .optional()
       .describe('In answers only; write `entities`'),
-    data: TrustListData.nullable()
-      .optional()
-      .describe('What the list says about its scheme, in the shape of the document'),
+    data: TrustListData.nullish().describe(
+      'What the list says about its scheme, in the shape of the document',
+    ),
   })
   .meta({ id: 'TrustListInput' });
 export type TrustListReplacement = z.infer<typeof TrustListReplacement>;

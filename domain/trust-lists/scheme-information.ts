@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listUpTo, wholeNumber } from '../shared/bounds.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers } from './list-profiles.ts';
 
@@ -20,7 +21,7 @@ export const ContactUri = z
   );
 
 const Uri = z.string().max(2048).refine(URL.canParse, 'an absolute URI');
-const texts = <S extends z.ZodType>(entry: S) => z.array(entry).min(1).max(20);
+const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
 const Texts = texts(z.strictObject({ lang: Language, value: Line }));
 const Pages = texts(z.strictObject({ lang: Language, uriValue: WebAddress }));
 const Contacts = texts(z.strictObject({ lang: Language, uriValue: ContactUri }));
@@ -73,7 +74,7 @@ export const SchemeInformation = z
           z.strictObject({ LoTELegalNotice: z.strictObject({ lang: Language, value: Line }) }),
         ]),
       ).optional(),
-      HistoricalInformationPeriod: z.number().int().min(1).max(65_535).optional(),
+      HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
       DistributionPoints: texts(WebAddress).optional(),
     },
     { error: refuseOthers },

@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import {
+  type CompactJws,
+  JADES_CRITICAL,
+  parseCompactJws,
+  readAlgorithm,
+  understandsCritical,
+} from '../formats/jose/compact.ts';
 import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
@@ -20,9 +26,6 @@ export type SignedList = {
   readonly contentHash: string;
 };
 
-/** What a signer may mark as critical: all of it is looked at here (TS 119 182-1 section 5.1, RFC 7797). */
-const PROCESSED = ['sigT', 'iat', 'b64'];
-
 const OWN_TYPES = ['trustlist+jwt', 'lote+jwt'];
 
 /**
@@ -42,9 +45,11 @@ function isForeignType(typ: unknown): boolean {
 export function openSignedList(text: string): SignedList {
   const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024 });
   if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
-  const { crit, ...header } = jws.header;
+  const { crit: _crit, ...header } = jws.header;
   if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ of another kind of token');
-  if (Object.hasOwn(jws.header, 'crit')) checkCritical(crit, header);
+  if (!understandsCritical(jws.header, JADES_CRITICAL)) {
+    throw new TrustListRefusal('critical_extension', 'crit of the signature');
+  }
   const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
   if (verdict.fault !== undefined) {
     throw new TrustListRefusal(verdict.fault === 'alg' ? 'algorithm' : 'critical_extension');
@@ -56,16 +61,6 @@ export function openSignedList(text: string): SignedList {
     algorithm: verdict.algorithm,
     contentHash: hash('sha256', payload, 'base64url'),
   };
-}
-
-/** RFC 7515 section 4.1.11: a list without repetition of names that stand in the header. */
-function checkCritical(crit: unknown, header: JsonObject): void {
-  const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
-  const isKnown = (name: unknown) =>
-    typeof name === 'string' && PROCESSED.includes(name) && Object.hasOwn(header, name);
-  if (names.length === 0 || new Set(names).size !== names.length || !names.every(isKnown)) {
-    throw new TrustListRefusal('critical_extension', 'crit of the signature');
-  }
 }
 
 /** TS 119 182-1 section 5.1.7: the certificates themselves, or the hash of the first. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
+import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -15,8 +16,8 @@ const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 /** OpenID4VP 1.0 section 8.4; members beyond these belong to the type and are sent as they stand. */
 export const TransactionData = writtenFreely({
-  type: z.string().min(1).max(500),
-  credential_ids: z.array(QueryId).min(1).max(100),
+  type: textUpTo(500),
+  credential_ids: listUpTo(QueryId, 100),
   transaction_data_hashes_alg: z
     .array(z.enum(['sha-256', 'sha-384', 'sha-512']))
     .min(1)
@@ -25,10 +26,10 @@ export const TransactionData = writtenFreely({
 
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
 const Attached = written({
-  format: z.string().min(1).max(200),
+  format: textUpTo(200),
   data: z.union([
     z.record(z.string(), z.json()).transform((value) => value as JsonObject),
-    z.string().min(1).max(100_000),
+    textUpTo(100_000),
   ]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
@@ -38,35 +39,26 @@ export const TrustAnchorConfig = z
   .union(
     [
       z.strictObject({
-        certificate: z
-          .string()
-          .min(1)
-          .max(20_000)
-          .describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+        certificate: textUpTo(20_000).describe('PEM; a CA certificate, or an issuer certificate as a pin'),
       }),
-      z.strictObject({ keyChainId: z.string().min(1).max(128).describe('the CA of an own key chain') }),
+      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain') }),
       z.strictObject({
         trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
-        signedBy: z
-          .array(z.string().min(1).max(20_000))
-          .min(1)
-          .max(20)
+        signedBy: listUpTo(textUpTo(20_000), 20)
           .optional()
           .describe(
             'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
           ),
-        serviceTypes: z
-          .array(
-            z
-              .string()
-              .max(300)
-              .refine(
-                isCredentialIssuanceType,
-                'the type of a service that issues credentials, which ends with /Issuance',
-              ),
-          )
-          .min(1)
-          .max(20)
+        serviceTypes: listUpTo(
+          z
+            .string()
+            .max(300)
+            .refine(
+              isCredentialIssuanceType,
+              'the type of a service that issues credentials, which ends with /Issuance',
+            ),
+          20,
+        )
           .optional()
           .describe(
             `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
@@ -84,31 +76,14 @@ export const RedirectUri = z
   .string()
   .max(2048)
   .refine((text) => {
-    const url = URL.canParse(text.replaceAll('{sessionId}', 'x'))
-      ? new URL(text.replaceAll('{sessionId}', 'x'))
-      : undefined;
-    return url !== undefined && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
+    const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
+    return url !== null && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
   }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
 
-const Id = z.string().min(1).max(128);
-const Description = z.string().max(1000).nullable().optional();
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
-  .record(
-    z.string().min(1).max(500),
-    z.strictObject({ namespace: z.string().min(1).max(500), element: z.string().min(1).max(500) }),
-  )
+  .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
-export type TransactionDataElements = z.infer<typeof ConfirmingElements>;
-const LifeTime = z.number().int().min(30).max(86_400);
-const TransactionDataList = z.array(TransactionData).min(1).max(20);
-const RegistrationCert = RegistrationCertificateRequest.nullable().optional();
-const AttachedList = z.array(Attached).min(1).max(20).nullable().optional();
-const TrustAnchors = z.array(TrustAnchorConfig).max(200);
-const ResponseMode = z.enum(['direct_post.jwt', 'direct_post']);
-const Prefix = z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']);
-const RequestUriMethod = z.enum(['get', 'post']);
-const DcApiRequest = z.enum(['signed', 'unsigned']);
 
 /** A scheme of wallets or the universal link of one; parameters are appended. */
 const InvocationUri = z
@@ -129,8 +104,8 @@ const Origin = z
 
 function isOrigin(text: string): boolean {
   if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.origin !== text) return false;
+  const url = URL.parse(text);
+  if (url?.origin !== text) return false;
   // Letter by letter: a wildcard stands for nothing.
   if (url.hostname.includes('*')) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
@@ -139,59 +114,68 @@ function isOrigin(text: string): boolean {
 function isThisMachine(host: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
 }
-const Origins = z.array(Origin).min(1).max(10).nullable().optional();
 
 export const PresentationConfigurationBody = z
   .object({
     id: ConfigurationId,
     dcql_query: SupportedDcqlQuery,
-    description: Description,
-    lifeTime: LifeTime.default(300).describe('seconds for which a request can be answered'),
-    transaction_data: TransactionDataList.nullable().optional(),
-    transactionDataElements: ConfirmingElements.nullable()
-      .optional()
+    description: z.string().max(1000).nullish(),
+    lifeTime: wholeNumber(30, 86_400).default(300).describe('seconds for which a request can be answered'),
+    transaction_data: listUpTo(TransactionData, 20).nullish(),
+    transactionDataElements: ConfirmingElements.nullish().describe(
+      'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
+        'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
+        'let the device sign it',
+    ),
+    registrationCert: RegistrationCertificateRequest.nullish(),
+    webhook: WebhookConfig.nullish(),
+    attached: listUpTo(Attached, 20).nullish(),
+    redirectUri: RedirectUri.nullish(),
+    accessKeyChainId: Reference.nullish(),
+    trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
+    responseMode: z
+      .enum(['direct_post.jwt', 'direct_post'])
+      .default('direct_post.jwt')
       .describe(
-        'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
-          'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
-          'let the device sign it',
+        'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
       ),
-    registrationCert: RegistrationCert,
-    webhook: WebhookConfig.nullable().optional(),
-    attached: AttachedList,
-    redirectUri: RedirectUri.nullable().optional(),
-    accessKeyChainId: Id.nullable().optional(),
-    trustAnchors: TrustAnchors.optional(),
-    responseMode: ResponseMode.default('direct_post.jwt').describe(
-      'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
-    ),
-    clientIdPrefix: Prefix.default('x509_hash').describe(
-      'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
-        'host of PUBLIC_URL, or unsigned by the address of the answer',
-    ),
-    requestUriMethod: RequestUriMethod.default('get').describe(
-      'post invites wallets to say what they support, and to bring a nonce',
-    ),
+    clientIdPrefix: z
+      .enum(['x509_hash', 'x509_san_dns', 'redirect_uri'])
+      .default('x509_hash')
+      .describe(
+        'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
+          'host of PUBLIC_URL, or unsigned by the address of the answer',
+      ),
+    requestUriMethod: z
+      .enum(['get', 'post'])
+      .default('get')
+      .describe('post invites wallets to say what they support, and to bring a nonce'),
     invocationUri: InvocationUri.default(INVOCATION_URI).describe(
       'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
     ),
-    expectedOrigins: Origins.describe('whose pages may ask through the Digital Credentials API'),
-    dcApiRequest: DcApiRequest.default('signed').describe('requests through the Digital Credentials API'),
+    expectedOrigins: listUpTo(Origin, 10)
+      .nullish()
+      .describe('whose pages may ask through the Digital Credentials API'),
+    dcApiRequest: z
+      .enum(['signed', 'unsigned'])
+      .default('signed')
+      .describe('requests through the Digital Credentials API'),
   })
   .superRefine((body, context) => {
-    const elements = body.transactionDataElements ?? {};
-    for (const fault of transactionDataFaults(body.transaction_data ?? [], body.dcql_query, elements)) {
-      context.addIssue({ code: 'custom', path: ['transaction_data', ...fault.path], message: fault.message });
-    }
-    for (const fault of attachedFaults(body.attached ?? [], body.dcql_query)) {
-      context.addIssue({ code: 'custom', path: ['attached', ...fault.path], message: fault.message });
-    }
+    const query = body.dcql_query;
+    const report = (faults: readonly Fault[], ...place: string[]) => {
+      for (const { path, message } of faults) {
+        context.addIssue({ code: 'custom', path: [...place, ...path], message });
+      }
+    };
+    const { transaction_data: entries, transactionDataElements: elements } = body;
+    report(transactionDataFaults(entries ?? [], query, elements ?? {}), 'transaction_data');
+    report(attachedFaults(body.attached ?? [], query), 'attached');
+    report(trustListFaults(body.trustAnchors ?? [], query));
     // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
     if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
       const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
-      context.addIssue({ code: 'custom', path: ['requestUriMethod'], message });
-    }
-    for (const fault of trustListFaults(body.trustAnchors ?? [], body.dcql_query)) {
-      context.addIssue({ code: 'custom', ...fault });
+      report([{ path: ['requestUriMethod'], message }]);
     }
   })
   .meta({ id: 'PresentationConfigurationInput' });
@@ -208,6 +192,8 @@ export type PresentationConfiguration = PresentationConfigurationBody & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
+
+type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
-import type { SupportedFormat } from './dcql/query.ts';
+import type { SupportedFormat } from './dcql/formats.ts';
 
 type Check = {
   readonly what: CheckName;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
+import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import { encodeBase64url } from '../shared/base64url.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
@@ -26,9 +27,6 @@ const VP_FORMATS = {
     deviceauth_alg_values: COSE_ALGORITHMS,
   },
 } as const;
-
-/** HAIP 1.0 section 5 wants both. */
-const ENCRYPTION_METHODS = ['A128GCM', 'A256GCM'] as const;
 
 export type RequestToMake = {
   readonly responseMode: string;
@@ -80,7 +78,8 @@ export function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObjec
   return {
     vp_formats_supported: VP_FORMATS,
     jwks: { keys: [encryptionJwk] },
-    encrypted_response_enc_values_supported: ENCRYPTION_METHODS,
+    // HAIP 1.0 section 5 wants both.
+    encrypted_response_enc_values_supported: CONTENT_ENCRYPTION,
   };
 }
 
@@ -119,8 +118,6 @@ export function invocationUri(base: string, parameters: JsonObject): string {
   );
   return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
 }
-
-export type ClientIdPrefix = 'x509_hash' | 'x509_san_dns' | 'redirect_uri';
 
 /** The prefix of a client identifier (OpenID4VP 1.0 section 5.9.1: up to the first colon). */
 export function prefixOf(clientId: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isWebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
@@ -28,12 +29,6 @@ function isFreeHeader(name: string): boolean {
   return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
 }
 
-function isPlainHttpUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return false;
-  return url.username === '' && url.password === '';
-}
-
 const ApiKeyAuth = written({
   type: z.literal('apiKey'),
   config: written({
@@ -58,7 +53,7 @@ export const WebhookConfig = written({
   url: z
     .string()
     .max(2048)
-    .refine(isPlainHttpUrl, 'Give an http or https address without credentials.')
+    .refine(isWebAddress, 'Give an http or https address without credentials.')
     .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
-import { type ChainReport, VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
+import type { ChainReport } from '../../application/audit/chain-reports.ts';
+import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import { QUERY } from '../support/present.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { assertCurrent, attempt, attemptFor, type Known, record } from '../../application/attempt.ts';
+import { assertCurrent, attempt, attemptFor, record } from '../../application/attempt.ts';
+import type { Known } from '../../application/known.ts';
 import { hashCode } from '../../application/oauth/redeem-grant.ts';
 import type { WakeUp } from '../../application/ports/event-bus.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { attempt, type Known } from '../../application/attempt.ts';
+import { attempt } from '../../application/attempt.ts';
+import type { Known } from '../../application/known.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import { issue } from '../../domain/issuance/issuing.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';

@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import { AuditLogQuery, ListAuditEntries } from '../../../application/audit/audit-entries.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { nextPage } from '../next-page.ts';
+import { family, reply, route } from '../route.ts';
 import { AuditEntryView, toAuditEntryView } from './audit.view.ts';
 
-const USE_CASES = { listAuditEntries: ListAuditEntries, settings: ServiceSettings };
-
 /** Who changed what. */
-export const auditRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ listAuditEntries, settings }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const auditRoutes = family(
+  { listAuditEntries: ListAuditEntries, settings: ServiceSettings },
+  ({ listAuditEntries, settings }) => [
     route({
       tag: 'Audit log',
       surface: 'admin',
@@ -28,19 +25,9 @@ function routesOf({ listAuditEntries, settings }: PortsOf<typeof USE_CASES>): re
       responses: { 200: z.array(AuditEntryView), 404: 'There is no such tenant' },
       async handle({ caller, query }) {
         const { entries, next } = await listAuditEntries.execute(caller, query);
-        const headers = next === undefined ? {} : nextPage(settings.publicUrl, query, next);
-        return reply(200, entries.map(toAuditEntryView), headers);
+        const link = nextPage(`${settings.publicUrl}/audit-log`, query, next);
+        return reply(200, entries.map(toAuditEntryView), link);
       },
     }),
-  ];
-}
-
-/** A `Link` header to the next page (RFC 8288) that repeats what this page was asked for. */
-function nextPage(publicUrl: string, query: AuditLogQuery, cursor: string): { readonly Link: string } {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...query, cursor })) {
-    if (value !== undefined)
-      parameters.set(name, value instanceof Date ? value.toISOString() : String(value));
-  }
-  return { Link: `<${publicUrl}/audit-log?${parameters}>; rel="next"` };
-}
+  ],
+);

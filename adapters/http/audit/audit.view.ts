@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
-import { defined } from '../../../domain/shared/defined.ts';
+import { viewOf } from '../view-of.ts';
 
 const Change = z.object({
   member: z.string(),
@@ -30,18 +30,6 @@ export const AuditEntryView = z
   })
   .meta({ id: 'AuditEntry', description: 'Who changed what, and when' });
 
-export function toAuditEntryView(entry: AuditEntry): z.input<typeof AuditEntryView> {
-  const { sequence, at, actor, action, kind, target, hash } = entry;
-  const { changes, requestId, of } = detailOf(entry);
-  return {
-    sequence,
-    at: at.toISOString(),
-    actor,
-    action,
-    kind,
-    target,
-    changes: [...changes],
-    ...defined({ requestId, of }),
-    hash,
-  };
+export function toAuditEntryView(entry: AuditEntry) {
+  return viewOf(AuditEntryView, { ...entry, ...detailOf(entry) });
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
 import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 
 const common = {
   tag: 'Caches',
@@ -21,8 +20,6 @@ const ListCacheView = z.object({
 const CacheStatsView = z
   .object({ trustListCache: ListCacheView, statusListCache: ListCacheView })
   .meta({ id: 'CacheStats' });
-
-const USE_CASES = { getCacheStats: GetCacheStats, clearCaches: ClearCaches };
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
 const TrustListQuery: ClearQuery = z.object({
@@ -43,10 +40,9 @@ const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLi
 ];
 
 /** Copies of the lists of others, as far as they were fetched for the caller's tenant. */
-export const cacheRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ getCacheStats, clearCaches }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const cacheRoutes = family(
+  { getCacheStats: GetCacheStats, clearCaches: ClearCaches },
+  ({ getCacheStats, clearCaches }) => [
     route({
       ...common,
       method: 'get',
@@ -78,8 +74,8 @@ function routesOf({ getCacheStats, clearCaches }: PortsOf<typeof USE_CASES>): re
         },
       }),
     ),
-  ];
-}
+  ],
+);
 
 function toListCacheView({ entries, ...counts }: FetchedListStats) {
   return {

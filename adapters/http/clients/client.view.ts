@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Role } from '../../../domain/clients/role.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
+import { viewOf } from '../view-of.ts';
 
 const AllowedConfigs = z
   .array(z.string())
@@ -26,19 +27,8 @@ export const SecretView = z
   .object({ secret: z.string() })
   .meta({ id: 'ClientSecret', description: 'Shown once. Save it now.' });
 
-export function toClientView(
-  client: Client,
-  tenant: { readonly id: string; readonly name: string } | null,
-): z.infer<typeof ClientView> {
-  return {
-    clientId: client.clientId,
-    roles: [...client.roles],
-    description: client.description,
-    tenantId: client.tenantId,
-    tenant: tenant && { id: tenant.id, name: tenant.name },
-    allowedPresentationConfigs: client.allowedPresentationConfigs && [...client.allowedPresentationConfigs],
-    allowedIssuanceConfigs: client.allowedIssuanceConfigs && [...client.allowedIssuanceConfigs],
-    createdAt: client.createdAt.toISOString(),
-    updatedAt: client.updatedAt.toISOString(),
-  };
+type TenantName = { readonly id: string; readonly name: string };
+
+export function toClientView(client: Client, tenant: TenantName | null) {
+  return viewOf(ClientView, { ...client, tenant: tenant && viewOf(TenantReference, tenant) });
 }

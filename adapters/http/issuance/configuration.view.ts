@@ -11,6 +11,7 @@ import {
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { hideSecrets } from '../../../domain/shared/secrets.ts';
+import { viewOf } from '../view-of.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });
@@ -40,26 +41,7 @@ export const CredentialConfigurationView = z
 
 export function toCredentialConfigurationView(tenantId: string, stored: CredentialConfiguration) {
   const configuration = hideSecrets(credentialConfigurationResource, stored);
-  return withKeyReferences({
-    id: configuration.id,
-    description: configuration.description ?? null,
-    config: configuration.config,
-    vct: configuration.vct ?? null,
-    claims: configuration.claims ?? null,
-    claimsWebhook: configuration.claimsWebhook ?? null,
-    notificationWebhook: configuration.notificationWebhook ?? null,
-    iaeActions: configuration.iaeActions ?? null,
-    embeddedDisclosurePolicy: configuration.embeddedDisclosurePolicy ?? null,
-    disclosureFrame: configuration.disclosureFrame ?? null,
-    keyBinding: configuration.keyBinding,
-    ...(configuration.proofTypes === undefined ? {} : { proofTypes: configuration.proofTypes }),
-    keyAttestationsRequired: configuration.keyAttestationsRequired ?? null,
-    keyChainId: configuration.keyChainId ?? null,
-    statusManagement: configuration.statusManagement,
-    lifeTime: configuration.lifeTime ?? null,
-    schema: configuration.schema ?? null,
-    tenant: { id: tenantId },
-    createdAt: configuration.createdAt.toISOString(),
-    updatedAt: configuration.updatedAt.toISOString(),
-  });
+  return withKeyReferences(
+    viewOf(CredentialConfigurationView, { ...configuration, tenant: { id: tenantId } }),
+  );
 }

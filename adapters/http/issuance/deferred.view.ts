@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DEFERRED_STATUSES, type DeferredTransaction } from '../../../domain/issuance/deferred.ts';
+import { viewOf } from '../view-of.ts';
 
 export const DeferredView = z
   .object({
@@ -19,21 +20,8 @@ export const DeferredView = z
   .meta({ id: 'DeferredTransaction' });
 
 export function toDeferredView(tenantId: string, transaction: DeferredTransaction) {
-  const { credentials, errorMessage } = transaction;
-  return {
-    transactionId: transaction.id,
-    tenantId,
-    sessionId: transaction.sessionId,
-    credentialConfigurationId: transaction.credentialConfigurationId,
-    holderKeys: transaction.holderKeys,
-    status: transaction.status,
-    ...(credentials === null ? {} : { credentials }),
-    interval: transaction.intervalSeconds,
-    ...(errorMessage === null ? {} : { errorMessage }),
-    createdAt: transaction.createdAt.toISOString(),
-    updatedAt: transaction.updatedAt.toISOString(),
-    expiresAt: transaction.expiresAt.toISOString(),
-  };
+  const { id: transactionId, intervalSeconds: interval } = transaction;
+  return viewOf(DeferredView, { ...transaction, transactionId, tenantId, interval });
 }
 
 export const DeferredDecisionView = z

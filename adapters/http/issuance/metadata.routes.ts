@@ -1,53 +1,57 @@
 import { z } from 'zod';
 import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
-import type { PortsOf } from '../../../application/needs.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
 import { languageRanges, prefersJwt } from '../negotiation.ts';
-import { family, type Reply, type Route, route } from '../route.ts';
+import { family, type Route, route } from '../route.ts';
+import { Document, TenantPath } from '../shapes/wallet-path.ts';
 
-const USE_CASES = { getIssuerMetadata: GetIssuerMetadata };
-type UseCases = PortsOf<typeof USE_CASES>;
-
-const Tenant = z.object({ tenant: z.string().max(63) });
-const OfConfiguration = z.object({ tenant: z.string().max(63), id: z.string().max(128) });
 const tag = 'Wallet: issuance';
-const Document = z.record(z.string(), z.unknown());
+const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });
 
 /** Metadata changes rarely, but a change must reach wallets soon. */
-export const DOCUMENT_HEADERS = { 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' };
+const HEADERS = { 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' };
 
-function json(text: string): Reply {
-  return { status: 200, text, contentType: 'application/json', headers: DOCUMENT_HEADERS };
+const common = { method: 'get', surface: 'document', access: 'public' } as const;
+
+/** A JSON document that anybody may read. */
+export function documentRoute<Params extends z.ZodType>(
+  told: Pick<Route, 'path' | 'summary' | 'tag'> & {
+    readonly params: Params;
+    readonly responses?: Route['responses'];
+  },
+  textOf: (params: z.output<Params>) => Promise<string>,
+): Route {
+  return route({
+    ...common,
+    responses: { 200: Document },
+    ...told,
+    async handle({ params }) {
+      const text = await textOf(params);
+      return { status: 200, text, contentType: 'application/json', headers: HEADERS };
+    },
+  });
 }
 
-/** What an issuer tells about itself, its authorization server, its keys and its credential types. */
-export const issuanceMetadataRoutes = family(USE_CASES, (useCases) => [
-  ...issuerRoutes(useCases),
-  ...serverRoutes(useCases),
-  jwksRoute(useCases),
-  ...typeRoutes(useCases),
-]);
+export const KEY_SET = { responses: { 200: z.object({ keys: z.array(Document) }) } };
 
 /** Each document stands at the inserted and at the suffixed well-known address (RFC 8414 section 3.1). */
 function addresses(name: string): readonly string[] {
   return [`/.well-known/${name}/:tenant`, `/:tenant/.well-known/${name}`];
 }
 
-function issuerRoutes({ getIssuerMetadata }: UseCases): Route[] {
-  return addresses('openid-credential-issuer').map((path) =>
+/** What an issuer tells about itself, its authorization server, its keys and its credential types. */
+export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({ metadata }) => [
+  ...addresses('openid-credential-issuer').map((path) =>
     route({
-      method: 'get',
+      ...common,
       path,
       summary: 'Credential issuer metadata (OpenID4VCI 1.0 section 12.2)',
       description: 'As JSON, or signed for whoever accepts `application/jwt`; in one language on request.',
       tag,
-      surface: 'document',
-      access: 'public',
-      params: Tenant,
+      params: TenantPath,
       asJwt: true,
       responses: { 200: Document },
       async handle({ params, request: { headers } }) {
-        const { text, signed, language } = await getIssuerMetadata.issuer(params.tenant as TenantId, {
+        const { text, signed, language } = await metadata.issuer(params.tenant, {
           signed: prefersJwt(headers.accept),
           languages: languageRanges(headers['accept-language']),
         });
@@ -56,77 +60,46 @@ function issuerRoutes({ getIssuerMetadata }: UseCases): Route[] {
           text,
           contentType: signed ? 'application/jwt' : 'application/json',
           headers: {
-            ...DOCUMENT_HEADERS,
+            ...HEADERS,
             Vary: 'Accept, Accept-Language',
             ...(language !== undefined && { 'Content-Language': language }),
           },
         };
       },
     }),
-  );
-}
-
-function serverRoutes({ getIssuerMetadata }: UseCases): Route[] {
-  return addresses('oauth-authorization-server').map((path) =>
-    route({
-      method: 'get',
-      path,
-      summary: 'Authorization server metadata (RFC 8414)',
+  ),
+  ...addresses('oauth-authorization-server').map((path) =>
+    documentRoute(
+      { path, summary: 'Authorization server metadata (RFC 8414)', tag, params: TenantPath },
+      ({ tenant }) => metadata.execute(tenant, 'authorization-server'),
+    ),
+  ),
+  documentRoute(
+    {
+      ...KEY_SET,
+      path: '/:tenant/.well-known/jwks.json',
+      summary: 'Keys that sign access tokens (RFC 7517)',
       tag,
-      surface: 'document',
-      access: 'public',
-      params: Tenant,
-      responses: { 200: Document },
-      async handle({ params }) {
-        return json(await getIssuerMetadata.execute(params.tenant as TenantId, 'authorization-server'));
-      },
-    }),
-  );
-}
-
-function jwksRoute({ getIssuerMetadata }: UseCases): Route {
-  return route({
-    method: 'get',
-    path: '/:tenant/.well-known/jwks.json',
-    summary: 'Keys that sign access tokens (RFC 7517)',
-    tag,
-    surface: 'document',
-    access: 'public',
-    params: Tenant,
-    responses: { 200: z.object({ keys: z.array(Document) }) },
-    async handle({ params }) {
-      return json(await getIssuerMetadata.execute(params.tenant as TenantId, 'jwks'));
+      params: TenantPath,
     },
-  });
-}
-
-function typeRoutes({ getIssuerMetadata }: UseCases): Route[] {
-  return [
-    route({
-      method: 'get',
+    ({ tenant }) => metadata.execute(tenant, 'jwks'),
+  ),
+  documentRoute(
+    {
       path: '/:tenant/vct/:id',
       summary: 'Type metadata of a credential (SD-JWT VC section 5)',
       tag,
-      surface: 'document',
-      access: 'public',
       params: OfConfiguration,
-      responses: { 200: Document },
-      async handle({ params }) {
-        return json(await getIssuerMetadata.typeMetadata(params.tenant as TenantId, params.id));
-      },
-    }),
-    route({
-      method: 'get',
+    },
+    ({ tenant, id }) => metadata.typeMetadata(tenant, id),
+  ),
+  documentRoute(
+    {
       path: '/:tenant/schema/:id',
       summary: 'JSON Schema that the claims of a credential fit',
       tag,
-      surface: 'document',
-      access: 'public',
       params: OfConfiguration,
-      responses: { 200: Document },
-      async handle({ params }) {
-        return json(await getIssuerMetadata.schema(params.tenant as TenantId, params.id));
-      },
-    }),
-  ];
-}
+    },
+    ({ tenant, id }) => metadata.schema(tenant, id),
+  ),
+]);

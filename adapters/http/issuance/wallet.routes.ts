@@ -10,6 +10,31 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
+import { Document, TenantPath } from '../shapes/wallet-path.ts';
+
+const tag = 'Wallet: issuance';
+/** The body may be encrypted, so the use case reads it. */
+const authorized = {
+  method: 'post',
+  tag,
+  surface: 'vci',
+  access: 'wallet',
+  params: TenantPath,
+  body: Document,
+  bodyKind: 'unread',
+} as const;
+const open = {
+  tag,
+  surface: 'vci',
+  access: 'public',
+  rateLimit: { group: 'nonce', perAddress: true },
+} as const;
+
+const DeferralView = z.object({ transaction_id: z.string(), interval: z.number() });
+const CredentialsView = z.object({
+  credentials: z.array(z.object({ credential: z.string() })),
+  notification_id: z.string(),
+});
 
 const USE_CASES = {
   fetchOffer: FetchOffer,
@@ -18,15 +43,95 @@ const USE_CASES = {
   retrieveDeferred: RetrieveDeferred,
   receiveNotification: ReceiveNotification,
 };
-type UseCases = PortsOf<typeof USE_CASES>;
 
-const Tenant = z.object({ tenant: z.string().max(63) });
-const tag = 'Wallet: issuance';
-const Document = z.record(z.string(), z.unknown());
+/** What wallets call to get a credential (OpenID4VCI 1.0). */
+export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
+  route({
+    ...authorized,
+    path: '/:tenant/credential',
+    summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
+    description: 'Request and response may be encrypted (section 10).',
+    example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
+    bodyLimit: 512 * 1024,
+    responses: { 200: CredentialsView, 202: DeferralView },
+    handle({ params, request }) {
+      return useCases.issueCredential.execute(params.tenant, walletRequest(request));
+    },
+  }),
+  ...deferredRoutes(useCases),
+  route({
+    ...authorized,
+    path: '/:tenant/notification',
+    summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
+    example: { notification_id: '3fwe98js', event: 'credential_accepted' },
+    bodyLimit: 16 * 1024,
+    responses: { 204: 'Noted' },
+    async handle({ params, request }) {
+      await useCases.receiveNotification.execute(params.tenant, walletRequest(request));
+      return { status: 204, empty: true };
+    },
+  }),
+  route({
+    ...open,
+    method: 'post',
+    path: '/:tenant/nonce',
+    summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
+    params: TenantPath,
+    responses: { 200: z.object({ c_nonce: z.string() }) },
+    async handle({ params }) {
+      return reply(200, { c_nonce: await useCases.createNonce.execute(params.tenant) });
+    },
+  }),
+  route({
+    ...open,
+    method: 'get',
+    path: '/:tenant/credential-offer/:offerId',
+    summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
+    params: TenantPath.extend({ offerId: z.string().max(64) }),
+    responses: { 200: Document },
+    async handle({ params }) {
+      return reply(200, await useCases.fetchOffer.execute(params.tenant, params.offerId as PublicId));
+    },
+  }),
+]);
 
-const DeferralView = z.object({ transaction_id: z.string(), interval: z.number() });
+/** The form of OpenID4VCI 1.0, and an older one at the root that tells the tenant by the access token. */
+function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[] {
+  return [
+    route({
+      ...authorized,
+      path: '/:tenant/deferred_credential',
+      summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
+      description: 'Request and response may be encrypted (section 10).',
+      example: { transaction_id: '8xLOxBtZp8' },
+      responses: { 200: CredentialsView, 202: DeferralView },
+      handle({ params, request }) {
+        return retrieveDeferred.execute(params.tenant, walletRequest(request), { form: 'post' });
+      },
+    }),
+    route({
+      tag,
+      surface: 'vci',
+      access: 'wallet',
+      method: 'get',
+      path: '/deferred_credential',
+      summary: 'Fetch a deferred credential, as wallets did before OpenID4VCI 1.0',
+      description: 'Answers 400 `issuance_pending` with an `interval` until the credential is ready.',
+      query: z.object({ transaction_id: z.string().max(100).optional() }),
+      responses: {
+        200: CredentialsView.extend({ credential: z.string() }),
+        404: 'The access token is of no tenant here',
+      },
+      handle({ query, request }) {
+        const wallet = walletRequest(request);
+        const form = { form: 'get', transactionId: query.transaction_id } as const;
+        return retrieveDeferred.execute(tenantOfToken(wallet.wallet.authorization), wallet, form);
+      },
+    }),
+  ];
+}
 
-export function walletRequest(request: RawRequest): WalletRequest {
+function walletRequest(request: RawRequest): WalletRequest {
   const [authorization, ...surplus] = headerValues(request, 'authorization');
   // RFC 6750 section 3.1: more than one way to send a token
   if (surplus.length > 0) throw new Failure('invalid_request', 'more than one Authorization header');
@@ -35,149 +140,6 @@ export function walletRequest(request: RawRequest): WalletRequest {
     contentType: request.headers['content-type'],
     body: request.bytes,
   };
-}
-
-/** What wallets call to get a credential (OpenID4VCI 1.0). */
-export const issuanceWalletRoutes = family(USE_CASES, routesOf);
-
-function routesOf(useCases: PortsOf<typeof USE_CASES>): readonly Route[] {
-  const { fetchOffer, createNonce, issueCredential } = useCases;
-  return [
-    route({
-      method: 'post',
-      path: '/:tenant/credential',
-      summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
-      description: 'Request and response may be encrypted (section 10).',
-      tag,
-      surface: 'vci',
-      access: 'wallet',
-      params: Tenant,
-      body: Document,
-      example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
-      bodyKind: 'unread',
-      bodyLimit: 512 * 1024,
-      responses: {
-        200: z.object({
-          credentials: z.array(z.object({ credential: z.string() })),
-          notification_id: z.string(),
-        }),
-        202: DeferralView,
-      },
-      async handle({ params, request }) {
-        const { status, text, contentType } = await issueCredential.execute(
-          params.tenant as TenantId,
-          walletRequest(request),
-        );
-        return { status, text, contentType };
-      },
-    }),
-    ...deferredRoutes(useCases),
-    route({
-      method: 'post',
-      path: '/:tenant/notification',
-      summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
-      tag,
-      surface: 'vci',
-      access: 'wallet',
-      params: Tenant,
-      body: Document,
-      example: { notification_id: '3fwe98js', event: 'credential_accepted' },
-      bodyKind: 'unread',
-      bodyLimit: 16 * 1024,
-      responses: { 204: 'Noted' },
-      async handle({ params, request }) {
-        await useCases.receiveNotification.execute(params.tenant as TenantId, walletRequest(request));
-        return { status: 204, empty: true };
-      },
-    }),
-    route({
-      method: 'post',
-      path: '/:tenant/nonce',
-      rateLimit: { group: 'nonce', perAddress: true },
-      summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
-      tag,
-      surface: 'vci',
-      access: 'public',
-      params: Tenant,
-      responses: { 200: z.object({ c_nonce: z.string() }) },
-      async handle({ params }) {
-        return reply(200, { c_nonce: await createNonce.execute(params.tenant as TenantId) });
-      },
-    }),
-    route({
-      method: 'get',
-      path: '/:tenant/credential-offer/:offerId',
-      rateLimit: { group: 'nonce', perAddress: true },
-      summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
-      tag,
-      surface: 'vci',
-      access: 'public',
-      params: z.object({ tenant: z.string().max(63), offerId: z.string().max(64) }),
-      responses: { 200: Document },
-      async handle({ params }) {
-        return reply(200, await fetchOffer.execute(params.tenant as TenantId, params.offerId as PublicId));
-      },
-    }),
-  ];
-}
-
-/** The form of OpenID4VCI 1.0, and an older one at the root that tells the tenant by the access token. */
-function deferredRoutes({ retrieveDeferred }: UseCases): Route[] {
-  const responses = {
-    200: z.object({
-      credentials: z.array(z.object({ credential: z.string() })),
-      notification_id: z.string(),
-    }),
-  };
-  return [
-    route({
-      method: 'post',
-      path: '/:tenant/deferred_credential',
-      summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
-      description: 'Request and response may be encrypted (section 10).',
-      tag,
-      surface: 'vci',
-      access: 'wallet',
-      params: Tenant,
-      body: Document,
-      example: { transaction_id: '8xLOxBtZp8' },
-      bodyKind: 'unread',
-      responses: { ...responses, 202: DeferralView },
-      async handle({ params, request }) {
-        const form = { form: 'post' } as const;
-        const { status, text, contentType } = await retrieveDeferred.execute(
-          params.tenant as TenantId,
-          walletRequest(request),
-          form,
-        );
-        return { status, text, contentType };
-      },
-    }),
-    route({
-      method: 'get',
-      path: '/deferred_credential',
-      summary: 'Fetch a deferred credential, as wallets did before OpenID4VCI 1.0',
-      description: 'Answers 400 `issuance_pending` with an `interval` until the credential is ready.',
-      tag,
-      surface: 'vci',
-      access: 'wallet',
-      query: z.object({ transaction_id: z.string().max(100).optional() }),
-      responses: {
-        200: responses[200].extend({ credential: z.string() }),
-        404: 'The access token is of no tenant here',
-      },
-      async handle({ query, request }) {
-        const wallet = walletRequest(request);
-        const form = { form: 'get', transactionId: query.transaction_id } as const;
-        const { status, text, contentType } = await retrieveDeferred.execute(
-          tenantOfToken(wallet.wallet.authorization),
-          wallet,
-          form,
-        );
-        return { status, text, contentType };
-      },
-    }),
-  ];
 }
 
 /**

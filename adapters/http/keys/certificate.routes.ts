@@ -4,14 +4,13 @@ import { CreateCertificate } from '../../../application/keys/create-certificate.
 import { FindCertificates } from '../../../application/keys/find-certificates.ts';
 import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
 import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
   CertificateUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { family, type Reply, type Route, reply, route, show } from '../route.ts';
+import { family, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
@@ -26,27 +25,19 @@ const USE_CASES = {
   deleteKeyChain: DeleteKeyChain,
   requestCertificate: RequestCertificate,
 };
-type UseCases = PortsOf<typeof USE_CASES>;
-
-/** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
-export const certificateRoutes = family(USE_CASES, (useCases) => [
-  ...readRoutes(useCases),
-  ...writeRoutes(useCases),
-]);
-
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
 
-function shows({ findCertificates }: UseCases) {
-  return async ({ caller, params: { certId } }: Asked): Promise<Reply> => {
+/** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
+export const certificateRoutes = family(USE_CASES, (useCases) => {
+  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
+    useCases;
+  const shows = async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
     if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
     return show(200, toCertificateView(chain, all), chain);
   };
-}
-
-function readRoutes(useCases: UseCases): Route[] {
-  const { findCertificates } = useCases;
+  const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<Asked, 'params'>) => certId } as const;
   return [
     route({
       ...common,
@@ -71,14 +62,8 @@ function readRoutes(useCases: UseCases): Route[] {
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
-      handle: shows(useCases),
+      handle: shows,
     }),
-  ];
-}
-
-function writeRoutes(useCases: UseCases): Route[] {
-  const { createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } = useCases;
-  return [
     route({
       ...written,
       method: 'post',
@@ -103,13 +88,13 @@ function writeRoutes(useCases: UseCases): Route[] {
       ...written,
       method: 'patch',
       path: '/certs/:certId',
-      edits: { kind: 'key-chain', id: ({ params }) => params.certId },
+      edits,
       summary: 'Change a certificate',
       description: 'With `crt`: certificates obtained elsewhere replace those that it has. The key stays.',
       params,
       body: CertificateUpdate,
       example: { description: 'Signs diplomas' },
-      shows: shows(useCases),
+      shows,
       responses: {
         200: CertificateView,
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
@@ -123,14 +108,14 @@ function writeRoutes(useCases: UseCases): Route[] {
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        return shows(useCases)({ caller, params: { certId } });
+        return shows({ caller, params: { certId } });
       },
     }),
     route({
       ...written,
       method: 'delete',
       path: '/certs/:certId',
-      edits: { kind: 'key-chain', id: ({ params }) => params.certId },
+      edits,
       summary: 'Delete a certificate',
       description: 'The key goes with its last certificate.',
       params,
@@ -155,4 +140,4 @@ function writeRoutes(useCases: UseCases): Route[] {
       },
     }),
   ];
-}
+});

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain } from '../../../domain/keys/key-chain.ts';
+import { viewOf } from '../view-of.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const Usage = z.enum(KEY_USAGES);
@@ -29,21 +30,14 @@ export const CertificateView = z
   .meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
 
 /** @param all the tenant's key chains, since several can share one key. */
-export function toCertificateView(
-  chain: KeyChain,
-  all: readonly KeyChain[],
-): z.infer<typeof CertificateView> {
+export function toCertificateView(chain: KeyChain, all: readonly KeyChain[]) {
   const { id, tenantId, active, root } = chain;
   const certificates = [...active.certificates, ...(root === undefined ? [] : [root.certificate])];
-  return {
-    id,
+  return viewOf(CertificateView, {
+    ...chain,
     keyId: keyIdOf(chain, all),
-    tenantId,
-    description: chain.description ?? null,
     crt: certificates.map((certificate) => writePemCertificates([certificate])),
     usages: chain.usages.map((usage) => ({ tenantId, certId: id, usage, cert: { id } })),
     key: toKeyView(chain, all),
-    createdAt: chain.createdAt.toISOString(),
-    updatedAt: chain.updatedAt.toISOString(),
-  };
+  });
 }

@@ -3,6 +3,7 @@ import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain, type KeyLeaf } from '../../../domain/keys/key-chain.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
 import { thumbprint } from '../../../domain/shared/jwk.ts';
+import { viewOf } from '../view-of.ts';
 
 export const PublicKeyView = z
   .object({
@@ -59,44 +60,35 @@ export const KeyProviderView = z
   .object({ name: z.string(), type: z.string(), default: z.boolean() })
   .meta({ id: 'KeyProvider', description: 'Where keys can be born' });
 
-export function toKeyChainView(chain: KeyChain): z.infer<typeof KeyChainView> {
+export function toKeyChainView(chain: KeyChain) {
   const { root, active, former = [] } = chain;
-  const [previous] = former;
-  return {
-    id: chain.id,
-    tenantId: chain.tenantId,
-    description: chain.description ?? null,
-    usageType: chain.usages[0] ?? null,
-    usages: [...chain.usages],
+  const previousKeys = former.map((leaf) => ({
+    key: toPublicKeyView(leaf.key),
+    certificate: pemOf(leaf),
+    expiry: leaf.keptUntil.toISOString(),
+  }));
+  const [previous] = previousKeys;
+  return viewOf(KeyChainView, {
+    ...chain,
+    usageType: chain.usages[0],
     usage: 'sign',
     kmsProvider: active.key.handle.kms,
     externalKeyId: active.key.sealedKey === undefined ? active.key.handle.keyId : null,
-    rootKey: root === undefined ? null : toPublicKeyView(root.key),
-    rootCertificate: root === undefined ? null : writePemCertificates([root.certificate]),
+    rootKey: root && toPublicKeyView(root.key),
+    rootCertificate: root && writePemCertificates([root.certificate]),
     activeKey: toPublicKeyView(active.key),
     activeCertificate: pemOf(active),
-    activeCertificateExpiry: active.notAfter.toISOString(),
-    rotationEnabled: chain.rotationEnabled,
-    rotationIntervalDays: chain.rotationIntervalDays,
-    certValidityDays: chain.certValidityDays,
-    lastRotatedAt: chain.lastRotatedAt?.toISOString() ?? null,
-    previousKey: previous === undefined ? null : toPublicKeyView(previous.key),
-    previousCertificate: previous === undefined ? null : pemOf(previous),
-    previousKeyExpiry: previous?.keptUntil.toISOString() ?? null,
-    previousKeys: former.map((leaf) => ({
-      key: toPublicKeyView(leaf.key),
-      certificate: pemOf(leaf),
-      expiry: leaf.keptUntil.toISOString(),
-    })),
-    createdAt: chain.createdAt.toISOString(),
-    updatedAt: chain.updatedAt.toISOString(),
-  };
+    activeCertificateExpiry: active.notAfter,
+    previousKey: previous?.key,
+    previousCertificate: previous?.certificate,
+    previousKeyExpiry: previous?.expiry,
+    previousKeys,
+  });
 }
 
-export function toPublicKeyView({ publicJwk, handle }: StoredKey): z.infer<typeof PublicKeyView> {
-  const { kty, crv, x, y } = publicJwk;
+export function toPublicKeyView({ publicJwk, handle }: StoredKey) {
   const kid = thumbprint(publicJwk);
-  return { kty, crv, x, ...(y !== undefined && { y }), kid, alg: handle.algorithm, use: 'sig' };
+  return viewOf(PublicKeyView, { ...publicJwk, kid, alg: handle.algorithm, use: 'sig' });
 }
 
 function pemOf(leaf: KeyLeaf): string {

@@ -3,28 +3,19 @@ import { DeleteKey } from '../../../application/keys/delete-key.ts';
 import { FindCertificates } from '../../../application/keys/find-certificates.ts';
 import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key id') });
 
-const USE_CASES = {
-  findCertificates: FindCertificates,
-  createKeyChain: CreateKeyChain,
-  deleteKey: DeleteKey,
-};
-type UseCases = PortsOf<typeof USE_CASES>;
-
 /** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
-export const keyRoutes = family(USE_CASES, (useCases) => [...readRoutes(useCases), ...writeRoutes(useCases)]);
-
-function readRoutes({ findCertificates }: UseCases): Route[] {
-  return [
+export const keyRoutes = family(
+  { findCertificates: FindCertificates, createKeyChain: CreateKeyChain, deleteKey: DeleteKey },
+  ({ findCertificates, createKeyChain, deleteKey }) => [
     route({
       ...common,
       method: 'get',
@@ -54,11 +45,6 @@ function readRoutes({ findCertificates }: UseCases): Route[] {
         return reply(200, toKeyView(chain, all));
       },
     }),
-  ];
-}
-
-function writeRoutes({ createKeyChain, deleteKey }: UseCases): Route[] {
-  return [
     route({
       ...written,
       method: 'post',
@@ -87,5 +73,5 @@ function writeRoutes({ createKeyChain, deleteKey }: UseCases): Route[] {
         return reply(200, { id });
       },
     }),
-  ];
-}
+  ],
+);

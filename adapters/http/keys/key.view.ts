@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { chainsOfKey, keyIdOf } from '../../../application/keys/shared-key.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { viewOf } from '../view-of.ts';
 import { PublicKeyView, toPublicKeyView } from './key-chain.view.ts';
 
 export const KeyView = z
@@ -21,19 +22,15 @@ export const KeyView = z
  * The key of a key chain.
  * @param all the tenant's key chains, since several can share one key.
  */
-export function toKeyView(chain: KeyChain, all: readonly KeyChain[]): z.infer<typeof KeyView> {
-  const { tenantId, active } = chain;
+export function toKeyView(chain: KeyChain, all: readonly KeyChain[]) {
   const id = keyIdOf(chain, all);
-  const first = all.find((other) => other.id === id) ?? chain;
-  return {
+  const { key } = chain.active;
+  return viewOf(KeyView, {
+    ...(all.find((other) => other.id === id) ?? chain),
     id,
-    description: first.description ?? null,
-    tenantId,
-    key: toPublicKeyView(active.key),
+    key: toPublicKeyView(key),
     usage: 'sign',
-    kmsProvider: active.key.handle.kms,
+    kmsProvider: key.handle.kms,
     certificates: chainsOfKey(id, all).map((other) => ({ id: other.id })),
-    createdAt: first.createdAt.toISOString(),
-    updatedAt: first.updatedAt.toISOString(),
-  };
+  });
 }

@@ -6,12 +6,13 @@ import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
 import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
+import { defined } from '../../../domain/shared/defined.ts';
 import { consentPage } from '../pages/consent-page.ts';
-import { PAGE_HEADERS, PAGE_TYPE } from '../pages/page.ts';
-import { family, type Reply, type Route, route } from '../route.ts';
-import { browserCookie, CONSENT, readBrowserCookies, VISIT } from './browser-cookie.ts';
-import { Form, serverEndpoints, Tenant } from './server-endpoints.ts';
+import { pageReply } from '../pages/page.ts';
+import { family, type Route, route } from '../route.ts';
+import { TenantPath } from '../shapes/wallet-path.ts';
+import { browserCookie, CONSENT, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
+import { Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
   pushAuthorization: PushAuthorization,
@@ -23,6 +24,7 @@ const USE_CASES = {
 type UseCases = PortsOf<typeof USE_CASES>;
 
 const tag = 'Wallet: issuance';
+const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
 /** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
 export const BrowserQuery = z.object({
@@ -31,9 +33,7 @@ export const BrowserQuery = z.object({
 });
 
 /** The tenant's built-in authorization server. */
-export const authorizationServerRoutes = family(USE_CASES, routesOf);
-
-function routesOf(useCases: PortsOf<typeof USE_CASES>): readonly Route[] {
+export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
   const place = {
     server: 'built-in',
     base: '/:tenant',
@@ -41,55 +41,39 @@ function routesOf(useCases: PortsOf<typeof USE_CASES>): readonly Route[] {
     grants: 'For a pre-authorized code, an authorization code or a refresh token.',
   } as const;
   return [...serverEndpoints(place, useCases), ...pageRoutes(useCases)];
-}
-
-/** A browser that goes to the customer's page takes a cookie along. */
-function seeOther(
-  place: { readonly settings: ServiceSettings; readonly tenantId: string },
-  { location, keep }: { readonly location: string; readonly keep?: KeptByBrowser },
-): Reply {
-  const cookie = keep && browserCookie({ ...place, errand: VISIT }, keep);
-  const headers = { Location: location, ...(cookie !== undefined && { 'Set-Cookie': cookie }) };
-  return { status: 303, empty: true, headers };
-}
+});
 
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
+  /** A browser that goes to the customer's page takes a cookie along. */
+  const goOn = (tenantId: string, { location, keep }: { location: string; keep?: KeptByBrowser }) =>
+    seeOther(location, keep && browserCookie({ settings, tenantId, errand: VISIT }, keep));
   return [
     route({
+      ...page,
       method: 'get',
       path: '/:tenant/authorize',
       summary: 'Ask the user whether the wallet shall have the credentials (RFC 6749 section 4.1.1)',
-      tag,
-      surface: 'page',
-      access: 'public',
-      params: Tenant,
       query: BrowserQuery,
       responses: {
         200: 'A page with a form to approve or deny',
         303: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query }) {
-        const shown = await showAuthorization.execute(tenantId as TenantId, {
+        const shown = await showAuthorization.execute(tenantId, {
           clientId: query.client_id,
           requestUri: query.request_uri,
         });
-        if ('location' in shown) return seeOther({ settings, tenantId }, shown);
+        if ('location' in shown) return goOn(tenantId, shown);
         const place = { settings, tenantId, errand: CONSENT };
-        const headers = {
-          ...PAGE_HEADERS,
-          ...(shown.keep !== undefined && { 'Set-Cookie': browserCookie(place, shown.keep) }),
-        };
-        return { status: 200, text: consentPage(shown), contentType: PAGE_TYPE, headers };
+        const cookie = shown.keep && browserCookie(place, shown.keep);
+        return pageReply(consentPage(shown), defined({ 'Set-Cookie': cookie }));
       },
     }),
     route({
+      ...page,
       method: 'post',
       path: '/:tenant/authorize',
       summary: "Take the user's decision",
-      tag,
-      surface: 'page',
-      access: 'public',
-      params: Tenant,
       body: Form,
       example: {
         client_id: 'https://wallet.example',
@@ -101,15 +85,14 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },
       async handle({ params: { tenant: tenantId }, body, request }) {
         const place = { settings, tenantId, errand: CONSENT };
-        const decided = await decideAuthorization.execute(tenantId as TenantId, {
+        const decided = await decideAuthorization.execute(tenantId, {
           clientId: body['client_id'],
           requestUri: body['request_uri'],
           decision: body['decision'],
           decisionToken: body['decision_token'],
           browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
-        // FAPI 2.0 section 5.3.2.2: 303, so that the browser sends no form to the wallet
-        return seeOther(place, decided);
+        return goOn(tenantId, decided);
       },
     }),
   ];

@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { Reply } from '../route.ts';
 
 /** What a browser leaves us for and comes back to. */
 type Errand = {
@@ -60,4 +61,10 @@ function isSecure({ settings }: Place): boolean {
 /** RFC 6265bis section 4.1.3.1: nobody on an insecure connection can plant a cookie of this name. */
 function nameAt(place: Place): string {
   return isSecure(place) ? `__Secure-${place.errand.name}` : place.errand.name;
+}
+
+/** FAPI 2.0 section 5.3.2.2: 303, never 307, so that the browser sends no form on. */
+export function seeOther(location: string, cookie: string | undefined): Reply {
+  const headers = { Location: location, ...(cookie !== undefined && { 'Set-Cookie': cookie }) };
+  return { status: 303, empty: true, headers };
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
 import { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
 import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 import { ProtocolError } from '../shapes/protocol-error.ts';
-import { readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
+import { TenantPath } from '../shapes/wallet-path.ts';
+import { readBrowserCookies, seeOther, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { oauthRequest } from './oauth-request.ts';
 import { EXAMPLE_REQUEST } from './server-endpoints.ts';
 
@@ -19,7 +18,7 @@ const USE_CASES = {
 const common = {
   tag: 'Wallet: issuance',
   access: 'public',
-  params: z.object({ tenant: z.string().max(63) }),
+  params: TenantPath,
 } as const;
 
 /** Presentations are large. */
@@ -52,14 +51,9 @@ const Returned = z.object({
 });
 
 /** What the user does before a credential is issued (OpenID4VCI 1.1 section 6). */
-export const interactiveRoutes = family(USE_CASES, routesOf);
-
-function routesOf({
-  interactiveAuthorization,
-  returnToInteraction,
-  settings,
-}: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const interactiveRoutes = family(
+  USE_CASES,
+  ({ interactiveAuthorization, returnToInteraction, settings }) => [
     route({
       ...common,
       method: 'post',
@@ -87,7 +81,7 @@ function routesOf({
       },
       async handle({ params, body, request }) {
         const wallet = oauthRequest(body, request);
-        const answer = await interactiveAuthorization.execute(params.tenant as TenantId, wallet);
+        const answer = await interactiveAuthorization.execute(params.tenant, wallet);
         return reply(answer.status, answer.body);
       },
     }),
@@ -102,14 +96,13 @@ function routesOf({
       responses: { 303: 'On to the wallet' },
       async handle({ params: { tenant: tenantId }, query, request }) {
         const place = { settings, tenantId, errand: VISIT };
-        const { location, authorizationId } = await returnToInteraction.execute(tenantId as TenantId, {
+        const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
           pageHandle: query.auth_session,
           error: query.error,
           browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
-        const cookie = spentBrowserCookie(place, authorizationId);
-        return { status: 303, empty: true, headers: { Location: location, 'Set-Cookie': cookie } };
+        return seeOther(location, spentBrowserCookie(place, authorizationId));
       },
     }),
-  ];
-}
+  ],
+);

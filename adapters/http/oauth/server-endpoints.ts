@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
+import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type Route, reply, route } from '../route.ts';
+import { TenantPath } from '../shapes/wallet-path.ts';
 import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
 
 type UseCases = {
@@ -11,7 +12,6 @@ type UseCases = {
   readonly answerTokenRequest: AnswerTokenRequest;
 };
 
-export const Tenant = z.object({ tenant: z.string().max(63) });
 export const Form = z.record(z.string(), z.string());
 
 const PushedRequestView = z.object({ request_uri: z.string(), expires_in: z.number() });
@@ -44,53 +44,72 @@ export const EXAMPLE_REQUEST = {
   code_challenge_method: 'S256',
 };
 
-/** What both authorization servers of a tenant have: the endpoints for pushed requests and for tokens. */
+type Place = {
+  readonly server: AuthorizationServer;
+  /** Path of the server's issuer. */
+  readonly base: `/:tenant${string}`;
+  readonly tag: string;
+};
+
+const common = { method: 'post', surface: 'oauth', access: 'public', params: TenantPath } as const;
+
+/** Where wallets get what their proof of possession has to answer. */
+export function challengeRoute(
+  { server, base, tag }: Place,
+  summary: string,
+  createChallenge: CreateChallenge,
+): Route {
+  return route({
+    ...common,
+    path: `${base}/challenge`,
+    rateLimit: { group: 'nonce', perAddress: true },
+    summary,
+    tag,
+    responses: { 200: z.object({ attestation_challenge: z.string() }) },
+    async handle({ params }) {
+      return reply(200, { attestation_challenge: await createChallenge.execute(params.tenant, server) });
+    },
+  });
+}
+
+/**
+ * What both authorization servers of a tenant have: the endpoints for pushed requests and for tokens.
+ * @param place `grants`: what tokens are given for.
+ */
 export function serverEndpoints(
-  place: {
-    readonly server: AuthorizationServer;
-    /** Path of the server's issuer. */
-    readonly base: `/:tenant${string}`;
-    readonly tag: string;
-    /** What tokens are given for. */
-    readonly grants: string;
-  },
+  { server, base, tag, grants }: Place & { readonly grants: string },
   { pushAuthorization, answerTokenRequest }: UseCases,
 ): Route[] {
-  const { server, base, tag, grants } = place;
-  const common = {
-    method: 'post',
+  const posted = {
+    ...common,
     tag,
-    surface: 'oauth',
-    access: 'public',
-    params: Tenant,
     body: Form,
     bodyKind: 'form',
+    rateLimit: { group: 'token', perAddress: true },
   } as const;
   return [
     route({
-      ...common,
+      ...posted,
       path: `${base}/par`,
       example: EXAMPLE_REQUEST,
-      rateLimit: { group: 'token', perAddress: true },
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
       responses: { 201: PushedRequestView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
         const asked = oauthRequest(body, request);
-        const pushed = await pushAuthorization.execute(params.tenant as TenantId, server, asked);
+        const pushed = await pushAuthorization.execute(params.tenant, server, asked);
         return reply(201, pushed, PUSHED_HEADERS);
       },
     }),
     route({
-      ...common,
+      ...posted,
       path: `${base}/token`,
       example: { grant_type: 'authorization_code', code: 'SplxlOBeZQQYbYS6WxSbIA', ...EXAMPLE_PROOF },
-      rateLimit: { group: 'token', perAddress: true },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,
       responses: { 200: TokenView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
         const asked = oauthRequest(body, request);
-        const answer = await answerTokenRequest.execute(params.tenant as TenantId, server, asked);
+        const answer = await answerTokenRequest.execute(params.tenant, server, asked);
         return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
       },
     }),

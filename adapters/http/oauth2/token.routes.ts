@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { IssueAccessToken } from '../../../application/clients/issue-access-token.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 import { readClientCredentials } from './client-credentials.ts';
 
 const TokenRequest = z
@@ -21,42 +20,36 @@ const TokenView = z
   })
   .meta({ id: 'AccessToken' });
 
-const USE_CASES = { issueAccessToken: IssueAccessToken };
-
 /** Access tokens for the administrative interface. */
-export const tokenRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ issueAccessToken }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
-    route({
-      method: 'post',
-      path: '/oauth2/token',
-      summary: 'Get an access token',
-      description:
-        'Client credentials grant (RFC 6749 section 4.4), with the credentials in a Basic header or in the body. ' +
-        'The body is JSON or a form.',
-      tag: 'Authentication',
-      surface: 'oauth',
-      access: 'public',
-      body: TokenRequest,
-      bodyKind: 'json-or-form',
-      example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '…' },
-      rateLimit: {
-        group: 'token',
-        perAddress: true,
-        perClient: ({ body, request }) => readRequest(body, request).clientId,
-      },
-      responses: { 200: TokenView, 401: 'The credentials are missing or wrong' },
-      async handle({ body, request }) {
-        const { clientId, secret } = readRequest(body, request);
-        const { token, expiresInSeconds } = await issueAccessToken.execute(clientId, secret);
-        const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
-        // RFC 6749 section 5.1
-        return reply(200, view, { 'Cache-Control': 'no-store', Pragma: 'no-cache' });
-      },
-    }),
-  ];
-}
+export const tokenRoutes = family({ issueAccessToken: IssueAccessToken }, ({ issueAccessToken }) => [
+  route({
+    method: 'post',
+    path: '/oauth2/token',
+    summary: 'Get an access token',
+    description:
+      'Client credentials grant (RFC 6749 section 4.4), with the credentials in a Basic header or in the body. ' +
+      'The body is JSON or a form.',
+    tag: 'Authentication',
+    surface: 'oauth',
+    access: 'public',
+    body: TokenRequest,
+    bodyKind: 'json-or-form',
+    example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '…' },
+    rateLimit: {
+      group: 'token',
+      perAddress: true,
+      perClient: ({ body, request }) => readRequest(body, request).clientId,
+    },
+    responses: { 200: TokenView, 401: 'The credentials are missing or wrong' },
+    async handle({ body, request }) {
+      const { clientId, secret } = readRequest(body, request);
+      const { token, expiresInSeconds } = await issueAccessToken.execute(clientId, secret);
+      const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
+      // RFC 6749 section 5.1
+      return reply(200, view, { 'Cache-Control': 'no-store', Pragma: 'no-cache' });
+    },
+  }),
+]);
 
 function readRequest(
   body: z.infer<typeof TokenRequest>,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Reply } from '../route.ts';
 
 /** A page that users see in a browser: no script, nothing from elsewhere, readable by every assistive device. */
 const STYLE = `
@@ -53,6 +54,10 @@ ${main}
 </body>
 </html>
 `;
+}
+
+export function pageReply(text: string, headers: Readonly<Record<string, string>> = {}): Reply {
+  return { status: 200, text, contentType: PAGE_TYPE, headers: { ...PAGE_HEADERS, ...headers } };
 }
 
 /** What a user sees when there is no safe way back to the wallet. */

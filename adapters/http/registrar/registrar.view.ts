@@ -10,6 +10,7 @@ import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
+import { viewOf } from '../view-of.ts';
 
 const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;
 
@@ -34,20 +35,13 @@ export const RegistrarConfigurationView = z
   });
 
 export function toRegistrarConfigurationView(configuration: RegistrarConfiguration, tenant: Tenant) {
-  return {
-    registrarUrl: configuration.registrarUrl,
-    oidcUrl: configuration.oidcUrl,
-    clientId: configuration.clientId,
+  return viewOf(RegistrarConfigurationView, {
+    ...configuration,
     hasClientSecret: typeof configuration.clientSecret === 'string',
-    username: configuration.username,
     hasPassword: configuration.password !== '',
-    registrationCertificateAnchors: configuration.registrationCertificateAnchors ?? null,
-    registrationCertificateDefaults: configuration.registrationCertificateDefaults ?? null,
     tenantId: tenant.id,
-    tenant: { id: tenant.id, name: tenant.name },
-    createdAt: configuration.createdAt.toISOString(),
-    updatedAt: configuration.updatedAt.toISOString(),
-  };
+    tenant: viewOf(TenantReference, tenant),
+  });
 }
 
 export const AccessCertificateView = z
@@ -94,26 +88,10 @@ export const RegistrationCertificateView = z
   })
   .meta({ id: 'RegistrationCertificate', description: 'A registration certificate (ETSI TS 119 475)' });
 
-export function toRegistrationCertificateView(
-  certificate: ObtainedRegistrationCertificate,
-): z.infer<typeof RegistrationCertificateView> {
-  return {
-    id: certificate.id ?? null,
-    jwt: certificate.jwt,
-    relyingPartyId: certificate.relyingPartyId ?? null,
-    subject: certificate.subject,
-    intendedUseId: certificate.intendedUseId ?? null,
-    credentials: (certificate.credentials ?? []).map(({ format, meta, claims }) => ({
-      format,
-      meta,
-      ...(claims !== undefined && {
-        claims: claims.map(({ path, values }) => ({
-          path: [...path],
-          ...(values !== undefined && { values: [...values] }),
-        })),
-      }),
-    })),
-    issuedAt: certificate.issuedAt.toISOString(),
-    expiresAt: certificate.expiresAt?.toISOString() ?? null,
-  };
+export function toRegistrationCertificateView(certificate: ObtainedRegistrationCertificate) {
+  const { credentials = [] } = certificate;
+  return viewOf(RegistrationCertificateView, {
+    ...certificate,
+    credentials: credentials.map((credential) => viewOf(RegisteredCredentialView, credential)),
+  });
 }

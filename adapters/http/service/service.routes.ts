@@ -1,18 +1,14 @@
 import { CheckHealth } from '../../../application/health/check-health.ts';
-import type { PortsOf } from '../../../application/needs.ts';
 import { issuerIdentifier, ServiceSettings } from '../../../application/ports/settings.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, reply, route } from '../route.ts';
 import { HealthView, ServiceView, toHealthView } from './health.view.ts';
 
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
-const USE_CASES = { checkHealth: CheckHealth, settings: ServiceSettings };
-
 /** What anybody may know of the service. */
-export const serviceRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ checkHealth, settings }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const serviceRoutes = family(
+  { checkHealth: CheckHealth, settings: ServiceSettings },
+  ({ checkHealth, settings }) => [
     route({
       ...common,
       path: '/',
@@ -37,5 +33,5 @@ function routesOf({ checkHealth, settings }: PortsOf<typeof USE_CASES>): readonl
         return reply(health.healthy ? 200 : 503, toHealthView(health));
       },
     }),
-  ];
-}
+  ],
+);

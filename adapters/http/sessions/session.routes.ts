@@ -7,9 +7,9 @@ import { ListSessions, SessionListQuery } from '../../../application/sessions/li
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
+import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes/deleted.view.ts';
-import { nextPage } from './next-page.ts';
 import { SessionView, toSessionView } from './session.view.ts';
 
 const params = z.object({
@@ -51,11 +51,8 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
       async handle({ caller, query }) {
         const tenant = await caller.configured.tenant();
         const { sessions, now, next } = await listSessions.execute(caller, query);
-        return reply(
-          200,
-          sessions.map((session) => toSessionView(session, tenant, now)),
-          next === undefined ? {} : nextPage(settings.publicUrl, query, next),
-        );
+        const views = sessions.map((session) => toSessionView(session, tenant, now));
+        return reply(200, views, nextPage(`${settings.publicUrl}/session`, query, next));
       },
     }),
     route({

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
 import { Revocation, RevokeSession } from '../../../application/status-lists/revoke-session.ts';
 import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
 import { isKnown } from '../conditional.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { accepts } from '../negotiation.ts';
+import { family, reply, route } from '../route.ts';
+import { TenantPath } from '../shapes/wallet-path.ts';
 
 const USE_CASES = {
   statusPublisher: StatusPublisher,
@@ -22,16 +22,9 @@ const TOKEN_TYPE = 'application/statuslist+jwt';
 const PUBLIC = { 'Access-Control-Allow-Origin': '*' };
 
 /** Status lists for everybody (Token Status List sections 8 and 9) and revocation for the issuer. */
-export const statusListRoutes = family(USE_CASES, routesOf);
-
-function routesOf({
-  statusPublisher,
-  statusCwtPublisher,
-  aggregateStatusLists,
-  revokeSession,
-  clock,
-}: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const statusListRoutes = family(
+  USE_CASES,
+  ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, revokeSession, clock }) => [
     route({
       method: 'get',
       path: '/:tenant/status-list/:listId',
@@ -39,7 +32,7 @@ function routesOf({
       tag: 'Status lists',
       surface: 'document',
       access: 'public',
-      params: z.object({ tenant: z.string().max(63), listId: z.string().max(128) }),
+      params: TenantPath.extend({ listId: z.string().max(128) }),
       query: z.object({ time: z.unknown().optional() }),
       responses: {
         200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
@@ -56,7 +49,7 @@ function routesOf({
           const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
           return reply(406, { error }, PUBLIC);
         }
-        const [tenantId, listId] = [params.tenant as TenantId, params.listId];
+        const { tenant: tenantId, listId } = params;
         const token =
           contentType === TOKEN_TYPE
             ? await statusPublisher.publish(tenantId, listId)
@@ -80,10 +73,10 @@ function routesOf({
       tag: 'Status lists',
       surface: 'document',
       access: 'public',
-      params: z.object({ tenant: z.string().max(63) }),
+      params: TenantPath,
       responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
       async handle({ params }) {
-        const lists = await aggregateStatusLists.execute(params.tenant as TenantId);
+        const lists = await aggregateStatusLists.execute(params.tenant);
         return reply(200, { status_lists: lists }, { ...PUBLIC, 'Cache-Control': 'public, max-age=300' });
       },
     }),
@@ -108,18 +101,12 @@ function routesOf({
         return reply(201, { sessionId: body.sessionId, status: body.status, changed });
       },
     }),
-  ];
-}
+  ],
+);
 
 /** Token Status List section 8.1: the JWT form for those who take it, the CWT form for the rest. */
 function negotiate(accept: string | undefined): string | undefined {
   if (accept === undefined) return TOKEN_TYPE;
-  const accepted = accept.split(',').flatMap((entry) => {
-    const [type = '', ...parameters] = entry.trim().toLowerCase().split(';');
-    const refused = parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
-    return refused ? [] : [type.trim()];
-  });
-  const isAccepted = (types: readonly string[]) => types.some((type) => accepted.includes(type));
-  if (isAccepted(['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
-  return isAccepted([STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
+  if (accepts(accept, ['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
+  return accepts(accept, [STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
 }

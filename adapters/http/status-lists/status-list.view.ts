@@ -4,6 +4,7 @@ import { statusListUri } from '../../../application/status-lists/status-allocato
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { StatusList } from '../../../domain/status-lists/status-list.ts';
+import { viewOf } from '../view-of.ts';
 
 export const StatusListView = z
   .object({
@@ -28,25 +29,15 @@ export const StatusListView = z
   })
   .meta({ id: 'StatusList', description: 'A status list as its tenant administers it' });
 
-export function toStatusListView(
-  settings: ServiceSettings,
-  tenantId: TenantId,
-  list: StatusList,
-): z.infer<typeof StatusListView> {
-  return withKeyReferences({
-    id: list.id,
-    tenantId,
-    credentialConfigurationId: list.credentialConfigurationId,
-    keyChainId: list.keyChainId,
-    bits: list.bits,
-    capacity: list.capacity,
-    usedEntries: list.usedEntries,
-    availableEntries: list.capacity - list.usedEntries,
-    uri: statusListUri(settings, tenantId, list.id),
-    ttl: list.ttlSeconds,
-    immediateUpdate: list.immediateUpdate,
-    enableAggregation: list.enableAggregation,
-    createdAt: list.createdAt.toISOString(),
-    expiresAt: list.token?.expiresAt.toISOString() ?? null,
-  });
+export function toStatusListView(settings: ServiceSettings, tenantId: TenantId, list: StatusList) {
+  return withKeyReferences(
+    viewOf(StatusListView, {
+      ...list,
+      tenantId,
+      availableEntries: list.capacity - list.usedEntries,
+      uri: statusListUri(settings, tenantId, list.id),
+      ttl: list.ttlSeconds,
+      expiresAt: list.token?.expiresAt,
+    }),
+  );
 }

@@ -3,6 +3,7 @@ import type { TenantWithClients } from '../../../application/tenants/administrat
 import type { SessionStorageConfig, Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
+import { viewOf } from '../view-of.ts';
 
 const SessionSettings = z.object({
   ttlSeconds: z.number().int().nullable().describe('Null: the global default'),
@@ -46,20 +47,14 @@ export const EffectiveStatusListConfig = z
   .meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
-  return {
-    id: tenant.id,
-    name: tenant.name,
-    description: tenant.description,
-    status: tenant.status,
+  return viewOf(WrittenTenantView, {
+    ...tenant,
     clients: clients.map((client) => ({
       ...toClientView(client, tenant),
       ...(client.clientId === newSecret?.clientId && { secret: newSecret.secret }),
     })),
     sessionConfig: tenant.sessionConfig && toSessionSettings(tenant.sessionConfig),
-    statusListConfig: tenant.statusListConfig && { ...tenant.statusListConfig },
-    createdAt: tenant.createdAt.toISOString(),
-    updatedAt: tenant.updatedAt.toISOString(),
-  };
+  });
 }
 
 function toSessionSettings(config: SessionStorageConfig): z.infer<typeof SessionSettings> {

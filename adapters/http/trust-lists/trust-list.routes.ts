@@ -14,6 +14,7 @@ import {
   UpdateTrustList,
 } from '../../../application/trust-lists/trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
+import { nextPage } from '../next-page.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import {
@@ -102,11 +103,9 @@ export const trustListRoutes = families(
       responses: { 200: z.array(TrustListVersionView) },
       async handle({ caller, params: { id }, query }) {
         const { versions, next } = await listTrustListVersions.execute(caller, id, query);
-        return reply(
-          200,
-          versions.map((version) => toVersionView(version, caller.tenantId)),
-          next === undefined ? {} : olderVersions(settings.publicUrl, id, query.limit, next),
-        );
+        const views = versions.map((version) => toVersionView(version, caller.tenantId));
+        const address = `${settings.publicUrl}/trust-list/${encodeURIComponent(id)}/versions`;
+        return reply(200, views, nextPage(address, query, next));
       },
     }),
     route({
@@ -154,14 +153,3 @@ export const trustListRoutes = families(
     by: DeleteTrustList,
   }),
 );
-
-/** A `Link` header to the next page (RFC 8288) that repeats what this page was asked for. */
-function olderVersions(
-  publicUrl: string,
-  id: string,
-  limit: number,
-  cursor: string,
-): { readonly Link: string } {
-  const parameters = new URLSearchParams({ limit: String(limit), cursor });
-  return { Link: `<${publicUrl}/trust-list/${encodeURIComponent(id)}/versions?${parameters}>; rel="next"` };
-}

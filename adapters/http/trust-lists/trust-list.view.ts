@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
-import { defined } from '../../../domain/shared/defined.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
@@ -11,6 +10,7 @@ import {
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
 import { TenantReference } from '../shapes/tenant-reference.ts';
+import { viewOf } from '../view-of.ts';
 
 const Entities = z
   .array(z.looseObject({ type: z.enum(['internal', 'external']), info: z.looseObject({ name: z.string() }) }))
@@ -41,26 +41,21 @@ export const TrustListView = z
   })
   .meta({ id: 'TrustList' });
 
-export function toTrustListView(
-  list: PublishedList,
-  tenant: Tenant,
-  chains: readonly KeyChain[],
-): z.infer<typeof TrustListView> {
-  const { id, signedBy, sequenceNumber, jwt } = list;
-  const signer = chains.find((chain) => chain.id === signedBy);
-  return {
-    ...withKeyReferences({ id, keyChainId: signedBy }),
-    description: list.description ?? null,
+export function toTrustListView(list: PublishedList, tenant: Tenant, chains: readonly KeyChain[]) {
+  const signer = chains.find((chain) => chain.id === list.signedBy);
+  return viewOf(TrustListView, {
+    ...list,
+    ...withKeyReferences({ keyChainId: list.signedBy }),
     tenantId: tenant.id,
-    tenant: { id: tenant.id, name: tenant.name },
-    cert: signer === undefined ? null : toCertificateView(signer, chains),
-    data: documentOf(list) as z.infer<typeof Document>,
-    entityConfig: list.entities.map(withKeyReferences),
-    sequenceNumber,
-    jwt,
-    createdAt: list.createdAt.toISOString(),
-    updatedAt: list.updatedAt.toISOString(),
-  };
+    tenant: viewOf(TenantReference, tenant),
+    cert: signer && toCertificateView(signer, chains),
+    ...contentOf(list),
+  });
+}
+
+function contentOf(list: PublishedList) {
+  const data = documentOf(list) as z.infer<typeof Document>;
+  return { data, entityConfig: list.entities.map(withKeyReferences) };
 }
 
 export const TrustListVersionView = z
@@ -80,21 +75,16 @@ export const TrustListVersionView = z
     description: 'A trust list as it was before it was written or signed anew',
   });
 
-export function toVersionView(
-  { id, list }: ListVersion,
-  tenantId: string,
-): z.infer<typeof TrustListVersionView> {
-  return {
+export function toVersionView({ id, list }: ListVersion, tenantId: string) {
+  return viewOf(TrustListVersionView, {
+    ...list,
     id,
     trustListId: list.id,
-    trustList: { id: list.id, description: list.description ?? null },
+    trustList: viewOf(TrustListVersionView.shape.trustList, list),
     tenantId,
-    sequenceNumber: list.sequenceNumber,
-    data: documentOf(list) as z.infer<typeof Document>,
-    entityConfig: list.entities.map(withKeyReferences),
-    jwt: list.jwt,
-    createdAt: list.updatedAt.toISOString(),
-  };
+    ...contentOf(list),
+    createdAt: list.updatedAt,
+  });
 }
 
 export const TrustListExportView = z
@@ -109,13 +99,7 @@ export const TrustListExportView = z
   .meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
 
 /** Members that were left to their defaults are left out again, or null where the contract names them. */
-export function toExportView(list: PublishedList): z.infer<typeof TrustListExportView> {
-  const { id, keyChainId, description, entities, data } = list;
-  return {
-    id,
-    ...withKeyReferences({ keyChainId: keyChainId ?? null }),
-    ...defined({ description }),
-    entities: entities.map(withKeyReferences),
-    ...defined({ data }),
-  };
+export function toExportView(list: PublishedList) {
+  const entities = list.entities.map(withKeyReferences);
+  return withKeyReferences(viewOf(TrustListExportView, { ...list, entities }));
 }

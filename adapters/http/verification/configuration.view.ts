@@ -9,6 +9,7 @@ import {
 } from '../../../domain/verification/configuration.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
+import { viewOf } from '../view-of.ts';
 
 const KeyReference = z.string().nullable();
 const TrustAnchorView = z
@@ -48,27 +49,13 @@ export const PresentationConfigurationView = z
   .meta({ id: 'PresentationConfiguration' });
 
 export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
-  return withKeyReferences({
-    id: configuration.id,
-    tenant: { id: tenant.id, name: tenant.name, status: tenant.status },
-    description: configuration.description ?? null,
-    dcql_query: configuration.dcql_query,
-    lifeTime: configuration.lifeTime,
-    responseMode: configuration.responseMode,
-    clientIdPrefix: configuration.clientIdPrefix,
-    requestUriMethod: configuration.requestUriMethod,
-    invocationUri: configuration.invocationUri,
-    expectedOrigins: configuration.expectedOrigins ?? null,
-    dcApiRequest: configuration.dcApiRequest,
-    transaction_data: configuration.transaction_data ?? null,
-    transactionDataElements: configuration.transactionDataElements ?? null,
-    registrationCert: configuration.registrationCert ?? null,
-    webhook: configuration.webhook ? maskWebhook(configuration.webhook) : null,
-    attached: configuration.attached ?? null,
-    redirectUri: configuration.redirectUri ?? null,
-    accessKeyChainId: configuration.accessKeyChainId ?? null,
-    trustAnchors: (configuration.trustAnchors ?? []).map(withKeyReferences),
-    createdAt: configuration.createdAt.toISOString(),
-    updatedAt: configuration.updatedAt.toISOString(),
-  });
+  const { webhook, trustAnchors = [] } = configuration;
+  return withKeyReferences(
+    viewOf(PresentationConfigurationView, {
+      ...configuration,
+      tenant: viewOf(PresentationConfigurationView.shape.tenant, tenant),
+      webhook: webhook && maskWebhook(webhook),
+      trustAnchors: trustAnchors.map(withKeyReferences),
+    }),
+  );
 }

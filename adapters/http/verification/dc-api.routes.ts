@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
 import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
 import { ServeDcApiRequest } from '../../../application/verification/serve-dc-api-request.ts';
-import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { family, type Route, reply, route } from '../route.ts';
-import { RESPONSE_LIMIT } from './wallet.routes.ts';
-
-const USE_CASES = { serveDcApiRequest: ServeDcApiRequest, receiveDcApiResponse: ReceiveDcApiResponse };
+import { family, reply, route } from '../route.ts';
+import { params, RESPONSE_LIMIT } from './wallet.routes.ts';
 
 export const DcApiRequestsView = z
   .object({
@@ -31,19 +27,15 @@ const common = {
   surface: 'vp',
   access: 'public',
   path: '/:tenant/dc-api/:requestId',
-  params: z.object({
-    tenant: z.string().transform((id) => id as TenantId),
-    requestId: z.string().transform((id) => id as PublicId),
-  }),
+  params,
   /** Pages of the customer call it; what they may do follows from knowing the address. */
   anyOrigin: true,
 } as const;
 
 /** What pages call that ask with the Digital Credentials API (OpenID4VP 1.0 appendix A). */
-export const dcApiRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ serveDcApiRequest, receiveDcApiResponse }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const dcApiRoutes = family(
+  { serveDcApiRequest: ServeDcApiRequest, receiveDcApiResponse: ReceiveDcApiResponse },
+  ({ serveDcApiRequest, receiveDcApiResponse }) => [
     route({
       ...common,
       method: 'get',
@@ -73,5 +65,5 @@ function routesOf({ serveDcApiRequest, receiveDcApiResponse }: PortsOf<typeof US
         return reply(200, {});
       },
     }),
-  ];
-}
+  ],
+);

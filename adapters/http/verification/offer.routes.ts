@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
-import {
-  CreatePresentationRequest,
-  PresentationRequestBody,
-} from '../../../application/verification/create-presentation-request.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
+import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
+import { family, reply, route } from '../route.ts';
 import { DcApiRequestsView } from './dc-api.routes.ts';
 
 const OfferView = z
@@ -21,12 +18,9 @@ const OfferView = z
   })
   .meta({ id: 'PresentationOffer' });
 
-const USE_CASES = { createPresentationRequest: CreatePresentationRequest };
-
-export const presentationOfferRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ createPresentationRequest }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  return [
+export const presentationOfferRoutes = family(
+  { createPresentationRequest: CreatePresentationRequest },
+  ({ createPresentationRequest }) => [
     route({
       method: 'post',
       path: '/verifier/offer',
@@ -42,5 +36,5 @@ function routesOf({ createPresentationRequest }: PortsOf<typeof USE_CASES>): rea
         return reply(201, await createPresentationRequest.execute(caller, body));
       },
     }),
-  ];
-}
+  ],
+);

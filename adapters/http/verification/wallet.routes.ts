@@ -1,20 +1,28 @@
 import { z } from 'zod';
-import type { PortsOf } from '../../../application/needs.ts';
 import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
-import { family, type Reply, type Route, reply, route } from '../route.ts';
-
-const USE_CASES = { serveRequestObject: ServeRequestObject, receiveResponse: ReceiveResponse };
+import { family, type Reply, reply, route } from '../route.ts';
 
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
 export const RESPONSE_LIMIT = 1024 * 1024;
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
-const params = z.object({
+/** Names a request to wallets and pages. */
+export const params = z.object({
   tenant: z.string().transform((id) => id as TenantId),
   requestId: z.string().transform((id) => id as PublicId),
 });
+const served = {
+  ...common,
+  path: '/:tenant/request/:requestId',
+  params,
+  responses: {
+    200: `The signed request, ${MEDIA_TYPE}`,
+    404: 'No such request',
+    410: 'Expired, or answered already',
+  },
+} as const;
 
 const WalletForm = z
   .object({ wallet_nonce: z.string().optional(), wallet_metadata: z.string().optional() })
@@ -31,20 +39,9 @@ const ResponseForm = z
   .meta({ id: 'PresentationResponse' });
 
 /** What wallets call (OpenID4VP 1.0 sections 5.10 and 8.2). */
-export const presentationWalletRoutes = family(USE_CASES, routesOf);
-
-function routesOf({ serveRequestObject, receiveResponse }: PortsOf<typeof USE_CASES>): readonly Route[] {
-  const served = {
-    ...common,
-    path: '/:tenant/request/:requestId',
-    params,
-    responses: {
-      200: `The signed request, ${MEDIA_TYPE}`,
-      404: 'No such request',
-      410: 'Expired, or answered already',
-    },
-  };
-  return [
+export const presentationWalletRoutes = family(
+  { serveRequestObject: ServeRequestObject, receiveResponse: ReceiveResponse },
+  ({ serveRequestObject, receiveResponse }) => [
     route({
       ...served,
       method: 'get',
@@ -90,8 +87,8 @@ function routesOf({ serveRequestObject, receiveResponse }: PortsOf<typeof USE_CA
         return reply(200, redirect_uri === undefined ? {} : { redirect_uri });
       },
     }),
-  ];
-}
+  ],
+);
 
 /** OpenID4VP 1.0 section 5.10.1 */
 function requestObject(text: string): Reply {

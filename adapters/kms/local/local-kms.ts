@@ -4,6 +4,7 @@ import { bounded } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
+import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
 import type { PublicJwk, SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
@@ -11,6 +12,8 @@ import { publicHalf, readPrivateKey } from './private-key.ts';
 
 const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
 const HASHES = { ES256: 'sha256', ES384: 'sha384', ES512: 'sha512', EdDSA: null } as const;
+/** Bytes of a number on the curve. */
+const SIZES = { ES256: 32, ES384: 48, ES512: 66 } as const;
 const OPEN_KEYS = 10_000;
 
 type Ports = {
@@ -23,7 +26,7 @@ type Ports = {
 type OpenKey = {
   readonly sealedKey: string;
   readonly algorithm: SigningAlgorithm;
-  readonly options: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
+  readonly key: KeyObject;
 };
 
 /**
@@ -53,8 +56,12 @@ export class LocalKms extends KmsProvider {
   }
 
   override sign(key: SigningKey, data: Uint8Array | string): Uint8Array {
-    const { algorithm, options } = this.#opened(key);
-    return sign(HASHES[algorithm], typeof data === 'string' ? Buffer.from(data, 'utf8') : data, options);
+    const opened = this.#opened(key);
+    const { algorithm } = opened;
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
+    // The bare key: with the option for another form of signatures, signing takes more than twice as long.
+    const signature = sign(HASHES[algorithm], bytes, opened.key);
+    return algorithm === 'EdDSA' ? signature : rawSignature(signature, SIZES[algorithm]);
   }
 
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
@@ -79,7 +86,7 @@ export class LocalKms extends KmsProvider {
     if (algorithm !== handle.algorithm) {
       throw new Error(`The local key ${handle.keyId} is for ${algorithm}, not for ${handle.algorithm}.`);
     }
-    const opened: OpenKey = { sealedKey, algorithm, options: { key, dsaEncoding: 'ieee-p1363' } };
+    const opened: OpenKey = { sealedKey, algorithm, key };
     this.#open.set(at, opened);
     return opened;
   }

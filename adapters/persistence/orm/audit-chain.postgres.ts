@@ -6,13 +6,12 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turns } from '../../../domain/shared/turns.ts';
 import type { Columns } from './change-columns.ts';
+import { isUnexpected } from './database-faults.ts';
 import type { PostgresSql, Row, Statement } from './sql.ts';
 
 /** SQLSTATEs and the table by which PostgreSQL says that the chain has moved on. */
 const UNIQUE_VIOLATION = '23505';
 const ENTRIES = 'audit_entries';
-/** By which `commit_change_1` names the part that did not find what it expects. */
-const UNEXPECTED = 'VC001';
 
 /** `audit_addition`: where its writer takes the chain to end, the entry, and where the chain ends with it. */
 export type AuditAddition = Columns;
@@ -137,9 +136,4 @@ function readHead(row: Row): AuditHead | undefined {
 function hasMoved(error: unknown): boolean {
   const { code, table, message } = error as { code?: unknown; table?: unknown; message?: unknown };
   return (table === ENTRIES && code === UNIQUE_VIOLATION) || (isUnexpected(error) && message === 'audit');
-}
-
-/** Nothing has happened then. */
-export function isUnexpected(error: unknown): boolean {
-  return (error as { code?: unknown }).code === UNEXPECTED;
 }

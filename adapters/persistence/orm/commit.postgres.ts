@@ -4,7 +4,7 @@ import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
-import { type AuditAddition, isUnexpected, type PostgresChains } from './audit-chain.postgres.ts';
+import type { AuditAddition, PostgresChains } from './audit-chain.postgres.ts';
 import {
   authorizationColumns,
   type Columns,
@@ -18,12 +18,13 @@ import {
   statusColumns,
   usedValueColumns,
 } from './change-columns.ts';
+import { isUnexpected } from './database-faults.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
 import type { Parameter, PostgresSql, Row, Statement } from './sql.ts';
 
 const COMMIT: Statement = {
   name: 'commit_change_1',
-  text: `select * from commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`,
+  text: `select commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')}) as session`,
 };
 
 /** Applies changes, each by one call of one function of the database. */
@@ -114,12 +115,14 @@ function partsOf(change: Change): number {
   return parts.reduce<number>((bits, part, place) => (part === undefined ? bits : bits + 2 ** place), 0);
 }
 
+/** The function answers with status, version and whether the status changed, where there is a session that was written. */
 function readCommitted(row: Row | undefined, { session }: Change): Committed {
-  if (session === undefined || row?.['version'] === null) return { done: true };
-  const [status, version, moved] = [row?.['status'], row?.['version'], row?.['moved']];
+  const written = row?.['session'];
+  if (session === undefined || typeof written !== 'string') return { done: true };
+  const [status, version, moved] = written.split(' ');
   return {
     done: true,
-    session: { status: status as Session['status'], version: Number(version), moved: moved === true },
+    session: { status: status as Session['status'], version: Number(version), moved: moved === 'true' },
   };
 }
 

@@ -24,6 +24,14 @@ const TOO_SLOW = '57014';
 const LOST =
   /Connection terminated|connection error and is not queryable|Client was closed|timeout exceeded when trying to connect/;
 
+/** By which `commit_change_1` names the part that did not find what it expects. */
+const UNEXPECTED = 'VC001';
+
+/** Whether a change was refused; nothing of it has happened then, and the connection is as good as before. */
+export function isUnexpected(error: unknown): boolean {
+  return (error as { code?: unknown }).code === UNEXPECTED;
+}
+
 /**
  * Runs `work` on the database.
  * @throws StoreUnavailable in place of what the driver throws when the database cannot be reached or written.

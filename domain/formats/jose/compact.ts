@@ -72,6 +72,22 @@ export function readAlgorithm(header: JsonObject, allowed: readonly string[]): H
   return { algorithm };
 }
 
+/**
+ * RFC 7515 section 4.1.11: whether `crit`, where it stands, lists names without repetition, of parameters that are there
+ * and that the reader processes.
+ */
+export function understandsCritical(header: JsonObject, processed: readonly string[]): boolean {
+  if (!Object.hasOwn(header, 'crit')) return true;
+  const { crit, ...others } = header;
+  const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
+  const isKnown = (name: unknown) =>
+    typeof name === 'string' && processed.includes(name) && Object.hasOwn(others, name);
+  return names.length > 0 && new Set(names).size === names.length && names.every(isKnown);
+}
+
+/** What a signer of a JAdES signature may mark as critical (TS 119 182-1 section 5.1, RFC 7797). */
+export const JADES_CRITICAL = ['sigT', 'iat', 'b64'];
+
 /** The text that a JWS signature covers (RFC 7515 section 5.1 step 8), ASCII. */
 export function buildSigningInput(header: JsonObject, payload: JsonObject): string {
   return `${encodeBase64url(JSON.stringify(header))}.${encodeBase64url(JSON.stringify(payload))}`;

@@ -1,5 +1,6 @@
+import { MdocMeta, SdJwtMeta } from './formats.ts';
 import type { ClaimsPath } from './path.ts';
-import { type DcqlQuery, MdocMeta, SdJwtMeta } from './query.ts';
+import type { DcqlQuery } from './query.ts';
 
 /** One claim to look for. Without `values` its presence is enough. */
 export type CompiledClaim = {

@@ -42,12 +42,12 @@ function step(
   isUndisclosed: IsUndisclosed,
 ): readonly unknown[] | PathFault {
   if (typeof component === 'string') return stepIntoMember(selected, component);
-  if (component === null) return stepIntoAll(selected, isUndisclosed);
+  if (component === null) return stepIntoArray(selected, component, isUndisclosed);
   // OpenID4VP 1.0 section 7.1: anything but a string, null or a non-negative integer aborts.
   if (typeof component !== 'number' || !Number.isSafeInteger(component) || component < 0) {
     return 'bad_component';
   }
-  return stepIntoPosition(selected, component, isUndisclosed);
+  return stepIntoArray(selected, component, isUndisclosed);
 }
 
 function stepIntoMember(selected: readonly unknown[], key: string): readonly unknown[] | PathFault {
@@ -60,31 +60,19 @@ function stepIntoMember(selected: readonly unknown[], key: string): readonly unk
   return next;
 }
 
-function stepIntoAll(
+/** @param position null for all. */
+function stepIntoArray(
   selected: readonly unknown[],
+  position: number | null,
   isUndisclosed: IsUndisclosed,
 ): readonly unknown[] | PathFault {
   const next: unknown[] = [];
   for (const element of selected) {
     // OpenID4VP 1.0 section 7.1: one element that is no array aborts the whole pointer.
     if (!Array.isArray(element)) return 'not_an_array';
-    for (const member of element) {
+    for (const member of position === null ? element : element.slice(position, position + 1)) {
       if (!isUndisclosed(member)) next.push(member);
     }
-  }
-  return next;
-}
-
-function stepIntoPosition(
-  selected: readonly unknown[],
-  position: number,
-  isUndisclosed: IsUndisclosed,
-): readonly unknown[] | PathFault {
-  const next: unknown[] = [];
-  for (const element of selected) {
-    // OpenID4VP 1.0 section 7.1: one element that is no array aborts the whole pointer.
-    if (!Array.isArray(element)) return 'not_an_array';
-    if (position < element.length && !isUndisclosed(element[position])) next.push(element[position]);
   }
   return next;
 }

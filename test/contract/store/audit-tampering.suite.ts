@@ -1,11 +1,8 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { AUDIT_LOG, OrmStore } from '../../../adapters/persistence/orm/orm-store.ts';
-import {
-  type Anchor,
-  type ChainReport,
-  VerifyAuditLog,
-} from '../../../application/audit/verify-audit-log.ts';
+import type { Anchor, ChainReport } from '../../../application/audit/chain-reports.ts';
+import { VerifyAuditLog } from '../../../application/audit/verify-audit-log.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';

@@ -12,6 +12,7 @@ import {
   aGrant,
   aKeyChain,
   aSession,
+  aUse,
   failureOf,
   NOW,
 } from './builders.ts';
@@ -179,6 +180,28 @@ export function describeDatabase(
           expect(new Set(migrations.map(({ name }) => name)).size).to.equal(migrations.length);
         } finally {
           await database.drop();
+        }
+      });
+    }
+
+    if (kind.name === 'postgres') {
+      it('takes no new connection for a change that is refused', async () => {
+        const { url, cipher } = open();
+        const store = await OrmStore.open({ url, poolSize: 2 }, cipher);
+        try {
+          const steps = stepsOf(store, await addTenant(store));
+          const known = aUse();
+          await steps.remember([known]);
+          const connections = () =>
+            rawSql(url, (run) =>
+              run(`select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+                order by pid`),
+            );
+          const before = await connections();
+          for (let round = 0; round < 10; round++) expect(await steps.remember([known])).to.equal(false);
+          expect(await connections()).to.deep.equal(before);
+        } finally {
+          await store.close();
         }
       });
     }

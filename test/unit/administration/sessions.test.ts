@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { nextPage } from '../../../adapters/http/next-page.ts';
 import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook.ts';
-import { nextPage } from '../../../adapters/http/sessions/next-page.ts';
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
@@ -182,8 +182,8 @@ describe('Sessions for administrators', () => {
       status: 'active',
       since: '2026-01-01T00:00:00+01:00',
     });
-    expect(nextPage('https://id.example', query, 'abc').Link).to.equal(
-      '<https://id.example/session?limit=2&sort=desc&cursor=abc&status=active&since=2025-12-31T23%3A00%3A00.000Z>' +
+    expect(nextPage('https://id.example/session', query, 'abc')['Link']).to.equal(
+      '<https://id.example/session?status=active&since=2025-12-31T23%3A00%3A00.000Z&limit=2&sort=desc&cursor=abc>' +
         '; rel="next"',
     );
   });

@@ -143,7 +143,7 @@ describe('The list of tenants', () => {
 
   describe('as a tenant sees itself', () => {
     const caller = () => world.caller(['issuance:manage']);
-    const own = () => new GetOwnSettings().execute(caller());
+    const own = () => new GetOwnSettings({}).execute(caller());
     const change = (wanted: object) => new UpdateOwnSettings(world).execute(caller(), wanted);
 
     it('has its settings, field by field, until they are reset', async () => {
@@ -171,7 +171,7 @@ describe('The list of tenants', () => {
       expect(await endOf(new UpdateOwnSettings(world).execute(gone, { sessionConfig: null }))).to.equal(
         'not_found',
       );
-      expect(await endOf(new GetOwnSettings().execute(gone))).to.equal('not_found');
+      expect(await endOf(new GetOwnSettings({}).execute(gone))).to.equal('not_found');
     });
   });
 });

@@ -37,10 +37,10 @@ describe('The credential configurations of a tenant', () => {
     );
   const update = (id: string, changes: object, by = caller()) =>
     new UpdateCredentialConfiguration(world).execute(by, id, changes as JsonObject);
-  const get = (id: string, by = caller()) => new GetCredentialConfiguration().execute(by, id);
+  const get = (id: string, by = caller()) => new GetCredentialConfiguration({}).execute(by, id);
   const remove = (id: string, by = caller()) => new DeleteCredentialConfiguration(world).execute(by, id);
   const ids = async (by = caller()) =>
-    (await new ListCredentialConfigurations().execute(by)).map(({ id }) => id);
+    (await new ListCredentialConfigurations({}).execute(by)).map(({ id }) => id);
 
   beforeEach(async () => {
     world = await anAdministration();
@@ -161,9 +161,9 @@ describe('The credential configurations of a tenant', () => {
   ];
   for (const [what, attempt, end] of refusals) {
     it(`are not touched by ${what}: ${end}`, async () => {
-      const before = await new ListCredentialConfigurations().execute(caller());
+      const before = await new ListCredentialConfigurations({}).execute(caller());
       expect(await endOf(attempt())).to.equal(end);
-      expect(await new ListCredentialConfigurations().execute(caller())).to.deep.equal(before);
+      expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
     });
   }
 

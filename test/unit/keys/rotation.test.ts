@@ -3,11 +3,10 @@ import type { KeyChain, KeyLeaf } from '../../../domain/keys/key-chain.ts';
 import {
   assertRenewable,
   assertRotationFits,
-  dueChange,
+  dueStep,
   isExtendable,
   MAX_FORMER_LEAVES,
   replaceLeaf,
-  rotate,
   withoutEnded,
 } from '../../../domain/keys/rotation.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -49,6 +48,8 @@ const withoutRoot = (changes: Partial<KeyChain> = {}): KeyChain => {
   return rest;
 };
 
+const rotate = (before: KeyChain, next: KeyLeaf, now: Date) => replaceLeaf(before, 'rotation', next, now);
+
 function codeOf(work: () => unknown): string | undefined {
   try {
     work();
@@ -81,7 +82,7 @@ describe('What a key chain needs to go on', () => {
     ['a reminder 7 days before', withoutRoot(), 358, 'renewal'],
   ];
   for (const [what, given, days, due] of rows) {
-    it(`is ${what}`, () => expect(dueChange(given, on(days))).to.equal(due));
+    it(`is ${what}`, () => expect(dueStep(given, on(days))).to.equal(due));
   }
 
   it('is no certificate that would end with the present one, together with the authority', () => {
@@ -111,10 +112,18 @@ describe('A leaf that is replaced', () => {
   });
 
   it('leaves no authority behind when others certify the next, and the time of the rotation alone', () => {
-    const { root, lastRotatedAt, former } = replaceLeaf(chain(), { active: leaf('second') }, NOW);
+    const { root, lastRotatedAt, former } = replaceLeaf(chain(), 'upload', leaf('first', 500), NOW);
     expect([root, lastRotatedAt, former?.[0]?.root]).to.deep.equal([undefined, undefined, 'ROOT']);
-    const again = replaceLeaf(withoutRoot(), { active: leaf('second') }, NOW);
+    const again = replaceLeaf(withoutRoot(), 'upload', leaf('first', 500), NOW);
     expect(again.former?.[0]).to.not.have.property('root');
+  });
+
+  it('has the key that its step allows', () => {
+    expect(() => rotate(chain(), leaf('first'), NOW)).to.throw('a rotation takes another key');
+    for (const step of ['renewal', 'upload'] as const) {
+      expect(() => replaceLeaf(chain(), step, leaf('second'), NOW)).to.throw(`a ${step} takes the same key`);
+      expect(replaceLeaf(chain(), step, leaf('first', 500), NOW).lastRotatedAt).to.equal(undefined);
+    }
   });
 
   it('is dropped when its time is over, and not before', () => {

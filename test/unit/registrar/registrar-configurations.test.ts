@@ -27,7 +27,7 @@ const LOGIN = {
 describe('The login of a tenant at its registrar', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['registrar:manage']);
-  const get = () => new GetRegistrarConfiguration().execute(caller());
+  const get = () => new GetRegistrarConfiguration({}).execute(caller());
   const put = (changes: object = {}) =>
     new ReplaceRegistrarConfiguration(world).execute(
       caller(),

@@ -39,7 +39,7 @@ describe('A presentation configuration', () => {
       'card',
       PresentationConfigurationUpdate.parse(changes),
     );
-  const read = async () => new GetPresentationConfiguration().execute(await world.caller(), 'card');
+  const read = async () => new GetPresentationConfiguration({}).execute(await world.caller(), 'card');
 
   it('is created, replaced, changed and removed', async () => {
     await world.configure({ lifeTime: 60 });
@@ -120,9 +120,9 @@ describe('A presentation configuration', () => {
     await world.configure();
     await world.configure({ id: 'hidden' });
     const caller = await world.caller(ACME, ['card']);
-    const list = await new ListPresentationConfigurations().execute(caller);
+    const list = await new ListPresentationConfigurations({}).execute(caller);
     expect(list.map(({ id }) => id)).to.deep.equal(['card']);
-    expect((await failureOf(new GetPresentationConfiguration().execute(caller, 'hidden'))).code).to.equal(
+    expect((await failureOf(new GetPresentationConfiguration({}).execute(caller, 'hidden'))).code).to.equal(
       'not_found',
     );
     expect(

@@ -101,27 +101,26 @@ const SESSION_AS_EXPECTED = `s.tenant_id = p_tenant and s.id = p_session.id
         and (not p_session.unanswered or s.claimed_at is null)
         and (s.revoked_mask & p_session.unbarred) = 0
         and (p_session.issued_below is null or s.issued_count < p_session.issued_below)
-        and (p_session.issued_exactly is null or s.issued_count = p_session.issued_exactly)
-        and (p_session.deferred_below is null or p_session.deferred_below > (select count(*)
-          from deferred_transactions d where d.tenant_id = p_tenant and d.session_id = s.id))`;
+        and (p_session.issued_exactly is null or s.issued_count = p_session.issued_exactly)`;
 
 const COMMIT_CHANGE = `create function commit_change_1(
   p_tenant text, p_parts int, p_now bigint, p_serving text, p_revisions jsonb, p_uses used_value_1[], p_unrevoked text,
   p_grant grant_change_1, p_session session_change_1, p_authorization new_authorization_1, p_deferred deferred_change_1,
   p_new_session new_session_1, p_new_grant new_grant_1, p_new_authorization new_authorization_1,
   p_new_deferred new_deferred_1, p_issued issued_batch_1, p_statuses status_change_1[], p_subject session_subject_1,
-  p_removes text, p_audit audit_addition_1,
-  out status text, out version int, out moved boolean)
-language plpgsql set search_path from current as $$
+  p_removes text,
+  p_audit audit_addition_1)
+returns text language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
   used used_value_1;
-  found_tenant record;
+  became text;
+  at_version int;
+  moved boolean;
 begin
-  select t.status, t.revisions into found_tenant from tenants t where t.id = p_tenant;
-  if not found or found_tenant.status <> p_serving or not found_tenant.revisions @> p_revisions then
-    ${unexpected('tenant')}
-  end if;
+  perform 1 from tenants t where t.id = p_tenant and (p_serving is null or t.status = p_serving)
+    and (p_revisions is null or t.revisions @> p_revisions);
+  if not found then ${unexpected('tenant')} end if;
 
   if ${has('grant')} then
     update grants g set
@@ -143,14 +142,15 @@ begin
   if ${has('session')} then
     if p_session.all_bits is not null then
       -- The lock comes first, since only the status under the lock tells who completed the session.
-      select s.status = any(p_session.last_from) and (s.issued_mask | p_session.sets_bit) = p_session.all_bits into moved
-        from sessions s where ${SESSION_AS_EXPECTED} for update;
-      if not found then ${unexpected('session')} end if;
-      update sessions s set status = case when moved then p_session.last_to else s.status end,
-          version = s.version + moved::int, updated_at = p_now, issued_mask = s.issued_mask | p_session.sets_bit,
-          issued_count = s.issued_count + p_session.counts
+      update sessions s set status = case when locked.completes then p_session.last_to else s.status end,
+          version = s.version + locked.completes::int, updated_at = p_now,
+          issued_mask = s.issued_mask | p_session.sets_bit, issued_count = s.issued_count + p_session.counts
+        from (
+          select s.status = any(p_session.last_from) and (s.issued_mask | p_session.sets_bit) = p_session.all_bits as completes
+          from sessions s where ${SESSION_AS_EXPECTED} for update) as locked
         where s.tenant_id = p_tenant and s.id = p_session.id
-        returning s.status, s.version into status, version;
+        returning s.status, s.version, locked.completes into became, at_version, moved;
+      if not found then ${unexpected('session')} end if;
     elsif p_session.writes then
       moved := p_session.to_status is not null;
       update sessions s set status = coalesce(p_session.to_status, s.status),
@@ -161,7 +161,7 @@ begin
           outcome = coalesce(p_session.outcome, s.outcome), issued_count = s.issued_count + p_session.counts,
           revoked_mask = (s.revoked_mask | p_session.bars) & ~p_session.unbars
         where ${SESSION_AS_EXPECTED}
-        returning s.status, s.version into status, version;
+        returning s.status, s.version into became, at_version;
       if not found and (p_session.issued_exactly is null or exists (
           select 1 from sessions s where s.tenant_id = p_tenant and s.id = p_session.id)) then
         ${unexpected('session')}
@@ -170,9 +170,14 @@ begin
       perform 1 from sessions s where ${SESSION_AS_EXPECTED};
       if not found then ${unexpected('session')} end if;
     end if;
-    if moved and status is not null then
+    if p_session.deferred_below is not null then
+      perform 1 from deferred_transactions d where d.tenant_id = p_tenant and d.session_id = p_session.id
+        having count(*) < p_session.deferred_below;
+      if not found then ${unexpected('session')} end if;
+    end if;
+    if moved and became is not null then
       insert into session_events (tenant_id, session_id, version, status, at)
-        values (p_tenant, p_session.id, commit_change_1.version, commit_change_1.status, p_now);
+        values (p_tenant, p_session.id, at_version, became, p_now);
     end if;
   end if;
 
@@ -210,7 +215,7 @@ begin
       insert into used_values (tenant_id, kind, hash, expires_at)
         values (p_tenant, used.kind, used.hash, used.expires_at) on conflict do nothing;
       -- What is over by the time of the database may have been used and forgotten, so it counts as used.
-      if not found or used.expires_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint then
+      if not found or used.expires_at <= date_part('epoch', clock_timestamp()) * 1000 then
         raise exception 'uses' using errcode = 'VC001', detail = used.kind;
       end if;
     end loop;
@@ -279,4 +284,5 @@ begin
       values (p_tenant, p_audit.sequence, p_audit.hash, p_audit.at, p_audit.actor, p_audit.action, p_audit.kind,
         p_audit.target, p_audit.detail);
   end if;
+  return became || ' ' || at_version || ' ' || moved;
 end $$;`;

@@ -1,0 +1,89 @@
+import type { Response } from 'express';
+import type { Log } from '../../application/ports/log.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
+import type { Reply, StreamItem, Surface } from './route.ts';
+
+export function requestIdOf(response: Response): string {
+  return String(response.getHeader('X-Request-Id'));
+}
+
+export function send(response: Response, answer: Reply, surface: Surface): void {
+  response.statusCode = answer.status;
+  if (surface !== 'document') response.setHeader('Cache-Control', 'no-store');
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  if ('events' in answer) {
+    void sendEvents(response, answer.events);
+  } else if ('json' in answer) {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify(answer.json));
+  } else if ('text' in answer) {
+    response.setHeader('Content-Type', answer.contentType);
+    response.end(answer.text);
+  } else {
+    response.end();
+  }
+}
+
+const NO_DATABASE = new Failure('unavailable', {
+  message: 'the service cannot use its database at present; try again',
+  retryAfterSeconds: 5,
+});
+
+export function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
+  const requestId = requestIdOf(response);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const rendered = renderAndLog(error, surface, requestId, String(response.locals['route'] ?? ''), log);
+  response.statusCode = rendered.status;
+  for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
+  response.setHeader('Content-Type', rendered.contentType);
+  response.end(typeof rendered.body === 'string' ? rendered.body : JSON.stringify(rendered.body));
+}
+
+function renderAndLog(
+  error: unknown,
+  surface: Surface,
+  requestId: string,
+  route: string,
+  log: Log,
+): Rendered {
+  if (error instanceof Failure) {
+    const { cause, code, message } = error;
+    // Only of failures is it known that their messages hold no secrets and no claims.
+    const reason = cause instanceof Failure ? { reason: cause.message } : {};
+    if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
+    return renderFailure(error, surface, requestId);
+  }
+  if (error instanceof StoreUnavailable) {
+    log.error(error.message, { requestId, route }, error.cause);
+    return renderFailure(NO_DATABASE, surface, requestId);
+  }
+  log.error('unexpected failure', { requestId, route }, error);
+  return renderUnexpected(surface, requestId);
+}
+
+/** Server-sent events (WHATWG HTML section 9.2). Ends when the source ends or the peer leaves. */
+async function sendEvents(response: Response, events: AsyncIterable<StreamItem>): Promise<void> {
+  response.setHeader('Content-Type', 'text/event-stream');
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('X-Accel-Buffering', 'no');
+  response.flushHeaders();
+  try {
+    for await (const item of events) {
+      if (response.destroyed) break;
+      response.write(format(item));
+    }
+  } finally {
+    response.end();
+  }
+}
+
+function format(item: StreamItem): string {
+  if (item === 'heartbeat') return ': keep-alive\n\n';
+  const id = item.id === undefined ? '' : `id: ${item.id}\n`;
+  return `${id}data: ${JSON.stringify(item.data)}\n\n`;
+}

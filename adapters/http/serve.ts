@@ -1,0 +1,95 @@
+import type { Request, Response } from 'express';
+import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
+import type { Log } from '../../application/ports/log.ts';
+import type { EditTags } from '../../application/tenants/edit-tags.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { authenticate } from './authenticate.ts';
+import { preconditionOf, withTag } from './edits.ts';
+import type { RateLimits } from './rate-limits.ts';
+import { readInput } from './read-input.ts';
+import { assertKept } from './read-only-members.ts';
+import type { RawRequest, Reply, Route } from './route.ts';
+import { fail, requestIdOf, send } from './send.ts';
+
+export type Ports = {
+  readonly authenticateClient: AuthenticateClient;
+  readonly editTags: EditTags;
+  readonly log: Log;
+};
+/** What answers a request. */
+export type Server = Ports & { readonly rateLimits: RateLimits };
+
+export async function serve(
+  route: Route,
+  request: Request,
+  response: Response,
+  ports: Server,
+): Promise<void> {
+  response.locals['route'] = route.path;
+  try {
+    send(response, await answer(route, request, response, ports), route.surface);
+  } catch (error) {
+    fail(response, error, route.surface, ports.log);
+  }
+}
+
+async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
+  const known = await authenticate(route.access, request, ports.authenticateClient);
+  assertConditions(route, request);
+  const { readOnly, ...read } = readInput(route, request);
+  const asked = { ...read, request: rawRequest(request, response) };
+  const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
+  const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
+  const caller = known && {
+    ...known,
+    requestId: requestIdOf(response),
+    ...(precondition !== undefined && { precondition }),
+  };
+  const input = { ...asked, caller: caller as never };
+  const { rateLimit } = route;
+  if (rateLimit?.perClient === true && caller !== undefined) {
+    ports.rateLimits.take(rateLimit.group, `client ${caller.clientId}`);
+  }
+  const named = limitNamed(route, input, request.ip, ports.rateLimits);
+  await assertKept(route, readOnly, input);
+  const reply = await route.handle(input);
+  if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
+  return withTag(route, reply, ports.editTags);
+}
+
+/** @returns the client that the request names, which the answer proves. */
+function limitNamed(
+  { rateLimit }: Route,
+  input: Parameters<Route['handle']>[0],
+  ip: string | undefined,
+  rateLimits: RateLimits,
+): string | undefined {
+  if (typeof rateLimit?.perClient !== 'function') return undefined;
+  const clientId = rateLimit.perClient(input);
+  if (clientId !== undefined) rateLimits.takeNamed(rateLimit.group, clientId, ip);
+  return clientId;
+}
+
+/** Who sends a condition relies on it (RFC 9110 section 13.1). */
+function assertConditions({ surface, method }: Route, { headers }: Request): void {
+  if (surface !== 'admin') return;
+  const unheard = ['If-Unmodified-Since', ...(method === 'get' ? [] : ['If-None-Match'])];
+  for (const name of unheard) {
+    if (headers[name.toLowerCase()] === undefined) continue;
+    throw new Failure('invalid_input', `${name} is not supported here; If-Match with an ETag is`);
+  }
+}
+function rawRequest(request: Request, response: Response): RawRequest {
+  const { headers, rawHeaders } = request;
+  return {
+    headers,
+    rawHeaders,
+    requestId: requestIdOf(response),
+    bytes: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
+    get closed() {
+      const controller = new AbortController();
+      response.once('close', () => controller.abort());
+      return controller.signal;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { invalidInput } from '../../domain/shared/failure.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import {
+  type PresentationConfiguration,
+  RedirectUri,
+  TransactionData,
+} from '../../domain/verification/configuration.ts';
+import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
+import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
+import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+
+export const PresentationRequestBody = z
+  .object({
+    response_type: z
+      .enum(['uri', 'dc-api'])
+      .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
+    requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
+    webhook: WebhookConfig.optional().describe('instead of the configured one'),
+    redirectUri: RedirectUri.optional().describe('instead of the configured one; not with dc-api'),
+    transaction_data: z
+      .array(TransactionData)
+      .min(1)
+      .max(20)
+      .optional()
+      .describe('instead of the configured'),
+    origin: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('With dc-api: the one of the expectedOrigins whose page asks'),
+  })
+  .meta({ id: 'PresentationRequest' });
+export type PresentationRequestBody = z.infer<typeof PresentationRequestBody>;
+
+/** OpenID4VP 1.0 section 8.4 */
+export function checkTransactionData(
+  body: PresentationRequestBody,
+  { dcql_query, transactionDataElements }: PresentationConfiguration,
+): void {
+  const entries = body.transaction_data ?? [];
+  const [fault] = transactionDataFaults(entries, dcql_query, transactionDataElements ?? {});
+  if (fault !== undefined) {
+    throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
+  }
+}
+
+/** @throws Failure `invalid_input` unless it is known whose page asks: presentations are made for an origin. */
+export function originsOf(
+  { expectedOrigins }: PresentationConfiguration,
+  wanted: string | undefined,
+): string[] {
+  const known = expectedOrigins ?? [];
+  if (known.length === 0) {
+    const message = 'The presentation configuration needs expectedOrigins for requests with dc-api.';
+    throw invalidInput('response_type', message);
+  }
+  if (wanted === undefined) return known;
+  if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
+  return [wanted];
+}
+
+/** The body as the session shows it: without the webhook's key. */
+export function describeRequest({ webhook, ...rest }: PresentationRequestBody): JsonObject {
+  const body = webhook === undefined ? rest : { ...rest, webhook: maskWebhook(webhook) };
+  return body as unknown as JsonObject;
+}

@@ -1,0 +1,52 @@
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import { encodeTransactionData } from '../../domain/verification/request-object.ts';
+import type { Encryption } from '../ports/encryption.ts';
+import type { Random } from '../ports/random.ts';
+import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+
+/**
+ * What a request asks for and its answer is held against, whichever way they go.
+ * @param transactionData instead of the configured.
+ */
+export function requestParts(
+  { random, encryption }: { readonly random: Random; readonly encryption: Encryption },
+  configuration: PresentationConfiguration,
+  transactionData = configuration.transaction_data,
+) {
+  // HAIP 1.0 section 5: a fresh key for each request
+  const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
+  const entries = (transactionData ?? []) as unknown as JsonObject[];
+  return {
+    nonce: random.token(),
+    dcqlQuery: configuration.dcql_query as unknown as JsonObject,
+    ...(keyPair !== undefined && {
+      encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
+    }),
+    ...(entries.length > 0 && {
+      transactionData: encodeTransactionData(entries),
+      transactionDataObjects: entries,
+      ...defined({ transactionDataElements: configuration.transactionDataElements ?? undefined }),
+    }),
+  };
+}
+
+/**
+ * What a request says of the verifier. A registration certificate stands first, and a request that wants one is not made
+ * without.
+ * @throws Failure when it cannot be had.
+ */
+export async function verifierInfo(
+  { registrationCertificates }: { readonly registrationCertificates: RegistrationCertificates },
+  configured: TenantConfiguration,
+  configuration: PresentationConfiguration,
+  chain: KeyChain | undefined,
+  now: Date,
+): Promise<readonly JsonObject[]> {
+  const attached = (configuration.attached ?? []) as unknown as JsonObject[];
+  const entry = await registrationCertificates.entryFor(configured, configuration, chain, now);
+  return entry === undefined ? attached : [entry, ...attached];
+}

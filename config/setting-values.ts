@@ -1,0 +1,101 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+/** What the value of one setting may be, as it stands in the environment. */
+export const wholeNumber = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'a whole number, without a unit')
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, `between ${minimum} and ${maximum}`);
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+export const duration = z
+  .string()
+  .regex(/^\d+[smhd]?$/, 'seconds, or a number with s, m, h or d, such as 24h')
+  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.at(-1) ?? ''] ?? 1))
+  .refine((seconds) => seconds >= 60 && seconds <= 31_536_000, 'between one minute and one year');
+export const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+const MAX_PROXIES = 16;
+
+/** A number counts from the end of `X-Forwarded-For`, so what a caller writes into it is never looked at. */
+export const proxies = z.string().transform((text, context): false | number | string => {
+  if (text === 'false') return false;
+  if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_PROXIES) return Number(text);
+  const networks = text.split(',').map((entry) => entry.trim());
+  if (networks.every(isNetwork)) return networks.join(',');
+  context.addIssue(
+    `a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would believe what callers say`,
+  );
+  return z.NEVER;
+});
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const bits = { 4: 32, 6: 128 }[isIP(address)];
+  if (bits === undefined || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}
+
+export const publicUrl = z
+  .url({ protocol: /^https?$/ })
+  .transform((text) => text.replace(/\/+$/, ''))
+  .refine((text) => {
+    const url = new URL(text);
+    return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  }, 'without query, fragment or credentials')
+  .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path');
+
+/** Never quotes the address: what stands in the wrong place of it may be part of the password. */
+export const databaseUrl = z.string().transform((text, context) => {
+  const fault = databaseFault(text);
+  if (fault === undefined) return text;
+  context.addIssue(fault);
+  return z.NEVER;
+});
+
+function databaseFault(text: string): string | undefined {
+  if (/^sqlite:.+/.test(text)) return undefined;
+  const form = 'sqlite:<file> or postgres://user:password@host:port/database';
+  if (!/^postgres(ql)?:\/\//.test(text)) return form;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hostname === '' || url.hash !== '' || !/^\/[^/@]+$/.test(url.pathname)) {
+    return `${form}; special characters of the password are percent-encoded`;
+  }
+  for (const [name, value] of url.searchParams) {
+    if (url.searchParams.getAll(name).length > 1)
+      return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;
+    if (name === 'sslrootcert') continue;
+    if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
+    if (!/^(disable|verify-ca|verify-full)$/.test(value)) {
+      return 'sslmode is disable, verify-ca or verify-full: with another one anybody between could read along';
+    }
+  }
+  const isVerified = url.searchParams.get('sslmode')?.startsWith('verify') === true;
+  return url.searchParams.has('sslrootcert') && !isVerified
+    ? 'sslrootcert means nothing without sslmode=verify-full'
+    : undefined;
+}
+
+export const masterSecret = list
+  .refine((secrets) => secrets.length > 0, 'at least one secret')
+  .refine(
+    (secrets) => secrets.every((secret) => secret.length >= 32),
+    'each secret has at least 32 characters',
+  )
+  .refine(
+    (secrets) => secrets.every((secret) => secret.length < 32 || new Set(secret).size >= 8),
+    'a random secret, not a repeated character',
+  );
+
+/** As it is: readers of tokens compare it letter by letter, and some end in a slash. */
+export const issuerUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
+
+export const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');

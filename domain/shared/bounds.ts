@@ -1,0 +1,14 @@
+import { z } from 'zod';
+
+/** A text that says something, in at most `max` characters. */
+export const textUpTo = (max: number) => z.string().min(1).max(max);
+
+/** A whole number from `min` to `max`. */
+export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
+
+/** At least one entry, and at most `max`. */
+export const listUpTo = <Entry extends z.ZodType>(entry: Entry, max: number) =>
+  z.array(entry).min(1).max(max);
+
+/** The id of something of the tenant, as other things name it. */
+export const Reference = textUpTo(128);
