@@ -235,7 +235,7 @@ describe('The credential configurations of a tenant', () => {
   for (const [what, changes, path] of documents) {
     it(`are not written ${what}, nor changed so`, async () => {
       await put(FRAMED);
-      const before = await new ListCredentialConfigurations().execute(caller());
+      const before = await new ListCredentialConfigurations({}).execute(caller());
       const write = async () =>
         new ReplaceCredentialConfiguration(world).execute(
           caller(),
@@ -244,7 +244,7 @@ describe('The credential configurations of a tenant', () => {
       const ends = [await endOf(write())];
       if (path !== 'id' && path !== 'config') ends.push(await endOf(update('card', changes)));
       for (const end of ends) expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
-      expect(await new ListCredentialConfigurations().execute(caller())).to.deep.equal(before);
+      expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
     });
   }
 });

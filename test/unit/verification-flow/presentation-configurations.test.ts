@@ -29,9 +29,9 @@ describe('The presentation configurations of a tenant', () => {
     );
   const update = (id: string, changes: object, by = caller()) =>
     new UpdatePresentationConfiguration(world).execute(by, id, changes as JsonObject);
-  const get = (id: string, by = caller()) => new GetPresentationConfiguration().execute(by, id);
+  const get = (id: string, by = caller()) => new GetPresentationConfiguration({}).execute(by, id);
   const remove = (id: string, by = caller()) => new DeletePresentationConfiguration(world).execute(by, id);
-  const all = (by = caller()) => new ListPresentationConfigurations().execute(by);
+  const all = (by = caller()) => new ListPresentationConfigurations({}).execute(by);
   const ids = async (by = caller()) => (await all(by)).map(({ id }) => id);
 
   before(async () => {
