@@ -6,9 +6,7 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { Store } from '../../../application/ports/store.ts';
 import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
-import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -97,28 +95,13 @@ export function aWorld() {
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>
     new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
-  /** The same tenant with keys that were made once: certificates take longer than most tests. */
-  const hasTenant = async () => {
-    madeTenant ??= makeTenantOnce(createTenant, store);
-    const { tenant, keyChains } = await madeTenant;
-    const has = await store.forService(({ tenants }) => tenants.find(ACME));
-    if (has !== undefined) return;
-    await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), { by: ROOT });
-  };
   /** Another one, without keys. */
-  const hasStranger = async (id: string) => {
-    madeTenant ??= makeTenantOnce(createTenant, store);
-    const tenant = { ...(await madeTenant).tenant, id: id as TenantId, name: id };
-    await store.forService(({ tenants }) => tenants.add(tenant), { by: ROOT });
-  };
-  return { ...world, caller, createTenant, hasTenant, hasStranger };
-}
-
-let madeTenant: ReturnType<typeof makeTenantOnce> | undefined;
-
-async function makeTenantOnce(create: () => Promise<TenantWithClients>, store: Store) {
-  const { tenant } = await create();
-  return { tenant, keyChains: await store.forTenant(ACME, ({ keyChains }) => keyChains.list()) };
+  const hasStranger = (id: string) =>
+    store.forService(
+      async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
+      { by: ROOT },
+    );
+  return { ...world, caller, createTenant, hasStranger };
 }
 
 export type World = ReturnType<typeof aWorld>;
