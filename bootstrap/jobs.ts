@@ -20,7 +20,7 @@ type Job = {
 };
 
 /** A job of which each batch begins anew. @param batch @returns whether there may be more. */
-const chore = (name: string, everySeconds: number, batch: (now: Date) => Promise<boolean>): Job => ({
+const batchJob = (name: string, everySeconds: number, batch: (now: Date) => Promise<boolean>): Job => ({
   name,
   everySeconds,
   begin: (now) => () => batch(now),
@@ -58,25 +58,25 @@ export function startJobs(container: Container): () => Promise<void> {
   };
   let seenTenant: TenantId | undefined;
   const jobs: readonly Job[] = [
-    chore('expire-sessions', 30, async (now) => {
+    batchJob('expire-sessions', 30, async (now) => {
       const expired = await maintenance.expireSessions(now, BATCH);
       for (const { tenantId, id } of expired) eventBus.publish({ type: 'session', tenantId, sessionId: id });
       return tell('sessions expired', { count: expired.length });
     }),
-    chore('refresh-statistics', 10, async () => {
+    batchJob('refresh-statistics', 10, async () => {
       const tables = await maintenance.refreshStatistics();
       if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
       return false;
     }),
-    chore('forget-expired', 60, async (now) => (await maintenance.forgetExpired(now, BATCH)) >= BATCH),
-    chore('forget-pick-ups', 60, async (now) => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH),
-    chore('expire-deferred', 600, async (now) =>
+    batchJob('forget-expired', 60, async (now) => (await maintenance.forgetExpired(now, BATCH)) >= BATCH),
+    batchJob('forget-pick-ups', 60, async (now) => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH),
+    batchJob('expire-deferred', 600, async (now) =>
       tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
     ),
-    chore('clean-up-sessions', 60, async (now) =>
+    batchJob('clean-up-sessions', 60, async (now) =>
       tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
     ),
-    chore('remove-tenants', 30, async (now) =>
+    batchJob('remove-tenants', 30, async (now) =>
       tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
     ),
     {

@@ -153,7 +153,7 @@ export class DeleteTenant extends needs({ store: Store, eventBus: EventBus, log:
         if ((await maintenance.removeRemains(now, BATCH)) < BATCH) return;
       }
     } catch (error) {
-      log.error('the remains of a tenant are left to the chore', { tenant }, error);
+      log.error('the remains of a tenant are left to the job', { tenant }, error);
     }
   }
 }

@@ -12,7 +12,7 @@ import type { Statement } from '../statement.ts';
 /**
  * A tenant is removed in two steps. First, in one transaction, goes what makes it one: its row, so that nothing is served
  * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go in portions, by
- * whoever runs the chore, however often that is interrupted. The mark goes last.
+ * whoever runs the job, however often that is interrupted. The mark goes last.
  */
 const AT_ONCE = [ClientRow, ...documentRows.values(), TrustListRow] as const;
 

@@ -71,7 +71,7 @@ export class FakeRegistrar extends Registrar {
 /** The tenant `acme` with its first keys, and every port of administration. */
 export async function anAdministration() {
   const world = aWorld();
-  await world.hasTenant();
+  await world.createTenant();
   const ports = {
     ...world,
     remote: new UncalledRemote(),

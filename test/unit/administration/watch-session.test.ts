@@ -23,7 +23,7 @@ describe('A stream of session statuses', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     timers = sinon.useFakeTimers({ now: world.clock.now(), toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     watcher = new SessionWatcher(world);
     heard = [];
