@@ -4,8 +4,9 @@ import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
+import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
-import { type EndingTrustList, Store } from '../application/ports/store.ts';
+import { Store } from '../application/ports/store.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
@@ -31,11 +32,11 @@ const TENANTS = 100;
 const BUDGET_MS = 20_000;
 
 /**
- * Chores that one instance at a time runs; each works in bounded batches and may run twice.
+ * Maintenance that one instance at a time runs; each works in bounded batches and may run twice.
  * @returns what stops them, after the batches that are under way.
  */
 export function startJobs(container: Container): () => Promise<void> {
-  const { chores } = container.get(Store);
+  const { maintenance } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
@@ -54,7 +55,7 @@ export function startJobs(container: Container): () => Promise<void> {
       name: 'expire-sessions',
       everySeconds: 30,
       begin: (now) => async () => {
-        const expired = await chores.expireSessions(now, BATCH);
+        const expired = await maintenance.expireSessions(now, BATCH);
         for (const { tenantId, id } of expired)
           eventBus.publish({ type: 'session', tenantId, sessionId: id });
         return tell('sessions expired', { count: expired.length });
@@ -64,7 +65,7 @@ export function startJobs(container: Container): () => Promise<void> {
       name: 'refresh-statistics',
       everySeconds: 10,
       begin: () => async () => {
-        const tables = await chores.refreshStatistics();
+        const tables = await maintenance.refreshStatistics();
         if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
         return false;
       },
@@ -72,30 +73,30 @@ export function startJobs(container: Container): () => Promise<void> {
     {
       name: 'forget-expired',
       everySeconds: 60,
-      begin: (now) => async () => (await chores.forgetExpired(now, BATCH)) >= BATCH,
+      begin: (now) => async () => (await maintenance.forgetExpired(now, BATCH)) >= BATCH,
     },
     {
       name: 'forget-pick-ups',
       everySeconds: 60,
-      begin: (now) => async () => (await chores.forgetPickUps(now, BATCH)) >= BATCH,
+      begin: (now) => async () => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH,
     },
     {
       name: 'expire-deferred',
       everySeconds: 600,
       begin: (now) => async () =>
-        tell('deferred transactions expired', { count: await chores.expireDeferred(now, BATCH) }),
+        tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
     },
     {
       name: 'clean-up-sessions',
       everySeconds: 60,
       begin: (now) => async () =>
-        tell('sessions cleaned up', await chores.cleanUpSessions(now, BATCH, defaults)),
+        tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
     },
     {
       name: 'remove-tenants',
       everySeconds: 30,
       begin: (now) => async () =>
-        tell('rows of removed tenants removed', { count: await chores.removeRemains(now, BATCH) }),
+        tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
     },
     {
       name: 'renew-trust-lists',
@@ -138,8 +139,8 @@ export function startJobs(container: Container): () => Promise<void> {
 
   async function runLeased(job: Job): Promise<void> {
     try {
-      const now = await chores.time();
-      if (await chores.tryLease(job.name, holder, now, job.everySeconds))
+      const now = await maintenance.time();
+      if (await maintenance.tryLease(job.name, holder, now, job.everySeconds))
         await inBatches(budget, job.begin(now));
     } catch (error) {
       log.error('a job failed and will run again', { job: job.name }, error);

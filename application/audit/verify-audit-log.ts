@@ -3,7 +3,8 @@ import type { AuditHead } from '../../domain/audit/chain.ts';
 import { type ChainFault, checkEnd, checkEntries, START } from '../../domain/audit/check-chain.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { AuditLog, AuditQuery, Store } from '../ports/store.ts';
+import type { AuditLog, AuditQuery } from '../ports/repositories.ts';
+import type { Store } from '../ports/store.ts';
 import {
   type Anchor,
   type Beginning,

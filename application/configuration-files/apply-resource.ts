@@ -2,7 +2,7 @@ import { type FileBody, type FileKind, resourceOf } from '../../domain/resources
 import type { TenantCaller } from '../caller.ts';
 import { ReplaceCredentialConfiguration } from '../issuance/credential-configurations.ts';
 import { ReplaceIssuanceConfiguration } from '../issuance/issuance-configurations.ts';
-import type { TenantReader } from '../ports/store.ts';
+import type { TenantReader } from '../ports/repositories.ts';
 import { ReplaceRegistrarConfiguration } from '../registrar/registrar-configurations.ts';
 import { CreateTrustList, ReplaceTrustList } from '../trust-lists/trust-lists.ts';
 import { ReplacePresentationConfiguration } from '../verification/presentation-configurations.ts';

@@ -8,7 +8,8 @@ import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, type JsonObject, mapTexts } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
-import { Store, type TenantReader } from '../ports/store.ts';
+import type { TenantReader } from '../ports/repositories.ts';
+import { Store } from '../ports/store.ts';
 import { describedBy } from './documents.ts';
 
 export type ExportedFile = {

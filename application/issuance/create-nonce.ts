@@ -5,7 +5,7 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { C_NONCE } from './holder-keys.ts';
 
 /** The nonce endpoint (OpenID4VCI 1.0 section 7). Writes nothing. */

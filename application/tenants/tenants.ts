@@ -16,9 +16,10 @@ import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Store } from '../ports/store.ts';
 import { assertTenantRoles, makeAdministrator, type TenantWithClients } from './administrator.ts';
 import { FIRST_KEY_CHAINS, MAKING_TENANTS, makeTenant } from './make-tenant.ts';
 import { mergeSettings } from './merge-settings.ts';
@@ -153,11 +154,11 @@ export class DeleteTenant extends needs({ store: Store, eventBus: EventBus, log:
   /** The tenant is gone already, so the caller is not told when this fails. */
   async #removeSome(tenant: TenantId): Promise<void> {
     const { store, log } = this.ports;
-    const { chores } = store;
+    const { maintenance } = store;
     try {
-      const now = await chores.time();
+      const now = await maintenance.time();
       for (let batch = 0; batch < BATCHES; batch++) {
-        if ((await chores.removeRemains(now, BATCH)) < BATCH) return;
+        if ((await maintenance.removeRemains(now, BATCH)) < BATCH) return;
       }
     } catch (error) {
       log.error('the remains of a tenant are left to the chore', { tenant }, error);

@@ -14,8 +14,9 @@ import { assertMaySee, maySee, unknown } from '../clients/visible-presentations.
 import { needs, type PortsOf } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Store } from '../ports/store.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 import { checkReferences } from './configuration-references.ts';

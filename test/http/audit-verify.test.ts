@@ -10,7 +10,7 @@ const MASTER_SECRET = 'a master secret for the tests 0123456789';
 /** What every start does first, for a process of its own. */
 const OPEN = `
   import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
-  import { OrmStore } from '${new URL('../../adapters/persistence/orm/orm-store.ts', import.meta.url)}';
+  import { OrmStore } from '${new URL('../../adapters/persistence/orm-store.ts', import.meta.url)}';
   const { MASTER_SECRET, DATABASE_URL: url } = process.env;
   const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [MASTER_SECRET] }));
   await store.close();

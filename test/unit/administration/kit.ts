@@ -5,7 +5,7 @@ import { OfflineRegistrationCertificates } from '../../../application/configurat
 import type { WakeUp } from '../../../application/ports/event-bus.ts';
 import { Registrar, type RegistrarError } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import type { TenantRepositories } from '../../../application/ports/store.ts';
+import type { TenantRepositories } from '../../../application/ports/repositories.ts';
 import { Webhooks } from '../../../application/ports/webhooks.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import type { IssuedRegistrationCertificate, RelyingParty } from '../../../domain/registrar/registrar-api.ts';

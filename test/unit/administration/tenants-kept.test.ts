@@ -76,8 +76,8 @@ describe('The list of tenants', () => {
   });
 
   it('loses one also when its remains cannot be removed now', async () => {
-    const { chores } = world.store;
-    Object.assign(chores, { removeRemains: () => Promise.reject(new Error('locked')) });
+    const { maintenance } = world.store;
+    Object.assign(maintenance, { removeRemains: () => Promise.reject(new Error('locked')) });
     expect(await endOf(remove('acme'))).to.equal('done');
     expect(await endOf(get('acme'))).to.equal('not_found');
   });
