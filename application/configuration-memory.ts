@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { TenantId } from '../domain/shared/ids.ts';
 import type { ConfiguredKind, Revisions, StoredRevisions } from '../domain/tenants/revisions.ts';
 import type { TenantState } from './ports/store.ts';
 import { sizeOf } from './size-of.ts';
@@ -30,6 +31,12 @@ export class ConfigurationMemory {
       ? kept.state.revision === state.revision && kept.state.revisions.all === state.revisions.all
       : isAsOf(state, revisionsOf(kept.state, kept.kinds));
     return isGood ? kept : undefined;
+  }
+
+  /** @returns what was made under this name last, also when it is out of date; undefined while that is under way. */
+  former(tenantId: TenantId, name: string): unknown {
+    const kept = this.#kept.peek(`${tenantId} ${name}`);
+    return kept?.isUnderWay === false ? kept.value : undefined;
   }
 
   /** @param kinds may grow for as long as `value` is a promise that is pending. A rejected one is not kept. */

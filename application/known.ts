@@ -6,7 +6,8 @@ import type { PublicId, TenantId } from '../domain/shared/ids.ts';
 import type { PortsOf } from './needs.ts';
 import { Clock } from './ports/clock.ts';
 import { Store, type TenantReads, type TenantState, type WithTenant } from './ports/store.ts';
-import { type TenantConfiguration, TenantConfigurations } from './tenant-configuration.ts';
+import type { TenantConfiguration } from './tenant-configuration.ts';
+import { TenantConfigurations } from './tenant-configurations.ts';
 
 /** What an attempt works with. */
 export const WORLD = { store: Store, tenantConfigurations: TenantConfigurations, clock: Clock };

@@ -1,5 +1,6 @@
 import type { TenantCaller } from './caller.ts';
-import type { Store, TenantRepositories } from './ports/store.ts';
+import type { TenantRepositories } from './ports/repositories.ts';
+import type { Store } from './ports/store.ts';
 
 type Work<T> = (own: TenantRepositories) => Promise<T>;
 

@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache';
-import type { Change, Committed } from '../domain/changes/change.ts';
 import type { Client } from '../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../domain/issuance/configuration.ts';
 import {
@@ -10,21 +8,14 @@ import {
 } from '../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../domain/keys/key-chain.ts';
 import type { RegistrarConfiguration } from '../domain/registrar/registrar-configuration.ts';
-import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
-import { SERVING, type Tenant } from '../domain/tenants/tenant.ts';
+import type { Tenant } from '../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
-import { bounded } from './bounded.ts';
 import { ConfigurationMemory, revisionsOf } from './configuration-memory.ts';
-import type { EventBus } from './ports/event-bus.ts';
-import type { Store, TenantReader, TenantState } from './ports/store.ts';
-import { Remembered } from './remembered.ts';
-
-/** Tenants whose state is remembered. */
-const MAX_TENANTS = 10_000;
-const RECENT_MS = 1_000;
+import type { Documents, Listing, TenantReader } from './ports/repositories.ts';
+import type { Store, TenantState } from './ports/store.ts';
 
 /**
  * A tenant's configuration as one request sees it: read on demand and kept by the revision of its kind. A change is seen
@@ -78,7 +69,7 @@ export class TenantConfiguration {
   }
 
   credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
-    return this.#once('credentials', ({ credentialConfigurations }) => credentialConfigurations.list());
+    return this.#listed('credentials', ({ credentialConfigurations }) => credentialConfigurations);
   }
 
   async credentialConfiguration(id: string): Promise<CredentialConfiguration | undefined> {
@@ -86,7 +77,7 @@ export class TenantConfiguration {
   }
 
   presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
-    return this.#once('presentations', ({ presentationConfigurations }) => presentationConfigurations.list());
+    return this.#listed('presentations', ({ presentationConfigurations }) => presentationConfigurations);
   }
 
   async presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {
@@ -97,11 +88,12 @@ export class TenantConfiguration {
     return this.#once('registrar', ({ registrarConfiguration }) => registrarConfiguration.find('default'));
   }
 
-  keyChains(): Promise<readonly KeyChain[]> {
-    return this.#once('keyChains', async ({ keyChains }) => {
-      const chains = await keyChains.list();
-      return chains.sort((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-    });
+  /** The oldest first. */
+  async keyChains(): Promise<readonly KeyChain[]> {
+    const chains = await this.#listed('keyChains', ({ keyChains }) => keyChains);
+    return this.derive('keyChains/by-age', () =>
+      chains.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()),
+    );
   }
 
   /** Newest first. `usedEntries` and tokens are those of the moment of reading. */
@@ -158,6 +150,16 @@ export class TenantConfiguration {
     );
   }
 
+  /** After a change of one of them, that one is read and the others stay. */
+  async #listed<T>(
+    kind: ConfiguredKind,
+    of: (repositories: TenantReader) => Pick<Documents<T>, 'relist'>,
+  ): Promise<readonly T[]> {
+    const former = this.#memory.former(this.tenantId, kind) as Promise<Listing<T>> | undefined;
+    const read = async (repositories: TenantReader) => of(repositories).relist(await former);
+    return (await this.#once(kind, read)).documents;
+  }
+
   #once<T>(kind: ConfiguredKind, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
     this.look([kind]);
     const known = this.#find<Promise<T>>(kind);
@@ -185,80 +187,6 @@ export class TenantConfiguration {
     for (const kind of kinds) {
       this.#kinds.add(kind);
       for (const underWay of this.#underWay) underWay.add(kind);
-    }
-  }
-}
-
-/** How a tenant stood, and when the database said so; in milliseconds of this process. */
-type SeenState = { readonly state: TenantState; readonly at: number };
-
-/** All tenants as configured, and what is remembered of their sessions. */
-export class TenantConfigurations {
-  readonly remembered = new Remembered();
-  readonly #store: Store;
-  readonly #eventBus: EventBus;
-  readonly #memory = new ConfigurationMemory();
-  readonly #states = new LRUCache<TenantId, SeenState>({ ...bounded(MAX_TENANTS) });
-
-  constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
-    this.#store = ports.store;
-    this.#eventBus = ports.eventBus;
-    ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'tenant') this.#states.delete(wakeUp.tenantId);
-    });
-  }
-
-  of(state: TenantState): TenantConfiguration {
-    const seen = this.#states.get(state.id)?.state;
-    // An answer may be overtaken by a later one.
-    const newest = seen !== undefined && seen.revision > state.revision ? seen : state;
-    this.#states.set(state.id, { state: newest, at: performance.now() });
-    return new TenantConfiguration(this.#store, state, this.#memory);
-  }
-
-  /**
-   * As the database confirmed it within the last second: for answers that give nothing away and change nothing, such as a
-   * nonce, which every later step checks again.
-   */
-  recent(tenantId: TenantId): TenantConfiguration | undefined {
-    const seen = this.#states.get(tenantId);
-    return seen !== undefined && performance.now() - seen.at < RECENT_MS ? this.latest(tenantId) : undefined;
-  }
-
-  /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
-  latest(tenantId: TenantId): TenantConfiguration | undefined {
-    const seen = this.#states.get(tenantId);
-    return seen && new TenantConfiguration(this.#store, seen.state, this.#memory);
-  }
-
-  /**
-   * For wallets: an unknown and a suspended tenant look alike.
-   * @throws Failure `not_found`.
-   */
-  ofWallet(state: TenantState | undefined): TenantConfiguration {
-    if (state === undefined || state.status !== SERVING) throw new Failure('not_found', 'unknown address');
-    return this.of(state);
-  }
-
-  /** Remembers what a change made of sessions and grants, and wakes up whoever watches them. */
-  committed(tenantId: TenantId, change: Change, { session }: Extract<Committed, { done: true }>): void {
-    const { remembered } = this;
-    const { opens, statuses = [] } = change;
-    if (opens?.session !== undefined) remembered.keepSession(opens.session);
-    if (opens?.grant !== undefined && opens.authorization === undefined)
-      remembered.keepGrant(tenantId, opens.grant);
-    if (change.session !== undefined && session !== undefined) {
-      const { id, answers, outcome } = change.session;
-      if (answers || outcome !== undefined) remembered.forgetSession(tenantId, id);
-      else if (session.moved) remembered.move(tenantId, id, session.status, session.version);
-      if (session.moved) this.#eventBus.publish({ type: 'session', tenantId, sessionId: id });
-    }
-    if (change.removes !== undefined) {
-      remembered.forgetSession(tenantId, change.removes);
-      this.#eventBus.publish({ type: 'session', tenantId, sessionId: change.removes });
-    }
-    for (const listId of new Set(statuses.map((entry) => entry.listId))) {
-      this.#eventBus.publish({ type: 'status-list', tenantId, listId });
     }
   }
 }

@@ -3,7 +3,7 @@ import { MasterCipher } from '../adapters/crypto/cipher.ts';
 import { X509Authority } from '../adapters/crypto/x509-authority.ts';
 import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../adapters/kms/local/local-kms.ts';
-import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { needs, type PortsOf } from '../application/needs.ts';
 import type { DryRun, DryRuns } from '../application/ports/dry-runs.ts';
 import { Kms } from '../application/ports/kms.ts';

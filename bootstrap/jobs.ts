@@ -4,8 +4,9 @@ import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Log } from '../application/ports/log.ts';
+import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
-import { type EndingTrustList, Store } from '../application/ports/store.ts';
+import { Store } from '../application/ports/store.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
@@ -19,7 +20,7 @@ type Job = {
 };
 
 /** A job of which each batch begins anew. @param batch @returns whether there may be more. */
-const chore = (name: string, everySeconds: number, batch: (now: Date) => Promise<boolean>): Job => ({
+const batchJob = (name: string, everySeconds: number, batch: (now: Date) => Promise<boolean>): Job => ({
   name,
   everySeconds,
   begin: (now) => () => batch(now),
@@ -38,11 +39,11 @@ const TENANTS = 100;
 const BUDGET_MS = 20_000;
 
 /**
- * Chores that one instance at a time runs; each works in bounded batches and may run twice.
+ * Maintenance that one instance at a time runs; each works in bounded batches and may run twice.
  * @returns what stops them, after the batches that are under way.
  */
 export function startJobs(container: Container): () => Promise<void> {
-  const { chores } = container.get(Store);
+  const { maintenance } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
@@ -57,26 +58,26 @@ export function startJobs(container: Container): () => Promise<void> {
   };
   let seenTenant: TenantId | undefined;
   const jobs: readonly Job[] = [
-    chore('expire-sessions', 30, async (now) => {
-      const expired = await chores.expireSessions(now, BATCH);
+    batchJob('expire-sessions', 30, async (now) => {
+      const expired = await maintenance.expireSessions(now, BATCH);
       for (const { tenantId, id } of expired) eventBus.publish({ type: 'session', tenantId, sessionId: id });
       return tell('sessions expired', { count: expired.length });
     }),
-    chore('refresh-statistics', 10, async () => {
-      const tables = await chores.refreshStatistics();
+    batchJob('refresh-statistics', 10, async () => {
+      const tables = await maintenance.refreshStatistics();
       if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
       return false;
     }),
-    chore('forget-expired', 60, async (now) => (await chores.forgetExpired(now, BATCH)) >= BATCH),
-    chore('forget-pick-ups', 60, async (now) => (await chores.forgetPickUps(now, BATCH)) >= BATCH),
-    chore('expire-deferred', 600, async (now) =>
-      tell('deferred transactions expired', { count: await chores.expireDeferred(now, BATCH) }),
+    batchJob('forget-expired', 60, async (now) => (await maintenance.forgetExpired(now, BATCH)) >= BATCH),
+    batchJob('forget-pick-ups', 60, async (now) => (await maintenance.forgetPickUps(now, BATCH)) >= BATCH),
+    batchJob('expire-deferred', 600, async (now) =>
+      tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
     ),
-    chore('clean-up-sessions', 60, async (now) =>
-      tell('sessions cleaned up', await chores.cleanUpSessions(now, BATCH, defaults)),
+    batchJob('clean-up-sessions', 60, async (now) =>
+      tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
     ),
-    chore('remove-tenants', 30, async (now) =>
-      tell('rows of removed tenants removed', { count: await chores.removeRemains(now, BATCH) }),
+    batchJob('remove-tenants', 30, async (now) =>
+      tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
     ),
     {
       name: 'renew-trust-lists',
@@ -119,8 +120,8 @@ export function startJobs(container: Container): () => Promise<void> {
 
   async function runLeased(job: Job): Promise<void> {
     try {
-      const now = await chores.time();
-      if (await chores.tryLease(job.name, holder, now, job.everySeconds))
+      const now = await maintenance.time();
+      if (await maintenance.tryLease(job.name, holder, now, job.everySeconds))
         await inBatches(budget, job.begin(now));
     } catch (error) {
       log.error('a job failed and will run again', { job: job.name }, error);

@@ -9,7 +9,7 @@ import { InProcessEventBus } from '../adapters/dispatch/in-process/event-bus.ts'
 import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../adapters/kms/local/local-kms.ts';
 import { DatabaseProbe } from '../adapters/persistence/database-probe.ts';
-import { OrmStore } from '../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
 import { Outgoing } from '../adapters/remote/outgoing.ts';
 import { RemoteRegistrar } from '../adapters/remote/registrar.ts';
@@ -40,7 +40,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
-import { TenantConfigurations } from '../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';

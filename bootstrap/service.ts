@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Container } from 'inversify';
 import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
-import { dialectOf, placeOf } from '../adapters/persistence/orm/database.ts';
+import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
 import { AuthenticateClient } from '../application/clients/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';

@@ -1,4 +1,4 @@
-import { connect } from '../adapters/persistence/orm/database.ts';
+import { connect } from '../adapters/persistence/database.ts';
 
 /**
  * `npm run migration -- <name>`: writes what the rows gained since the last snapshot as a new migration, for

@@ -7,8 +7,9 @@ import {
   type EncryptionKeyPair,
 } from '../../application/ports/encryption.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { decodeJson, isJsonObject, type JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { agree, deriveContentKey, makeKeyPair } from './ecdh-es.ts';
@@ -91,9 +92,7 @@ export class NodeEncryption extends Encryption {
     const header = {
       alg: 'ECDH-ES',
       enc,
-      ...(recipient.kid !== undefined && { kid: recipient.kid }),
-      ...(zip !== undefined && { zip }),
-      ...(contentType !== undefined && { cty: contentType }),
+      ...defined({ kid: recipient.kid, zip, cty: contentType }),
       epk: { kty, crv, x, ...(y !== undefined && { y }) },
     };
     const secret = agree(recipient, d);
@@ -113,10 +112,8 @@ export class NodeEncryption extends Encryption {
 
 /** The header when it is one we answer to. */
 function readHeader(part: string, kid: string, inflates: boolean): JsonObject | undefined {
-  const bytes = part.length > MAX_HEADER_LENGTH ? undefined : decodeBase64url(part);
-  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
-  const header = text === undefined ? undefined : parseJsonObject(text);
-  if (header === undefined || header['alg'] !== 'ECDH-ES' || header['kid'] !== kid) return undefined;
+  const header = part.length > MAX_HEADER_LENGTH ? undefined : decodeJson(part);
+  if (!isJsonObject(header) || header['alg'] !== 'ECDH-ES' || header['kid'] !== kid) return undefined;
   // RFC 7516 section 4.1.13: we understand no extension.
   if (Object.hasOwn(header, 'crit')) return undefined;
   // RFC 7516 section 4.1.3: compressed plaintext could grow beyond every limit, so only whoever bounds it takes it.

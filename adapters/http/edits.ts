@@ -1,4 +1,4 @@
-import type { Precondition } from '../../application/ports/store.ts';
+import type { Precondition } from '../../application/ports/repositories.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from './route.ts';

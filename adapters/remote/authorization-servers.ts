@@ -21,15 +21,13 @@ import { acceptIdToken, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { AuthorizationServerCache } from './authorization-server-cache.ts';
-import { call, fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
-import { authenticate, codeRequest, readTokenAnswer } from './openid-token-request.ts';
+import { fetchKeys, fetchMetadata } from './authorization-server-documents.ts';
+import { askForToken, readTokenAnswer } from './openid-token-request.ts';
 
 const ISSUERS = 500;
 const FRESH_MS = 600_000;
 const FAILURE_MS = 15_000;
 const REFRESH_MS = 30_000;
-const EXCHANGE_MS = 10_000;
-const ANSWER_BYTES = 256 * 1024;
 
 type Ports = { readonly remote: Remote; readonly clock: Clock };
 type Times = { readonly audience: string | undefined; readonly now: Date };
@@ -59,41 +57,24 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   }
 
   override async exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer> {
-    const metadata = await this.discover(issuer);
-    if (metadata.tokenEndpoint === undefined) {
-      throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
-    }
-    const answer = await call(this.#remote, metadata.tokenEndpoint, {
-      ...codeRequest(metadata, exchange),
-      method: 'POST',
-      timeoutMs: EXCHANGE_MS,
-      maxBytes: ANSWER_BYTES,
+    // RFC 6749 section 4.1.3, RFC 7636 section 4.5
+    const answer = await askForToken(this.#remote, await this.discover(issuer), exchange, {
+      grant_type: 'authorization_code',
+      code: exchange.code,
+      redirect_uri: exchange.redirectUri,
+      code_verifier: exchange.codeVerifier,
     });
-    return readTokenAnswer(issuer, { status: answer.status, body: parseBody(answer) });
+    return readTokenAnswer(issuer, answer);
   }
 
   override async logInAsClient(
     issuer: string,
     client: { readonly clientId: string; readonly clientSecret: string },
   ): Promise<void> {
-    const metadata = await this.discover(issuer);
-    if (metadata.tokenEndpoint === undefined) {
-      throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
-    }
-    const { headers, parameters } = authenticate(metadata, client);
-    const answer = await call(this.#remote, metadata.tokenEndpoint, {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/x-www-form-urlencoded',
-        accept: 'application/json',
-      },
-      body: new URLSearchParams({ grant_type: 'client_credentials', ...parameters }).toString(),
-      timeoutMs: EXCHANGE_MS,
-      maxBytes: ANSWER_BYTES,
-    });
-    if (answer.status === 200) return;
-    const message = `The token endpoint of ${issuer} answered with status ${answer.status}.`;
+    const grant = { grant_type: 'client_credentials' };
+    const { status } = await askForToken(this.#remote, await this.discover(issuer), client, grant);
+    if (status === 200) return;
+    const message = `The token endpoint of ${issuer} answered with status ${status}.`;
     throw new AuthorizationServerError('bad_status', message);
   }
 

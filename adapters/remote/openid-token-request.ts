@@ -3,33 +3,47 @@ import {
   type CodeExchange,
   type TokenAnswer,
 } from '../../application/ports/authorization-servers.ts';
+import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { call, parseBody } from './authorization-server-documents.ts';
 
 /** RFC 6749 section 5.2: the characters of an error code; nothing longer is one. */
 const ERROR_CODE = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
 
-/** RFC 6749 section 4.1.3, RFC 7636 section 4.5. */
-export function codeRequest(
+const TIMEOUT_MS = 10_000;
+const ANSWER_BYTES = 256 * 1024;
+
+type Client = Pick<CodeExchange, 'clientId' | 'clientSecret'>;
+
+/**
+ * Asks the token endpoint of a server (RFC 6749 section 3.2) as a client of it.
+ * @throws AuthorizationServerError when it has none, or no complete answer arrived.
+ */
+export async function askForToken(
+  remote: Remote,
   metadata: ServerMetadata,
-  exchange: CodeExchange,
-): { readonly headers: Readonly<Record<string, string>>; readonly body: string } {
-  const { headers, parameters } = authenticate(metadata, exchange);
-  const body = new URLSearchParams({
-    grant_type: 'authorization_code',
-    code: exchange.code,
-    redirect_uri: exchange.redirectUri,
-    code_verifier: exchange.codeVerifier,
-    ...parameters,
-  });
-  return {
+  client: Client,
+  grant: Readonly<Record<string, string>>,
+  timeoutMs = TIMEOUT_MS,
+): Promise<{ readonly status: number; readonly body: JsonObject | undefined }> {
+  const { tokenEndpoint, issuer } = metadata;
+  if (tokenEndpoint === undefined) {
+    throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
+  }
+  const { headers, parameters } = authenticate(metadata, client);
+  const answer = await call(remote, tokenEndpoint, {
+    method: 'POST',
     headers: {
       ...headers,
       'content-type': 'application/x-www-form-urlencoded',
       accept: 'application/json',
     },
-    body: body.toString(),
-  };
+    body: new URLSearchParams({ ...grant, ...parameters }).toString(),
+    timeoutMs,
+    maxBytes: ANSWER_BYTES,
+  });
+  return { status: answer.status, body: parseBody(answer) };
 }
 
 type Authentication = {
@@ -38,10 +52,7 @@ type Authentication = {
 };
 
 /** The first of the two ways with a secret that the server takes. A public client only names itself. */
-export function authenticate(
-  metadata: ServerMetadata,
-  { clientId, clientSecret }: Pick<CodeExchange, 'clientId' | 'clientSecret'>,
-): Authentication {
+function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Client): Authentication {
   if (clientSecret === undefined) return { headers: {}, parameters: { client_id: clientId } };
   const methods = metadata.clientAuthenticationMethods;
   if (methods.includes('client_secret_basic')) {

@@ -4,14 +4,13 @@ import {
   RegistrarError,
   type RegistrarFault,
 } from '../../application/ports/registrar.ts';
-import type { Remote, RemoteResponse } from '../../application/ports/remote.ts';
+import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { call, fetchMetadata, parseBody } from './authorization-server-documents.ts';
-import { authenticate } from './openid-token-request.ts';
+import { fetchMetadata } from './authorization-server-documents.ts';
+import { askForToken } from './openid-token-request.ts';
 
 const TIMEOUT_MS = 5_000;
-const ANSWER_BYTES = 256 * 1024;
 /** For a token whose lifetime is not told. */
 const DEFAULT_SECONDS = 60;
 /** A token that is about to end would be refused when it arrives. */
@@ -47,22 +46,9 @@ export async function logIn(
   const { oidcUrl, clientId, clientSecret, username, password } = configuration;
   try {
     const metadata = await fetchMetadata(remote, oidcUrl);
-    if (metadata.tokenEndpoint === undefined) {
-      throw new RegistrarError('bad_provider', `The metadata of ${oidcUrl} name no token_endpoint.`);
-    }
-    const client = authenticate(metadata, { clientId, clientSecret: clientSecret ?? undefined });
-    const form = { grant_type: 'password', username, password, ...client.parameters };
-    const answer = await call(remote, metadata.tokenEndpoint, {
-      method: 'POST',
-      headers: {
-        ...client.headers,
-        'content-type': 'application/x-www-form-urlencoded',
-        accept: 'application/json',
-      },
-      body: new URLSearchParams(form).toString(),
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: ANSWER_BYTES,
-    });
+    const client = { clientId, clientSecret: clientSecret ?? undefined };
+    const grant = { grant_type: 'password', username, password };
+    const answer = await askForToken(remote, metadata, client, grant, TIMEOUT_MS);
     return readToken(metadata, answer, now);
   } catch (error) {
     if (!(error instanceof AuthorizationServerError)) throw error;
@@ -75,9 +61,11 @@ function faultOf({ fault }: AuthorizationServerError): RegistrarFault {
   return ['timeout', 'unreachable', 'busy'].includes(fault) ? 'unavailable' : 'bad_provider';
 }
 
-function readToken({ issuer }: ServerMetadata, answer: RemoteResponse, now: number): RegistrarToken {
-  const { status } = answer;
-  const body = parseBody(answer);
+function readToken(
+  { issuer }: ServerMetadata,
+  { status, body }: { readonly status: number; readonly body: JsonObject | undefined },
+  now: number,
+): RegistrarToken {
   if (status >= 500 || status === 429) {
     throw new RegistrarError(
       'unavailable',

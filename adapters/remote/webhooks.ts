@@ -4,27 +4,20 @@ import {
   type RemoteFault,
   type RemoteResponse,
 } from '../../application/ports/remote.ts';
-import { WebhookError, type WebhookFault, Webhooks } from '../../application/ports/webhooks.ts';
+import { WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
 import { type Json, parseJson } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { FAULT_WORDS } from './fault-words.ts';
 
 const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES = 256 * 1024;
 
-const FAULTS: Readonly<Record<RemoteFault, { reason: WebhookFault; message: string }>> = {
-  refused_address: {
-    reason: 'refused_address',
-    message:
-      'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
-  },
-  timeout: { reason: 'timeout', message: `did not answer within ${TIMEOUT_MS / 1000} seconds` },
-  too_large: { reason: 'too_large', message: `answered with more than ${ANSWER_BYTES / 1024} KiB` },
-  unreachable: { reason: 'unreachable', message: 'could not be reached' },
-  busy: {
-    reason: 'busy',
-    message: 'could not be waited for, as this service has too many calls under way',
-  },
-  redirected: { reason: 'bad_status', message: 'answered with a redirect; give the final address' },
+/** What is said better of a webhook than of any other address. */
+const WORDS: Partial<Record<RemoteFault, string>> = {
+  timeout: `did not answer within ${TIMEOUT_MS / 1000} seconds`,
+  too_large: `answered with more than ${ANSWER_BYTES / 1024} KiB`,
+  redirected: 'answered with a redirect; give the final address',
 };
 
 /** Delivers webhooks through the one way out of the service. */
@@ -52,7 +45,8 @@ export class RemoteWebhooks extends Webhooks {
       throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
     }
     if (answer.body.length === 0) return { status, body: undefined };
-    const parsed = parseBody(answer.body);
+    // RFC 8259 section 8.1: a byte order mark may be ignored.
+    const parsed = parseJson((decodeUtf8(answer.body) ?? '').replace(/^\uFEFF/, ''));
     if (parsed === undefined)
       throw new WebhookError('not_json', `${place} answered with something that is no JSON.`);
     return { status, body: parsed };
@@ -75,8 +69,9 @@ export class RemoteWebhooks extends Webhooks {
       });
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      const { reason, message } = FAULTS[error.fault];
-      throw new WebhookError(reason, `${place} ${message}.`, { cause: error });
+      const { fault } = error;
+      const message = `${place} ${WORDS[fault] ?? FAULT_WORDS[fault]}.`;
+      throw new WebhookError(fault === 'redirected' ? 'bad_status' : fault, message, { cause: error });
     }
   }
 }
@@ -86,12 +81,4 @@ function describe(url: string): string {
   if (!URL.canParse(url)) return 'The webhook';
   const { origin, pathname } = new URL(url);
   return `The webhook ${origin}${pathname}`;
-}
-
-function parseBody(bytes: Buffer): Json | undefined {
-  try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
 }

@@ -7,7 +7,7 @@ import {
   SchemaValidator,
 } from '../../application/ports/schema-validator.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
-import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import { LinearPattern } from './linear-pattern.ts';
 import { meteredSchema, STEP_KEYWORD } from './metered-schema.ts';
 import { WorkExhausted, WorkMeter } from './work-meter.ts';
@@ -151,18 +151,9 @@ function matches(format: Formats[string], text: string): boolean {
 
 /** Compares each with all others by its text, where one comparison after the other takes the square of their number. */
 function areUnique(items: readonly Json[], meter: WorkMeter): boolean {
-  const texts = items.map((item) => canonical(item));
+  const texts = items.map((item) => canonicalJson(item));
   meter.spend(texts.reduce((sum, text) => sum + ITEM_STEPS + text.length, 0));
   return new Set(texts).size === items.length;
-}
-
-/** The same text for equal values: the order of members means nothing. */
-function canonical(value: Json): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : member,
-  );
 }
 
 function sizeOf(data: Json): number {

@@ -6,7 +6,8 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Caller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { type AuditQuery, Store } from '../ports/store.ts';
+import type { AuditQuery } from '../ports/repositories.ts';
+import { Store } from '../ports/store.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;

@@ -4,7 +4,8 @@ import { type ChainFault, checkEnd, checkEntries, START } from '../../domain/aud
 import type { Macs } from '../../domain/audit/macs.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type { AuditLog, AuditQuery, Store } from '../ports/store.ts';
+import type { AuditLog, AuditQuery } from '../ports/repositories.ts';
+import type { Store } from '../ports/store.ts';
 import {
   type Anchor,
   type Beginning,

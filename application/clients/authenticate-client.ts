@@ -6,7 +6,8 @@ import { needs } from '../needs.ts';
 import { AccessTokens, type VerifiedAccess } from '../ports/access-tokens.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {

@@ -5,7 +5,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { type JsonObject, mapTexts } from '../../domain/shared/json.ts';
 import { readWritten } from '../../domain/shared/read-written.ts';
 import { HIDDEN } from '../../domain/shared/secrets.ts';
-import type { TenantReader } from '../ports/store.ts';
+import type { TenantReader } from '../ports/repositories.ts';
 
 /** A document that is right in itself. */
 export type Document<Kind extends FileKind = FileKind> = {

@@ -2,7 +2,8 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { DOCUMENT_KINDS, resourceOf } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { DryRuns } from '../ports/dry-runs.ts';
-import type { DocumentRepositories, Store } from '../ports/store.ts';
+import type { DocumentRepositories } from '../ports/repositories.ts';
+import type { Store } from '../ports/store.ts';
 import { Administration, type AdministrationPorts } from './administration.ts';
 
 /** What a dry run is made over. */

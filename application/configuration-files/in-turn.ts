@@ -13,9 +13,9 @@ type Ports = { readonly store: Store; readonly log: Log };
 /** Runs `work` while no other process does. A process that dies gives way when its lease ends. */
 export async function inTurn({ store, log }: Ports, work: () => Promise<void>): Promise<void> {
   const holder = randomUUID();
-  const { chores } = store;
+  const { maintenance } = store;
   const hold = async (seconds = LEASE_SECONDS) =>
-    chores.tryLease(LEASE, holder, await chores.time(), seconds);
+    maintenance.tryLease(LEASE, holder, await maintenance.time(), seconds);
   const deadline = performance.now() + WAIT_MS;
   for (let isFirst = true; !(await hold()); isFirst = false) {
     if (isFirst) log.info('configuration folder: another process imports; waiting for it');

@@ -4,7 +4,7 @@ import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { CreateKeyChain } from '../keys/key-chains.ts';
-import type { DocumentRepositories } from '../ports/store.ts';
+import type { DocumentRepositories } from '../ports/repositories.ts';
 import type { Administration } from './administration.ts';
 import { applyTenant } from './apply-tenant.ts';
 import type { Described, Document } from './documents.ts';

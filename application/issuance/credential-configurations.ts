@@ -14,8 +14,9 @@ import { requireKeyChain } from '../keys/require-key-chain.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 

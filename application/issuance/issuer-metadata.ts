@@ -17,7 +17,8 @@ import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { hostedType } from './hosted-type.ts';
 import { signedMetadata } from './signed-metadata.ts';
 

@@ -1,7 +1,7 @@
 import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
-import type { TenantRepositories } from '../ports/store.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 
 /** A place that names a key chain. Without a usage it only needs the chain to be there. */
 type Reference = { readonly place: string; readonly usage?: KeyUsage };

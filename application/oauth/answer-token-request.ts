@@ -8,7 +8,7 @@ import {
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Store } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
 import { RedeemCode } from './redeem-code.ts';
 import { RedeemGrant } from './redeem-grant.ts';

@@ -1,9 +1,9 @@
+import { fitsKey } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
 import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
 import {
   acceptAttestation,
-  fits,
   instanceKeyOf,
   type OpenedAttestation,
   openAttestation,
@@ -110,7 +110,7 @@ export class ClientAuthenticator extends needs({
     if (!provider.trusted) throw invalidAttestation(provider.detail);
     const { attestation, pop } = opened;
     // Draft 10 section 7.1
-    if (!fits(attestation, provider.key) || !this.#verifies(attestation, provider.key)) {
+    if (!fitsKey(attestation.header, provider.key) || !this.#verifies(attestation, provider.key)) {
       throw invalidAttestation('the signature of the attestation is wrong');
     }
     const instanceKey = instanceKeyOf(opened);

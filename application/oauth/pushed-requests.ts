@@ -11,7 +11,8 @@ import { readHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configurations.ts';
 import { assertServed, type OAuthCaller, replayed } from './oauth-callers.ts';
 
 /** What a browser brings to an authorization endpoint. */

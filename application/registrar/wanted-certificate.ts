@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto';
 import { timeFault } from '../../domain/registrar/registration-certificate.ts';
-import {
-  canonical,
-  type RegistrationCertificateRequest,
-} from '../../domain/registrar/registration-certificate-request.ts';
-import type { Json } from '../../domain/shared/json.ts';
+import type { RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
+import { canonicalJson } from '../../domain/shared/json.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -47,7 +44,7 @@ export async function wantedCertificate(
     createdAt: null,
     updatedAt: null,
   };
-  const dependsOn = canonical([query, request, registrar ?? null] as unknown as Json);
+  const dependsOn = canonicalJson([query, request, registrar ?? null]);
   return { id: hash('sha256', dependsOn, 'base64url'), request, query, account };
 }
 

@@ -2,7 +2,7 @@ import type { Session } from '../../domain/sessions/session.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
 import type { TenantState } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-configurations.ts';
 import { isVisible } from './visibility.ts';
 
 /**

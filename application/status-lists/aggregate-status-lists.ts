@@ -3,7 +3,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { statusListUri } from './status-allocator.ts';
 
 /** The public addresses of a tenant's status lists (Token Status List section 9). */

@@ -8,7 +8,8 @@ import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/cert
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { type TenantConfiguration, TenantConfigurations } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
 import { StatusPublisher } from './status-publisher.ts';
 

@@ -7,7 +7,7 @@ import {
   signerOfList,
 } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
-import type { TenantRepositories } from '../ports/store.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 
 /** Whose credentials a list serves, and who signs it. */
 export type Binding = Pick<StatusList, 'credentialConfigurationId' | 'keyChainId'>;

@@ -13,8 +13,9 @@ import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Store } from '../ports/store.ts';
 import { assertStillTrusted, type Binding, bind } from './list-binding.ts';
 
 /** The status lists of the tenant as they stand now, in order of their age. */

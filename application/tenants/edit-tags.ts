@@ -1,5 +1,5 @@
-import { canonical } from '../../domain/registrar/registration-certificate-request.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
+import { canonicalJson } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Cipher } from '../ports/cipher.ts';
 
@@ -26,5 +26,5 @@ export class EditTags extends needs({ cipher: Cipher }) {
 
 function textOf(kind: EditedKind, stored: object): string {
   const edited = resourceOf(kind).edited?.(stored as never);
-  return `${kind} ${canonical(JSON.parse(JSON.stringify(edited)))}`;
+  return `${kind} ${canonicalJson(JSON.parse(JSON.stringify(edited)))}`;
 }

@@ -13,7 +13,8 @@ import { makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { needs } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
+import { Store } from '../ports/store.ts';
 import {
   assertTenantRoles,
   MAKING_CLIENTS,
@@ -145,14 +146,14 @@ export class DeleteTenant extends needs({ store: Store, eventBus: EventBus, log:
   /** The tenant is gone already, so the caller is not told when this fails. */
   async #removeSome(tenant: TenantId): Promise<void> {
     const { store, log } = this.ports;
-    const { chores } = store;
+    const { maintenance } = store;
     try {
-      const now = await chores.time();
+      const now = await maintenance.time();
       for (let batch = 0; batch < BATCHES; batch++) {
-        if ((await chores.removeRemains(now, BATCH)) < BATCH) return;
+        if ((await maintenance.removeRemains(now, BATCH)) < BATCH) return;
       }
     } catch (error) {
-      log.error('the remains of a tenant are left to the chore', { tenant }, error);
+      log.error('the remains of a tenant are left to the job', { tenant }, error);
     }
   }
 }

@@ -20,7 +20,7 @@ import { Remote, RemoteError } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 

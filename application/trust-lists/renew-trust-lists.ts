@@ -3,7 +3,8 @@ import { configurationOf } from '../../domain/trust-lists/list-configuration.ts'
 import { chooseSigner, RENEW_BEFORE_MS } from '../../domain/trust-lists/published-list.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
-import { type EndingTrustList, Store } from '../ports/store.ts';
+import type { EndingTrustList } from '../ports/maintenance.ts';
+import { Store } from '../ports/store.ts';
 import { type Ground, TrustListPublisher } from './trust-list-publisher.ts';
 
 export type RenewedLists = {
@@ -23,7 +24,7 @@ export class RenewTrustLists extends needs({
 }) {
   async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedLists> {
     const until = new Date(now.getTime() + RENEW_BEFORE_MS);
-    const ending = await this.ports.store.chores.endingTrustLists(until, limit, after);
+    const ending = await this.ports.store.maintenance.endingTrustLists(until, limit, after);
     let renewed = 0;
     for (const list of ending) if (await this.#renew(list)) renewed++;
     return { renewed, last: ending.length < limit ? undefined : ending.at(-1) };

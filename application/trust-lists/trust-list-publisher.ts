@@ -19,8 +19,9 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { Store, type TenantRepositories } from '../ports/store.ts';
+import { Store } from '../ports/store.ts';
 
 export const TRUST_LIST_JWT_TYPE = 'trustlist+jwt';
 

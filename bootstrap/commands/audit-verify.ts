@@ -1,4 +1,4 @@
-import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/orm-store.ts';
 import type { Anchor, ChainReport } from '../../application/audit/chain-reports.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Environment } from '../../config/import/placeholders.ts';
 import { readSettings, SettingsSchema } from '../../config/settings.ts';
 import { keptEnvironment } from '../first-start.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '../clients/client.ts';
 import { type AuditedKind, resourceOf } from '../resources.ts';
-import type { Json } from '../shared/json.ts';
+import { canonicalJson, type Json } from '../shared/json.ts';
 import type { Resource } from '../shared/resource.ts';
 import type { AuditAction, AuditChange, ChangedMember } from './audit-entry.ts';
 
@@ -97,14 +97,6 @@ function shown(member: string, before: unknown, after: unknown): ChangedMember {
   return { member, ...(Object.fromEntries(values) as { before?: Json; after?: Json }) };
 }
 
-/** One text for equal values, whatever the order of their members; null and absent are alike. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value ?? null, (_name, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
-    return Object.fromEntries(
-      Object.entries(member)
-        .filter(([, inner]) => inner !== null && inner !== undefined)
-        .sort(([one], [other]) => (one < other ? -1 : 1)),
-    );
-  });
-}
+/** Null and absent are alike. */
+const canonical = (value: unknown) =>
+  canonicalJson(value, (member) => member !== null && member !== undefined);

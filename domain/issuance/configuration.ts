@@ -3,6 +3,7 @@ import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
@@ -153,10 +154,7 @@ export type CredentialConfigurationBody = z.infer<typeof CredentialConfiguration
 export const CredentialConfigurationUpdate = updateOf(CredentialConfigurationBody);
 
 /** One kind of credential that the tenant issues. */
-export type CredentialConfiguration = CredentialConfigurationBody & {
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type CredentialConfiguration = CredentialConfigurationBody & Timed;
 
 /** The proofs that a wallet may choose from; HAIP 1.0 section 4.5.1 wants both where attestations are asked for. */
 export function proofTypesOf({

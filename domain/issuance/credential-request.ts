@@ -1,6 +1,6 @@
 import type { WalletTokenClaims } from '../oauth/access-token.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isTexts, type JsonObject } from '../shared/json.ts';
 import { type CredentialConfiguration, type ProofType, proofTypesOf } from './configuration.ts';
 
 /**
@@ -74,7 +74,7 @@ export function readProofs(body: JsonObject, binding: Binding, batchSize: number
     throw new Failure('invalid_proof', `send exactly one proof type, of: ${supported.join(', ')}`);
   }
   const texts = proofs[type];
-  if (!isTexts(texts)) {
+  if (!isTexts(texts) || texts.length === 0) {
     throw new Failure('invalid_proof', `proofs.${type} must be a non-empty array of strings`);
   }
   // OpenID4VCI 1.0 appendix F.3
@@ -87,8 +87,4 @@ export function readProofs(body: JsonObject, binding: Binding, batchSize: number
     throw new Failure('invalid_credential_request', `at most ${most} proofs in one request`);
   }
   return { type, texts };
-}
-
-function isTexts(value: Json | undefined): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((text) => typeof text === 'string');
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
@@ -130,11 +131,7 @@ export const IssuanceConfigurationBody = z
 export type IssuanceConfigurationBody = z.infer<typeof IssuanceConfigurationBody>;
 
 /** One per tenant; how it issues. */
-export type IssuanceConfiguration = IssuanceConfigurationBody & {
-  readonly id: 'default';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type IssuanceConfiguration = IssuanceConfigurationBody & Timed & { readonly id: 'default' };
 
 /** For a tenant that configured nothing. */
 export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {

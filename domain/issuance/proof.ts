@@ -1,19 +1,16 @@
-import { parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { attestedKey, MAX_ATTESTATION_LENGTH, openKeyAttestation } from './key-attestation.ts';
 
 /** Algorithms that a wallet may prove its key with; published in the metadata. */
 export const PROOF_ALGORITHMS = SIGNING_ALGORITHMS;
 
-export type OpenedProof = {
+export type OpenedProof = CompactJws & {
   readonly key: PublicJwk;
   /** What the header says about the key, unread. */
   readonly keyAttestation: string | undefined;
-  readonly payload: JsonObject;
-  readonly signingInput: string;
-  readonly signature: Buffer;
 };
 
 const PAST_SECONDS = 300;
@@ -31,18 +28,15 @@ const refused = (message: string) => new Failure('invalid_proof', message);
 export function openJwtProof(text: string): OpenedProof {
   const jws = parseCompactJws(text, LIMITS);
   if (jws === undefined) throw refused('the proof is not a JWT');
-  const { header, payload, signingInput, signature } = jws;
+  const { header } = jws;
   // OpenID4VCI 1.0 appendix F.1
   if (header['typ'] !== 'openid4vci-proof+jwt')
     throw refused('the typ of the proof must be openid4vci-proof+jwt');
   const keyAttestation = keyAttestationOf(header);
   if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw refused('the proof is too long');
   const key = keyOf(header, keyAttestation);
-  const verdict = readAlgorithm(header, PROOF_ALGORITHMS);
-  if (!('algorithm' in verdict) || verdict.algorithm !== algorithmOf(key)) {
-    throw refused('the alg of the proof is not supported or does not fit its key');
-  }
-  return { key, keyAttestation, payload, signingInput, signature };
+  if (!fitsKey(header, key)) throw refused('the alg of the proof is not supported or does not fit its key');
+  return { ...jws, key, keyAttestation };
 }
 
 function keyAttestationOf(header: JsonObject): string | undefined {

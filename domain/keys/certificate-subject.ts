@@ -1,4 +1,5 @@
 import { readCertificate } from '../formats/der/certificate.ts';
+import { defined } from '../shared/defined.ts';
 
 /** The names in a certificate that this service writes (RFC 5280 section 4.1.2.6). */
 export type SubjectNames = {
@@ -11,14 +12,12 @@ export type SubjectNames = {
 /** @param certificate DER in standard base64. */
 export function subjectNames(certificate: string): SubjectNames {
   const subject = readCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
-  const commonName = attributeOf(subject, 'CN');
-  const organization = attributeOf(subject, 'O');
   const country = attributeOf(subject, 'C');
-  return {
-    ...(commonName !== undefined && { commonName }),
-    ...(organization !== undefined && { organization }),
-    ...(country !== undefined && /^[A-Z]{2}$/.test(country) && { country }),
-  };
+  return defined({
+    commonName: attributeOf(subject, 'CN'),
+    organization: attributeOf(subject, 'O'),
+    country: country !== undefined && /^[A-Z]{2}$/.test(country) ? country : undefined,
+  });
 }
 
 /** RFC 4514 section 3 */

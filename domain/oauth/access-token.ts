@@ -1,5 +1,5 @@
 import type { PublicId } from '../shared/ids.ts';
-import { isJsonObject, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isTexts, type JsonObject } from '../shared/json.ts';
 import { serverOf } from './servers.ts';
 
 /** Media type of a wallet's access token (RFC 9068 section 2.1). */
@@ -123,8 +123,4 @@ export function readAccessTokenPayload(
     ...(isTexts(actions_done) ? { actionsDone: actions_done } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
   };
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 }

@@ -1,3 +1,4 @@
+import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, parseJson } from '../shared/json.ts';
 import { isChallenge } from './pkce.ts';
@@ -78,10 +79,7 @@ export function readAuthorizationRequest(
   if (state !== undefined && state.length > MAX_STATE_LENGTH) throw invalid('state is too long');
   return {
     clientId,
-    ...(redirectUri === undefined ? {} : { redirectUri }),
-    ...(codeChallenge === undefined ? {} : { codeChallenge }),
-    ...(state === undefined ? {} : { state }),
-    ...(issuerState === undefined ? {} : { issuerState }),
+    ...defined({ redirectUri, codeChallenge, state, issuerState }),
     ...readWanted(form, context),
   };
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../shared/jwk.ts';
+import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
 
 /**
  * Attestation-based client authentication, in the two published shapes: drafts 07 (pinned by OpenID4VCI 1.0) and 10,
@@ -80,14 +80,8 @@ export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJw
   const isOnly = isJsonObject(cnf) && Object.keys(cnf).length === 1;
   const key = isOnly ? readPublicJwk(cnf['jwk']) : undefined;
   if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and nothing else');
-  if (!fits(pop, key)) throw refused('the alg of the proof of possession does not fit its key');
+  if (!fitsKey(pop.header, key)) throw refused('the alg of the proof of possession does not fit its key');
   return key;
-}
-
-/** Whether the token's algorithm is one of ours and fits the key that is to verify it (RFC 8725 section 3.1). */
-export function fits(token: CompactJws, key: PublicJwk): boolean {
-  const verdict = readAlgorithm(token.header, SIGNING_ALGORITHMS);
-  return 'algorithm' in verdict && verdict.algorithm === algorithmOf(key);
 }
 
 /**

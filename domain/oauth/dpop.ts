@@ -1,16 +1,10 @@
 import { createHash } from 'node:crypto';
-import { parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../shared/jwk.ts';
+import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
 
 /** A proof whose form is right and whose signature has yet to be checked with `key`. */
-export type OpenedDpopProof = {
-  readonly key: PublicJwk;
-  readonly payload: JsonObject;
-  readonly signingInput: string;
-  readonly signature: Buffer;
-};
+export type OpenedDpopProof = CompactJws & { readonly key: PublicJwk };
 
 export type AcceptedDpopProof = {
   /** RFC 7638 thumbprint of the key, for `cnf.jkt` (RFC 9449 section 6.1). */
@@ -39,17 +33,14 @@ export function openDpopProof(values: readonly string[]): OpenedDpopProof {
   if (values.length > 1 || value.includes(',')) throw refused('more than one DPoP header');
   const jws = value.length > MAX_PROOF_LENGTH ? undefined : parseCompactJws(value);
   if (jws === undefined) throw refused('the DPoP header is not a JWT');
-  const { header, payload, signingInput, signature } = jws;
+  const { header } = jws;
   // RFC 9449 section 4.3 check 4
   if (header['typ'] !== 'dpop+jwt') throw refused('the typ of the proof must be dpop+jwt');
   // RFC 9449 section 4.3 checks 5 and 6: an asymmetric algorithm we know and a public key that fits it
   const key = readPublicJwk(header['jwk']);
   if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
-  if (!('algorithm' in verdict) || verdict.algorithm !== algorithmOf(key)) {
-    throw refused('the alg of the proof is not supported or does not fit its key');
-  }
-  return { key, payload, signingInput, signature };
+  if (!fitsKey(header, key)) throw refused('the alg of the proof is not supported or does not fit its key');
+  return { ...jws, key };
 }
 
 /**

@@ -3,7 +3,7 @@
  * client's proof of itself, a `c_nonce`.
  *
  * The process that judges a proof computes `expiresAt`, by its own clock or from what the proof says. Whether that is over is
- * decided by the time of the database alone (`Chores.time`): what is over is forgotten, and refused as used, since it may have
+ * decided by the time of the database alone (`Maintenance.time`): what is over is forgotten, and refused as used, since it may have
  * been. A value is thus remembered or refused at any time, so it counts once, whatever the clocks of the processes
  * say and however many hours they differ:
  * - A process that is ahead forgets nothing too soon. The values that it makes (`c_nonce`) are remembered for longer.

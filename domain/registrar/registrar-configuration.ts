@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { textUpTo } from '../shared/bounds.ts';
+import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
+import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
@@ -46,11 +48,7 @@ export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody)
 export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
 
 /** One per tenant. */
-export type RegistrarConfiguration = RegistrarConfigurationBody & {
-  readonly id: 'default';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type RegistrarConfiguration = RegistrarConfigurationBody & Timed & { readonly id: 'default' };
 
 /** @param before the configuration that is replaced, if any. */
 export function newRegistrarConfiguration(
@@ -85,6 +83,5 @@ export function mergeRegistrarConfiguration(
   if (keepsSecret && moved('oidcUrl', 'clientId')) {
     throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
   }
-  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return { ...known, ...Object.fromEntries(given) };
+  return { ...known, ...defined(changes) } as RegistrarConfigurationBody;
 }

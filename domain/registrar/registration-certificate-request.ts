@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
-import type { Json, JsonObject } from '../shared/json.ts';
+import { defined } from '../shared/defined.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import type { DcqlQuery } from '../verification/dcql/query.ts';
 
@@ -102,23 +103,11 @@ export function completeRegistration(
   query: DcqlQuery | undefined,
 ): CompleteRegistrationBody | { readonly missing: string } {
   const credentials = body.credentials ?? (query && [...requestedCredentials(query)]);
-  const complete = { ...withoutUndefined(defaults ?? {}), ...withoutUndefined(body) };
+  const complete = { ...defined(defaults ?? {}), ...defined(body) } as RegistrationBody;
   if (credentials !== undefined) complete.credentials = credentials;
   const missing = MANDATORY.find((name) => complete[name] === undefined);
   if (missing !== undefined) return { missing };
   if (credentials === undefined && body.provided_attestations === undefined)
     return { missing: 'credentials' };
   return complete as CompleteRegistrationBody;
-}
-
-function withoutUndefined(body: RegistrationBody): RegistrationBody {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-}
-
-/** JSON with members in order, so that equal requests are equal texts. */
-export function canonical(value: Json | undefined): string {
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value as JsonObject).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
 }

@@ -1,6 +1,7 @@
 import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import type { WebhookConfig } from '../webhooks/webhook.ts';
 
 export const SESSION_STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
@@ -55,12 +56,8 @@ export type Session = {
   readonly claimedAt: Date | null;
 };
 
-export type WebhookConfigValue = {
-  readonly url: string;
-  readonly auth?:
-    | { readonly type: 'apiKey'; readonly config: { readonly headerName: string; readonly value: string } }
-    | undefined;
-};
+/** A webhook as a session keeps it. */
+export type WebhookConfigValue = WebhookConfig;
 
 export type ClaimsSource =
   | { readonly type: 'inline'; readonly claims: JsonObject }

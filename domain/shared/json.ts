@@ -1,3 +1,6 @@
+import { decodeBase64url } from './base64url.ts';
+import { decodeUtf8 } from './utf8.ts';
+
 export type JsonPrimitive = string | number | boolean | null;
 export type Json = JsonPrimitive | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [member: string]: Json };
@@ -33,6 +36,27 @@ export function parseJson(text: string, maxDepth = 32): Json | undefined {
 export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undefined {
   const value = parseJson(text, maxDepth);
   return isJsonObject(value) ? value : undefined;
+}
+
+/** Like `parseJson`, for strict base64url of UTF-8. */
+export function decodeJson(base64url: string, maxDepth = 32): Json | undefined {
+  const bytes = decodeBase64url(base64url);
+  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
+  return text === undefined ? undefined : parseJson(text, maxDepth);
+}
+
+/** One text for equal values: members in the order of their names, those that count. */
+export function canonicalJson(value: unknown, counts = (_member: unknown) => true): string {
+  return JSON.stringify(value ?? null, (_name, member: unknown) => {
+    if (!isJsonObject(member)) return member;
+    const members = Object.entries(member).filter(([, inner]) => counts(inner));
+    return Object.fromEntries(members.sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
+/** Whether a value is a list of texts, which may be empty. */
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 }
 
 /** Applies `change` to every text, which gets its dotted path. */

@@ -39,6 +39,9 @@ export type Resource<Stored> = {
   readonly file?: DescribedByFile<Stored>;
 };
 
+/** When a document was made, and written last. */
+export type Timed = { readonly createdAt: Date; readonly updatedAt: Date };
+
 export type ChangeAction = 'changed' | 'rotated' | 'renewed';
 
 type DescribedByFile<Stored> = {

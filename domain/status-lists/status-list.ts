@@ -1,4 +1,5 @@
 import type { SessionId } from '../shared/ids.ts';
+import type { effectiveStatusListConfig } from '../tenants/tenant.ts';
 import { roundCapacity } from './bits.ts';
 
 /** A status list as it is stored: a counter, a secret that scatters it, and the token made last. */
@@ -23,18 +24,9 @@ export type StatusList = {
   readonly token: StatusToken | null;
 };
 
-/** What the configuration of a tenant says of new lists. */
-type Shape = {
-  readonly bits: StatusList['bits'];
-  readonly capacity: number;
-  readonly ttl: number;
-  readonly immediateUpdate: boolean;
-  readonly enableAggregation: boolean;
-};
-
 /** A list of which no entry was handed out. Its capacity is `shape.capacity`, rounded up to what can be scattered. */
 export function newStatusList(
-  shape: Shape,
+  shape: ReturnType<typeof effectiveStatusListConfig>,
   given: Pick<StatusList, 'id' | 'credentialConfigurationId' | 'keyChainId' | 'secret' | 'createdAt'>,
 ): StatusList {
   const { bits, capacity, ttl, immediateUpdate, enableAggregation } = shape;

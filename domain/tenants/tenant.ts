@@ -140,13 +140,7 @@ export function administratorOf(tenantId: TenantId): string {
 export function effectiveStatusListConfig(
   wish: StatusListConfig | null,
   defaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number },
-): {
-  capacity: number;
-  bits: 1 | 2 | 4 | 8;
-  ttl: number;
-  immediateUpdate: boolean;
-  enableAggregation: boolean;
-} {
+) {
   return {
     capacity: wish?.capacity ?? defaults.capacity,
     bits: wish?.bits ?? defaults.bits,

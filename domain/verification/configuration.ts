@@ -3,6 +3,7 @@ import { RegistrationCertificateRequest } from '../registrar/registration-certif
 import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { ConfigurationId } from '../shared/configuration-id.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
@@ -188,10 +189,7 @@ export const PresentationConfigurationUpdate = updateOf(PresentationConfiguratio
 export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
 
 /** One presentation request that the tenant makes again and again. */
-export type PresentationConfiguration = PresentationConfigurationBody & {
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type PresentationConfiguration = PresentationConfigurationBody & Timed;
 
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 

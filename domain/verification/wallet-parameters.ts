@@ -1,4 +1,5 @@
 import { CONTENT_ENCRYPTION, type ContentEncryption } from '../formats/jose/content-encryption.ts';
+import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
@@ -62,8 +63,7 @@ export function readWishes(
     throw refused('issuer of the wallet is not a string');
   }
   return {
-    ...(walletNonce !== undefined && { nonce: walletNonce }),
-    ...(issuer !== undefined && { issuer }),
+    ...defined({ nonce: walletNonce, issuer }),
     ...readRecipient(metadata),
   };
 }

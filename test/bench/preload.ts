@@ -1,4 +1,4 @@
-import { dialectOf } from '../../adapters/persistence/orm/database.ts';
+import { dialectOf } from '../../adapters/persistence/database.ts';
 import { rawSql } from '../support/databases.ts';
 
 /** How the copies of a row differ from it; `n` numbers them. Other columns stay as they are. */

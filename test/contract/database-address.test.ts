@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { openDatabase, placeOf } from '../../adapters/persistence/orm/database.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { openDatabase, placeOf } from '../../adapters/persistence/database.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { databases, rawSql } from '../support/databases.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 

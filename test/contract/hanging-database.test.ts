@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Container } from 'inversify';
 import sinon from 'sinon';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
@@ -105,9 +105,9 @@ for (const kind of databases()) {
     });
 
     it('ahead for a minute keeps no job from others', async () => {
-      const { chores } = store;
+      const { maintenance } = store;
       const job = randomUUID();
-      const lease = async (holder: string) => chores.tryLease(job, holder, await chores.time(), 1);
+      const lease = async (holder: string) => maintenance.tryLease(job, holder, await maintenance.time(), 1);
       expect(await wrongBy(3, () => lease('dead'))).to.equal(true);
       expect(await lease('other')).to.equal(false);
       await pause(1_100);
@@ -115,23 +115,24 @@ for (const kind of databases()) {
     });
 
     it('gives a job to one of fifty that ask for it', async () => {
-      const { chores } = store;
+      const { maintenance } = store;
       const job = randomUUID();
-      const ask = async (holder: number) => chores.tryLease(job, `${holder}`, await chores.time(), 60);
+      const ask = async (holder: number) =>
+        maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
       const all = (hours: number) =>
         wrongBy(hours, () => Promise.all(Array.from({ length: 25 }, (_, n) => ask(hours + n / 100))));
       expect([...(await all(3)), ...(await all(-3))].filter(Boolean)).to.have.length(1);
     });
 
     it('gives nobody a lease for longer than it is for', async () => {
-      const { chores } = store;
+      const { maintenance } = store;
       const job = randomUUID();
-      const now = await chores.time();
+      const now = await maintenance.time();
       const later = new Date(now.getTime() + 3 * HOURS_MS);
       // As a release did that took the time of its machine.
-      expect(await chores.tryLease(job, 'dead', later, 30)).to.equal(true);
-      expect(await chores.tryLease(job, 'lost it', now, 0), 'given back').to.equal(false);
-      expect(await chores.tryLease(job, 'other', now, 30)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'dead', later, 30)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'lost it', now, 0), 'given back').to.equal(false);
+      expect(await maintenance.tryLease(job, 'other', now, 30)).to.equal(true);
     });
 
     it('behind lets nothing be used that may have been forgotten', async () => {
@@ -171,10 +172,12 @@ for (const kind of databases()) {
         await reopened(async (first) => {
           own = await addTenant(first);
           expect(await stepsOf(first, own).remember([value])).to.equal(true);
-          await first.chores.time();
+          await first.maintenance.time();
         });
         await wrongBy(3, () =>
-          reopened(async ({ chores }) => void (await chores.forgetExpired(await chores.time(), 1000))),
+          reopened(
+            async ({ maintenance }) => void (await maintenance.forgetExpired(await maintenance.time(), 1000)),
+          ),
         );
         await reopened(async (third) => {
           expect(await stepsOf(third, own).remember([value])).to.equal(false);

@@ -1,6 +1,6 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { expect } from 'chai';
-import { connect } from '../../adapters/persistence/orm/database.ts';
+import { connect } from '../../adapters/persistence/database.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 
 const POOL = 2;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { addTenant, aKeyChain } from './store/builders.ts';
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -186,7 +186,7 @@ for (const kind of databases()) {
     it('of instances for one lease have one winner', async () => {
       const name = randomUUID();
       const leases = await Promise.all(
-        Array.from({ length: 50 }, (_, holder) => store.chores.tryLease(name, `${holder}`, NOW, 60)),
+        Array.from({ length: 50 }, (_, holder) => store.maintenance.tryLease(name, `${holder}`, NOW, 60)),
       );
       expect(leases.filter(Boolean)).to.have.length(1);
     });

@@ -1,5 +1,5 @@
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { AUDIT_LOG, OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { AUDIT_LOG, OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -7,11 +7,11 @@ import { describeAdministration } from './store/administration.suite.ts';
 import { describeAudit } from './store/audit.suite.ts';
 import { describeTampering } from './store/audit-tampering.suite.ts';
 import { describeAuthorizations } from './store/authorizations.suite.ts';
-import { describeChores } from './store/chores.suite.ts';
 import { describeConcurrency } from './store/concurrency.suite.ts';
 import { describeDatabase } from './store/database.suite.ts';
 import { describeDeferred } from './store/deferred.suite.ts';
 import { describeIsolation } from './store/isolation.suite.ts';
+import { describeMaintenance } from './store/maintenance.suite.ts';
 import { describeOutcomes } from './store/outcomes.suite.ts';
 import { describeSessions } from './store/sessions.suite.ts';
 import { describeStatusLists } from './store/status.suite.ts';
@@ -32,7 +32,7 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeDeferred(open);
   describeStatusLists(open);
   describeTrustLists(open);
-  describeChores(open);
+  describeMaintenance(open);
   describeIsolation(open);
   describeConcurrency(open);
 }

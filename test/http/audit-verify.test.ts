@@ -1,18 +1,16 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { bareEnvironment } from '../support/compile-cache.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { runCommand, runProcess } from '../support/run-command.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../bootstrap/commands/audit-verify.ts', import.meta.url));
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 /** What every start does first, for a process of its own. */
 const OPEN = `
   import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
-  import { OrmStore } from '${new URL('../../adapters/persistence/orm/orm-store.ts', import.meta.url)}';
+  import { OrmStore } from '${new URL('../../adapters/persistence/orm-store.ts', import.meta.url)}';
   const { MASTER_SECRET, DATABASE_URL: url } = process.env;
   const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [MASTER_SECRET] }));
   await store.close();
@@ -20,25 +18,16 @@ const OPEN = `
 
 type Outcome = { readonly code: number; readonly lines: readonly string[]; readonly errors: string };
 
-function runVerify(
+async function runVerify(
   url: string,
   parameters: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
+  run = runCommand,
 ): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const env = {
-      ...bareEnvironment(),
-      NODE_ENV: 'production',
-      // Nothing but what says where the database is and what opens it: the rest is not used.
-      MASTER_SECRET,
-      DATABASE_URL: url,
-      ...environment,
-    };
-    execFile(process.execPath, [SCRIPT, ...parameters], { env }, (error, stdout, errors) => {
-      const code = error === null ? 0 : Number(error.code);
-      resolve({ code, lines: stdout.split('\n').filter((line) => line !== ''), errors });
-    });
-  });
+  // Nothing but what says where the database is and what opens it: the rest is not used.
+  const settings = { NODE_ENV: 'production', MASTER_SECRET, DATABASE_URL: url, ...environment };
+  const { code, stdout, stderr } = await run('commands/audit-verify', parameters, settings);
+  return { code, lines: stdout.split('\n').filter((line) => line !== ''), errors: stderr };
 }
 
 for (const kind of databases()) {
@@ -68,7 +57,7 @@ for (const kind of databases()) {
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
 
     it('ends with 0 and tells where each chain ends, and takes that back later', async () => {
-      const { code, lines, errors } = await verify();
+      const { code, lines, errors } = await runVerify(database?.url ?? '', [], {}, runProcess);
       expect(code, errors).to.equal(0);
       expect(lines).to.have.length(3);
       expect(lines[0]).to.match(/^_service=\d+:\S+$/);

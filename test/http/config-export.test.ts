@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
-import { bareEnvironment } from '../support/compile-cache.ts';
 import {
   AGE,
   broughtKey,
@@ -16,6 +13,7 @@ import {
   SECRETS,
 } from '../support/config-folder.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
+import { type Ended, runCommand, runProcess } from '../support/run-command.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const PUBLIC_URL = 'http://localhost:3999';
@@ -32,23 +30,15 @@ const STARS = {
 };
 const MORE_SECRETS = { admin: '', more: 'the-secret-of-another-client' };
 
-type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
-
-/** One of the commands as a process of its own. */
+/** The start of the service is a process of its own; `runProcess` shows that the commands can be one, too. */
 function run(
   command: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const script = fileURLToPath(
-    new URL(`../../bootstrap/${command === 'main' ? command : `commands/${command}`}.ts`, import.meta.url),
-  );
-  return new Promise((resolve) => {
-    const env = { ...bareEnvironment(), ...environment };
-    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return command === 'main'
+    ? runProcess(command, args, environment)
+    : runCommand(`commands/${command}`, args, environment);
 }
 
 /** The values that belong to the variables of an export. */
@@ -266,7 +256,7 @@ for (const { name, open } of databases()) {
       expect(locked.stderr).to.include(`there is no ${join(folder.path, 'secrets.env')}`);
       const { AUTH_CLIENT_ID: _id, AUTH_CLIENT_SECRET: _clientSecret, ...production } = settings;
       const elsewhere = newFolder();
-      const exported = await run('config-export', ['acme', elsewhere.path], {
+      const exported = await runProcess('commands/config-export', ['acme', elsewhere.path], {
         ...production,
         NODE_ENV: 'production',
       });
@@ -313,7 +303,7 @@ describe('Configuration files that are checked without a service', () => {
       'acme/clients/desk.json': { clientId: `${placeholder('DESK')}-desk`, roles: ['issuance:offer'] },
     });
     const environment = { ...SECRETS, DESK: 'shop' };
-    const { code, stdout, stderr } = await run('config-check', [folder.path], environment);
+    const { code, stdout, stderr } = await runProcess('commands/config-check', [folder.path], environment);
     expect([code, stderr]).to.deep.equal([0, '']);
     expect(stdout).to.match(/^acme\/clients\/acme-shop.json: client acme-shop$/m);
     expect(stdout).to.include(`acme/clients/desk.json: client ${placeholder('DESK')}-desk\n`);

@@ -42,16 +42,16 @@ function crashingAfter(store: Store): Store {
 
 /** A store that a process leaves behind without the end of its lease. */
 function leavingItsLease(store: Store): Store {
-  const chores = new Proxy(store.chores, {
+  const maintenance = new Proxy(store.maintenance, {
     get(target, name) {
       if (name !== 'tryLease') return Reflect.get(target, name, target);
-      const tryLease: Store['chores']['tryLease'] = async (job, holder, now, ttlSeconds) =>
+      const tryLease: Store['maintenance']['tryLease'] = async (job, holder, now, ttlSeconds) =>
         ttlSeconds > 0 && target.tryLease(job, holder, now, ttlSeconds);
       return tryLease;
     },
   });
   return new Proxy(store, {
-    get: (target, name) => (name === 'chores' ? chores : Reflect.get(target, name, target)),
+    get: (target, name) => (name === 'maintenance' ? maintenance : Reflect.get(target, name, target)),
   });
 }
 

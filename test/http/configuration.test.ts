@@ -16,15 +16,6 @@ const CARD = {
 };
 const SHARED = { ...CARD.config, scope: 'shared' };
 const CHAINED = { upstream: { issuer: 'https://login.example', clientId: 'vidimus' } };
-const PEM_OF_NOTHING = '-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n';
-const BAD_KEYS: [string, object][] = [
-  ['is private', { ...newKey().jwk, d: 'AA' }],
-  ['is of a kind that signs nothing here', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
-  ['is of an unknown curve', { ...newKey().jwk, crv: 'secp256k1' }],
-  ['is for another algorithm', { ...newKey().jwk, alg: 'ES384' }],
-  ['is for encryption', { ...newKey().jwk, use: 'enc' }],
-  ['is symmetric', { kty: 'oct', k: 'AA' }],
-];
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 
 describe('configurations through HTTP', () => {
@@ -126,67 +117,14 @@ describe('configurations through HTTP', () => {
       await call('POST', '/issuer/config', { display });
     });
 
-    const invalid: [string, object, string][] = [
-      ['without display', { display: undefined }, 'display'],
-      ['with an empty display', { display: [] }, 'display'],
-      ['with a language twice', { display: [CARD.config.display[0], CARD.config.display[0]] }, 'display'],
-      ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
-      [
-        'with a foreign preferred server',
-        { preferredAuthServer: 'https://x.example' },
-        'preferredAuthServer',
-      ],
-      [
-        'with a chained server preferred that is switched off',
-        { preferredAuthServer: 'CHAINED', chainedAs: { ...CHAINED, enabled: false } },
-        'preferredAuthServer',
-      ],
-      ['with a chained server without upstream', { chainedAs: { enabled: true } }, 'chainedAs.upstream'],
-      [
-        'with a chained server that signs with nothing',
-        { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } },
-        'chainedAs.token.signingKeyId',
-      ],
-      [
-        'with the mask of a secret that nobody knows',
-        { chainedAs: { upstream: { ...CHAINED.upstream, clientSecret: '***' } } },
-        'chainedAs.upstream.clientSecret',
-      ],
-      ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
-      ['with a server that has a query', { authServers: ['https://as.example?a=b'] }, 'authServers.0'],
-      [
-        'with a server that has an empty fragment',
-        { authServers: ['https://as.example/#'] },
-        'authServers.0',
-      ],
-      [
-        'with an upstream provider that has a query',
-        { chainedAs: { upstream: { ...CHAINED.upstream, issuer: 'https://login.example?' } } },
-        'chainedAs.upstream.issuer',
-      ],
-      ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
-      [
-        'with a certificate that is none',
-        { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
-        'walletProviderTrustListCertificates.0',
-      ],
-      ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
-      ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
-        `with a wallet whose key ${what}`,
-        { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk, jwk] } }] },
-        'walletClients.0.jwks.keys.1',
-      ]),
-      ['with encrypted responses alone', { requestEncryption: 'off' }, 'responseEncryption'],
-    ];
-    for (const [what, change, path] of invalid) {
-      it(`are refused ${what}`, async () => {
-        const chained = `${service.address}/acme/chained-as`;
-        const text = JSON.stringify({ display: [{ name: 'Bad', locale: 'en' }], ...change });
-        const body = JSON.parse(text.replace('"CHAINED"', JSON.stringify(chained)));
-        expectInvalid(await call('POST', '/issuer/config', body), path);
-        expect((await call('GET', '/issuer/config')).text).to.not.include('Bad');
-      });
-    }
+    it('are refused at the path, and stay as they were', async () => {
+      const before = await call('GET', '/issuer/config');
+      expectInvalid(await call('POST', '/issuer/config', { display: [] }), 'display');
+      const unknown = { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } };
+      const body = { display: [{ name: 'Bad', locale: 'en' }], ...unknown };
+      expectInvalid(await call('POST', '/issuer/config', body), 'chainedAs.token.signingKeyId');
+      expect((await call('GET', '/issuer/config')).body).to.deep.equal(before.body);
+    });
   });
 
   describe('of credentials', () => {
@@ -223,80 +161,15 @@ describe('configurations through HTTP', () => {
       expect(await metadata()).to.deep.equal({});
     });
 
-    const invalid: [string, object, string][] = [
-      ['without id', { id: undefined }, 'id'],
-      ['with an id that needs escaping', { id: 'a b' }, 'id'],
-      ['without config', { config: undefined }, 'config'],
-      ['of an unknown format', { config: { ...CARD.config, format: 'vc+sd-jwt' } }, 'config.format'],
-      ['of an mdoc without type', { config: { ...CARD.config, format: 'mso_mdoc' } }, 'config.docType'],
-      ...['vct', 'cnf', 'status', 'exp', 'nbf', 'iss'].map((name): [string, object, string] => [
-        `with a frame that hides ${name} (N144)`,
-        { disclosureFrame: { _sd: [name] } },
-        'disclosureFrame._sd',
-      ]),
-      ['with proofs, but without a key', { keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
-      [
-        'with a frame that its schema rules out',
-        { schema: { type: 'object', properties: {}, additionalProperties: false } },
-        'disclosureFrame._sd',
-      ],
-      [
-        'with a colour that is none',
-        { config: { ...CARD.config, display: [{ name: 'x', text_color: 'blue' }] } },
-        'config.display.0.text_color',
-      ],
-      ['that live for a moment', { lifeTime: 59 }, 'lifeTime'],
-      ['with claims of the protocol', { claims: { cnf: {} } }, 'claims.cnf'],
-      ['with a schema that is none', { schema: { type: 'nonsense' } }, 'schema'],
-      ['with a frame that is none', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
-      ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
-      [
-        'with a key in a header of ours',
-        {
-          claimsWebhook: {
-            url: 'https://x.example',
-            auth: { type: 'apiKey', config: { headerName: 'Host', value: 'x' } },
-          },
-        },
-        'claimsWebhook.auth.config.headerName',
-      ],
-      [
-        'with a mask for a key that nobody knows',
-        {
-          claimsWebhook: {
-            url: 'https://x.example',
-            auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
-          },
-        },
-        'claimsWebhook.auth.config.value',
-      ],
-      [
-        'with a mask for another key that nobody knows',
-        {
-          notificationWebhook: {
-            url: 'https://x.example',
-            auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
-          },
-        },
-        'notificationWebhook.auth.config.value',
-      ],
-      ['with an action that leads nowhere', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
-      [
-        'with a presentation that nobody configured',
-        { iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'nothing' }] },
-        'iaeActions.0.presentationConfigId',
-      ],
-    ];
-    for (const [what, change, path] of invalid) {
-      it(`are refused ${what}, when written and when changed`, async () => {
-        expectInvalid(await call('POST', '/issuer/credentials', { ...CARD, id: 'bad', ...change }), path);
-        expect((await call('GET', '/issuer/credentials/bad')).status).to.equal(404);
-        if (path === 'id' || path === 'config') return;
-        expect((await call('POST', '/issuer/credentials', { ...CARD, id: 'good' })).status).to.equal(201);
-        expectInvalid(await call('PATCH', '/issuer/credentials/good', change), path);
-        expect((await call('GET', '/issuer/credentials/good')).body).to.deep.include({ ...CARD, id: 'good' });
-      });
-    }
+    it('are refused at the path, when written and when changed', async () => {
+      const bad = { disclosureFrame: { _sd: ['vct'] } };
+      const path = 'disclosureFrame._sd';
+      expectInvalid(await call('POST', '/issuer/credentials', { ...CARD, id: 'bad', ...bad }), path);
+      expect((await call('GET', '/issuer/credentials/bad')).status).to.equal(404);
+      expect((await call('POST', '/issuer/credentials', { ...CARD, id: 'good' })).status).to.equal(201);
+      expectInvalid(await call('PATCH', '/issuer/credentials/good', bad), path);
+      expect((await call('GET', '/issuer/credentials/good')).body).to.deep.include({ ...CARD, id: 'good' });
+    });
 
     it('share a scope while they are of one type', async () => {
       await call('POST', '/issuer/credentials', { ...CARD, id: 'one', config: SHARED });
@@ -445,46 +318,13 @@ describe('configurations through HTTP', () => {
     });
 
     const data = { type: 'payment', credential_ids: ['card'] };
-    const invalid: [string, object, string][] = [
-      ['without a query', { dcql_query: undefined }, 'dcql_query'],
-      ['with an empty query', { dcql_query: { credentials: [] } }, 'dcql_query.credentials'],
-      [
-        'for a format that nobody knows',
-        { dcql_query: { credentials: [{ id: 'x', format: 'jwt_vc', meta: { vct_values: ['x'] } }] } },
-        'dcql_query.credentials.0.format',
-      ],
-      [
-        'with transaction data for an mdoc',
-        {
-          dcql_query: { credentials: [{ id: 'x', format: 'mso_mdoc', meta: { doctype_value: 'x' } }] },
-          transaction_data: [{ type: 'payment', credential_ids: ['x'] }],
-        },
-        'transaction_data.0.credential_ids.0',
-      ],
-      ['that last half a minute less a second', { lifeTime: 29 }, 'lifeTime'],
-      ['that last more than a day', { lifeTime: 86_401 }, 'lifeTime'],
-      ['with a way back to nowhere', { redirectUri: '/done' }, 'redirectUri'],
-      ['with a way back into a script', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
-      [
-        'with data for an unknown query',
-        { transaction_data: [{ ...data, credential_ids: ['other'] }] },
-        'transaction_data.0.credential_ids',
-      ],
-      [
-        'with anchors that are none',
-        { trustAnchors: [{ certificate: 'PEM' }] },
-        'trustAnchors.0.certificate',
-      ],
-      ['with a mode of another flow', { responseMode: 'fragment' }, 'responseMode'],
-      ['with a webhook of another kind', { webhook: { url: 'ftp://x.example' } }, 'webhook.url'],
-      ['with an access key that signs credentials', { accessKeyChainId: 'signing' }, 'accessKeyChainId'],
-    ];
-    for (const [what, change, path] of invalid) {
-      it(`are refused ${what}`, async () => {
-        expectInvalid(await call('POST', '/verifier/config', { ...CHECK, id: 'bad', ...change }), path);
-        expect((await call('GET', '/verifier/config/bad')).status).to.equal(404);
-      });
-    }
+    it('are refused at the path', async () => {
+      expectInvalid(
+        await call('POST', '/verifier/config', { ...CHECK, id: 'bad', lifeTime: 29 }),
+        'lifeTime',
+      );
+      expect((await call('GET', '/verifier/config/bad')).status).to.equal(404);
+    });
 
     it('are asked for as the contract says, or refused at the path', async () => {
       await call('POST', '/verifier/config', CHECK);

@@ -91,7 +91,7 @@ describeRaces('Keys', (arena) => {
     expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
   });
 
-  it('are rotated once by many chores at the same time', async () => {
+  it('are rotated once by many maintenance at the same time', async () => {
     await create('due', { rotationEnabled: true, rotationIntervalDays: 20 });
     const chore = arena().service.service.container.get(RenewKeyChains);
     const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });

@@ -143,23 +143,12 @@ describe('keys and certificates through HTTP', () => {
 
   const invalid: [string, string, object, string][] = [
     ['a key chain without usage', '/key-chain', { id: 'x' }, 'usageType'],
-    ['one with both usages', '/key-chain', { usageType: 'signing', usages: ['signing'] }, 'usageType'],
-    ['an unknown usage', '/key-chain', { usageType: 'encryption' }, 'usageType'],
-    ['an id with a slash', '/key-chain', { id: 'a/b', usageType: 'signing' }, 'id'],
-    ['an id that is an address', '/key-chain', { id: 'providers', usageType: 'signing' }, 'id'],
-    ['an unknown algorithm', '/key-chain', { usageType: 'signing', algorithm: 'RS256' }, 'algorithm'],
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
     [
       'certificates that are none',
       '/certs',
       { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' },
       'crt',
-    ],
-    [
-      'a credential signed by an access key',
-      '/issuer/credentials',
-      { ...CARD, keyChainId: 'access' },
-      'keyChainId',
     ],
   ];
   for (const [what, path, body, place] of invalid) {

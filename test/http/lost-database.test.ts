@@ -1,7 +1,7 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { connect } from '../../adapters/persistence/orm/database.ts';
+import { connect } from '../../adapters/persistence/database.ts';
 import { Log } from '../../application/ports/log.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';

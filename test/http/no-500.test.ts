@@ -17,7 +17,7 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? 45);
 
 for (const kind of databases()) {
   describe(`Whatever a client sends, on ${kind.name} (seed ${SEED})`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let database: TestDatabase | undefined;
     let service: TestService;
     let routes: readonly Route[];

@@ -3,13 +3,7 @@ import { expect } from 'chai';
 import { ask, verifiedByLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import type { RegistrarAnswer, TestRegistrar } from '../support/registrar.ts';
-import {
-  expectInvalid,
-  expectUnavailable,
-  REGISTERED_QUERY,
-  RegistrarWorld,
-} from '../support/registrar-world.ts';
-import { createTenant } from '../support/test-service.ts';
+import { expectInvalid, expectUnavailable, RegistrarWorld } from '../support/registrar-world.ts';
 
 const PATH = '/registrar/access-certificate';
 
@@ -91,35 +85,11 @@ describe('An access certificate', () => {
     expect(names).to.equal('DNS:a.example, DNS:b.example');
   });
 
-  it('is refused for what does not fit, and nothing changes', async () => {
-    const before = await keyChain();
-    expectInvalid(await obtain({ keyChainId: 'nothing' }), 'keyChainId', 'no key chain');
+  it('is refused for what does not fit, without a call', async () => {
     expectInvalid(await obtain({ keyChainId: 'signing' }), 'keyChainId', 'other usages');
-    await world.call('POST', '/key-chain', { id: 'both', usages: ['access', 'signing'] });
-    expectInvalid(await obtain({ keyChainId: 'both' }), 'keyChainId', 'other usages');
     expectInvalid(await obtain({ dns: ['a_b.example'] }), 'dns.0', 'host name');
     expectInvalid(await obtain({ dns: [] }), 'dns');
     expect(registrar.calls, 'the registrar has not been asked').to.deep.equal([]);
-    expectInvalid(await obtain({ rpId: 'party-of-others' }), 'rpId', 'no relying party of this id');
-    registrar.parties = [];
-    expectInvalid(await obtain(), 'rpId', 'no relying party yet');
-    expect(registrar.at('/access-certificates')).to.deep.equal([]);
-    expect(await keyChain()).to.deep.equal(before);
-  });
-
-  it('is refused when something rests on the CA that would go', async () => {
-    await world.call('POST', '/key-chain', { id: 'trusted', usageType: 'access' });
-    const trustAnchors = [{ keyChainId: 'trusted' }];
-    await world.call('POST', '/verifier/config', { id: 'own', dcql_query: REGISTERED_QUERY, trustAnchors });
-    const answer = await obtain({ keyChainId: 'trusted' });
-    expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
-    expect((await keyChain('trusted')).rootCertificate).to.be.a('string');
-  });
-
-  it('is refused without a registrar', async () => {
-    const { token } = await createTenant(world.service, 'bare');
-    const answer = await world.call('POST', PATH, { keyChainId: 'access' }, token);
-    expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
   });
 
   const bad: [string, () => unknown, string][] = [

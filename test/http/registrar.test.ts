@@ -94,9 +94,7 @@ describe('The login at a registrar', () => {
   it('keeps its password only where it was meant to go', async () => {
     await world.configure();
     const other = await TestRegistrar.start();
-    for (const moved of [{ oidcUrl: other.url }, { registrarUrl: `${other.url}/api` }, { username: 'x' }]) {
-      expectInvalid(await world.call('PATCH', CONFIG, moved), 'password', 'again');
-    }
+    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'again');
     expect(other.logins).to.deep.equal([]);
     const again = { oidcUrl: other.url, password: REGISTRAR_PASSWORD };
     expect((await world.call('PATCH', CONFIG, again)).status).to.equal(200);

@@ -79,10 +79,10 @@ for (const kind of databases()) {
         for (const id of [issuance, verification]) expect(sealedIn(await rowsOf(id))).to.not.deep.equal([]);
       }
       untilThen = await everything();
-      const { chores } = service.service.container.get(Store);
+      const { maintenance } = service.service.container.get(Store);
       const later = new Date(Date.now() + 30 * 86_400_000);
-      await chores.expireDeferred(later, 1_000);
-      await chores.cleanUpSessions(later, 1_000, DEFAULTS);
+      await maintenance.expireDeferred(later, 1_000);
+      await maintenance.cleanUpSessions(later, 1_000, DEFAULTS);
     });
     for (const [mode, names] of [
       ['anonymize', 'which the session was, and nothing about anybody'],

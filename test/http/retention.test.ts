@@ -30,7 +30,7 @@ describe('Sessions that their tenant keeps no longer', () => {
   const cleanUp = (afterSeconds: number) =>
     service.service.container
       .get(Store)
-      .chores.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
+      .maintenance.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
   const revoke = (status: number) =>
     call('POST', '/session/revoke', { sessionId: world.ids.issuance, status });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AUDIT_LOG } from '../../adapters/persistence/orm/orm-store.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/orm-store.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
@@ -38,7 +38,7 @@ for (const kind of databases()) {
       service = await startTestService({ DATABASE_URL: database.url, MASTER_SECRET });
       root = await service.rootToken();
     }
-    const chores = () => service.service.container.get(Store).chores;
+    const maintenance = () => service.service.container.get(Store).maintenance;
     const remove = () => service.call('DELETE', `/tenant/${DOOMED}`, { token: root });
 
     /** Tables that name the tenant, but for the chain of the service, which tells what became of it. */
@@ -90,14 +90,14 @@ for (const kind of databases()) {
       expect((await remove()).status).to.equal(200);
       await expectGone();
       expect(await traces()).to.deep.equal(['leases']);
-      await chores().removeRemains(LATER(), 100);
+      await maintenance().removeRemains(LATER(), 100);
       expect(await traces()).to.deep.equal([]);
-      expect(await chores().removeRemains(LATER(), 100)).to.equal(0);
+      expect(await maintenance().removeRemains(LATER(), 100)).to.equal(0);
     });
 
     it('is gone at once and for good, wherever the process dies', async () => {
       // The process dies between the removal and what comes after it, and after each portion.
-      const broken = chores();
+      const broken = maintenance();
       broken.removeRemains = async () => {
         throw new Error('the process dies here');
       };
@@ -109,13 +109,13 @@ for (const kind of databases()) {
       await start();
       for (let portion = 0; ; portion++) {
         if (portion % 5 === 0) await expectGone();
-        const gone = await chores().removeRemains(new Date(), 3);
+        const gone = await maintenance().removeRemains(new Date(), 3);
         expect(gone).to.be.at.most(3);
         if (gone === 0) break;
         expect(portion).to.be.lessThan(500);
       }
       expect(await traces()).to.deep.equal(['leases']);
-      await chores().removeRemains(LATER(), 3);
+      await maintenance().removeRemains(LATER(), 3);
       expect(await traces()).to.deep.equal([]);
     });
 
@@ -125,12 +125,12 @@ for (const kind of databases()) {
       await rawSql(database.url, (run) => run('alter table leases_elsewhere rename to leases'));
       expect((await service.call('GET', '/session', { token: world.token })).status).to.equal(200);
       expect((await service.call('GET', `/${DOOMED}/status-lists`)).status).to.equal(200);
-      expect(await chores().removeRemains(LATER(), 100)).to.equal(0);
+      expect(await maintenance().removeRemains(LATER(), 100)).to.equal(0);
       expect((await remove()).status).to.equal(200);
     });
 
     it('leaves the audit log whole, and nothing to a tenant of its name', async () => {
-      const broken = chores();
+      const broken = maintenance();
       const removeRemains = broken.removeRemains;
       broken.removeRemains = async () => 0;
       expect((await remove()).status).to.equal(200);
@@ -152,7 +152,7 @@ for (const kind of databases()) {
         expect([status, body], path).to.deep.equal([200, []]);
       }
       broken.removeRemains = removeRemains;
-      expect(await chores().removeRemains(LATER(), 100), 'the new one loses nothing').to.equal(0);
+      expect(await maintenance().removeRemains(LATER(), 100), 'the new one loses nothing').to.equal(0);
       expect((await service.call('GET', '/key-chain', { token: again.token })).body).to.have.length(4);
       for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
     });
@@ -165,7 +165,7 @@ for (const kind of databases()) {
         expiresAt: new Date(Date.now() + 3_600_000),
       }));
       await stepsOf(store, DOOMED as TenantId).remember(used);
-      const broken = chores();
+      const broken = maintenance();
       const removeRemains = broken.removeRemains;
       broken.removeRemains = async () => 0;
       expect((await remove()).status).to.equal(200);
@@ -173,7 +173,7 @@ for (const kind of databases()) {
         service.call('POST', '/tenant', { token: root, json: { id: DOOMED, name: 'Again' } });
       expect([(await create()).status, (await create()).body.code]).to.deep.equal([409, 'conflict']);
       broken.removeRemains = removeRemains;
-      await chores().removeRemains(new Date(), 500);
+      await maintenance().removeRemains(new Date(), 500);
       expect((await create()).status).to.equal(201);
     });
 

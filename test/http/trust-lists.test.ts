@@ -380,17 +380,6 @@ describe('trust lists through HTTP', () => {
       expect((await callAs(token, 'POST', '/key-chain', chain)).status).to.equal(201);
       expect((await callAs(token, 'POST', '/trust-list', { entities: [] })).status).to.equal(201);
     });
-
-    it('finds room for fifty lists', async () => {
-      const { token } = await createTenant(service, 'hoarder');
-      for (let i = 0; i < 50; i++) {
-        const answer = await callAs(token, 'POST', '/trust-list', { id: `list-${i}`, entities: [] });
-        expect(answer.status, answer.text).to.equal(201);
-      }
-      refused(await callAs(token, 'POST', '/trust-list', { entities: [] }), 409, 'conflict');
-      expect((await callAs(token, 'DELETE', '/trust-list/list-7')).body).to.deep.equal({ id: 'list-7' });
-      expect((await callAs(token, 'POST', '/trust-list', { entities: [] })).status).to.equal(201);
-    });
   });
 
   describe('an export', () => {

@@ -131,7 +131,7 @@ export async function broughtKey(): Promise<{ readonly key: string; readonly cer
   };
 }
 
-/** Every row of every table, in an order of its own; what chores write for themselves is left out. */
+/** Every row of every table, in an order of its own; what maintenance write for themselves is left out. */
 export async function dump(url: string): Promise<Readonly<Record<string, readonly string[]>>> {
   return rawSql(url, async (run) => {
     const names = await run(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabase } from '../../adapters/persistence/orm/database.ts';
+import { openDatabase } from '../../adapters/persistence/database.ts';
 import { findServer } from './postgres-server.ts';
 import { preparedDatabases } from './prepared-databases.ts';
 import { openRaw, rawSql } from './raw-sql.ts';

@@ -1,6 +1,6 @@
 import { SqliteConnection } from '@mikro-orm/sqlite';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 
 export type MemoryDatabase = {
   readonly store: OrmStore;

@@ -1,16 +1,14 @@
-import type { OrmStore } from '../../adapters/persistence/orm/orm-store.ts';
-import {
-  type Chores,
-  type ListKeeping,
-  type ServiceReader,
-  type ServiceRepositories,
-  Store,
-  type TenantReader,
-  type TenantReads,
-  type TenantRepositories,
-  type TenantWriting,
-  type Writing,
-} from '../../application/ports/store.ts';
+import type { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { Maintenance } from '../../application/ports/maintenance.ts';
+import type {
+  ServiceReader,
+  ServiceRepositories,
+  TenantReader,
+  TenantRepositories,
+  TenantWriting,
+  Writing,
+} from '../../application/ports/repositories.ts';
+import { type ListKeeping, Store, type TenantReads } from '../../application/ports/store.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { atTheEnd } from './lifetimes.ts';
@@ -87,7 +85,7 @@ export class MemoryStore extends Store {
     return this.#later(LISTS, (store) => store.lists(tenantId));
   }
 
-  override readonly chores: Chores = this.#later(CHORES, (store) => store.chores);
+  override readonly maintenance: Maintenance = this.#later(MAINTENANCE, (store) => store.maintenance);
 
   override ping(): Promise<void> {
     return this.#use((store) => store.ping());
@@ -129,7 +127,7 @@ const READS = namesOf<TenantReads>({
   trustList: true,
 });
 const LISTS = namesOf<ListKeeping>({ takeStatusRun: true, saveStatusToken: true, noteRelease: true });
-const CHORES = namesOf<Chores>({
+const MAINTENANCE = namesOf<Maintenance>({
   time: true,
   expireSessions: true,
   forgetExpired: true,

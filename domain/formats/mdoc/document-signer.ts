@@ -1,6 +1,6 @@
 import { Refusal } from '../../shared/refusal.ts';
-import { DerError, readElements, readOid, readSequence, TAG } from '../der/reader.ts';
-import { readTime } from '../der/time.ts';
+import { extensionsOf, fieldsOf, readValidity } from '../der/certificate.ts';
+import { DerError, readOid, readSequence } from '../der/reader.ts';
 
 /** `id-mdl-kp-mdlDS`, the extended key usage of whoever signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
 export const MDL_DOCUMENT_SIGNER = '1.0.18013.5.1.2';
@@ -14,8 +14,6 @@ export type DocumentSigner = {
 };
 
 const EXTENDED_KEY_USAGE = '2.5.29.37';
-const VERSION = 0xa0;
-const EXTENSIONS = 0xa3;
 
 /**
  * Reads a certificate that path validation has accepted already.
@@ -41,31 +39,14 @@ export function checkDocumentSigner({ usages }: DocumentSigner, usage: string): 
   }
 }
 
-/** RFC 5280 section 4.1 */
 function readFields(der: Buffer): DocumentSigner {
   const [toBeSigned] = readSequence(der);
-  const fields = readElements(toBeSigned?.content ?? Buffer.alloc(0));
-  // Serial number, algorithm and issuer stand before the validity, and the version before all.
-  const validity = fields[fields[0]?.tag === VERSION ? 4 : 3];
-  const [notBefore, notAfter] = readElements(validity?.content ?? Buffer.alloc(0));
-  if (notBefore === undefined || notAfter === undefined) throw new DerError('validity');
-  const usages = readUsages(fields.find(({ tag }) => tag === EXTENSIONS)?.content);
-  return {
-    notBefore: readTime(notBefore),
-    notAfter: readTime(notAfter),
-    ...(usages !== undefined && { usages }),
-  };
-}
-
-function readUsages(extensions: Buffer | undefined): DocumentSigner['usages'] {
-  for (const extension of extensions === undefined ? [] : readSequence(extensions)) {
-    const parts = readElements(extension.content);
-    if (readOid(parts[0]?.content ?? Buffer.alloc(0)) !== EXTENDED_KEY_USAGE) continue;
-    const [, second] = parts;
-    return {
-      critical: second?.tag === TAG.boolean && second.content[0] !== 0,
-      oids: readSequence(parts.at(-1)?.content ?? Buffer.alloc(0)).map(({ content }) => readOid(content)),
-    };
-  }
-  return undefined;
+  if (toBeSigned === undefined) throw new DerError('nothing is signed');
+  const fields = fieldsOf(toBeSigned);
+  // Algorithm and issuer stand before the validity.
+  const validity = readValidity(fields[2]);
+  const usage = extensionsOf(fields).get(EXTENDED_KEY_USAGE);
+  if (usage === undefined) return validity;
+  const oids = readSequence(usage.value).map(({ content }) => readOid(content));
+  return { ...validity, usages: { critical: usage.critical, oids } };
 }

@@ -1,14 +1,12 @@
 import { hash } from 'node:crypto';
-import { decodeBase64url } from '../../shared/base64url.ts';
 import {
+  decodeJson,
   isJsonObject,
   type Json,
   type JsonObject,
   type JsonPrimitive,
-  parseJson,
 } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import { decodeUtf8 } from '../../shared/utf8.ts';
 import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
 
 /** Stands in an array where a member was withheld, so that positions count as they were issued. */
@@ -77,9 +75,7 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
 
 /** RFC 9901 sections 4.2.1 and 4.2.2 */
 function readDisclosure(text: string): Disclosure {
-  const bytes = decodeBase64url(text);
-  const json = bytes === undefined ? undefined : decodeUtf8(bytes);
-  const parts = json === undefined ? undefined : parseJson(json, MAX_DEPTH + 1);
+  const parts = decodeJson(text, MAX_DEPTH + 1);
   if (!Array.isArray(parts)) throw new Refusal('malformed_disclosure');
   const [salt, second, third] = parts as readonly Json[];
   if (typeof salt !== 'string' || second === undefined) throw new Refusal('malformed_disclosure');

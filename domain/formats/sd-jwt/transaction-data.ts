@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
-import { decodeBase64url } from '../../shared/base64url.ts';
-import { type Json, type JsonObject, parseJsonObject } from '../../shared/json.ts';
+import { decodeJson, isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import { decodeUtf8 } from '../../shared/utf8.ts';
 import { hashNameOf } from './disclosures.ts';
 
 /**
@@ -60,8 +58,7 @@ function readHashName(payload: JsonObject, sent: readonly string[]): string {
 }
 
 function offeredAlgorithms(text: string): readonly Json[] | undefined {
-  const bytes = decodeBase64url(text);
-  const json = bytes === undefined ? undefined : decodeUtf8(bytes);
-  const offer = json === undefined ? undefined : parseJsonObject(json)?.['transaction_data_hashes_alg'];
+  const entry = decodeJson(text);
+  const offer = isJsonObject(entry) ? entry['transaction_data_hashes_alg'] : undefined;
   return Array.isArray(offer) && offer.length > 0 ? (offer as readonly Json[]) : undefined;
 }

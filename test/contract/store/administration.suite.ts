@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
+import type { Listing, TenantRepositories } from '../../../application/ports/repositories.ts';
+import type { Store } from '../../../application/ports/store.ts';
+import type { CredentialConfiguration } from '../../../domain/issuance/configuration.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   aClient,
@@ -96,6 +98,57 @@ export function describeAdministration(open: () => Store): void {
         );
         const listed = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
         expect(listed.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
+      });
+
+      it('are read again only where somebody wrote since', async () => {
+        const write = (work: (own: TenantRepositories) => Promise<void>) =>
+          store.forTenant(tenantId, work, { by: 'system' });
+        const relist = (known?: Listing<CredentialConfiguration>) =>
+          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
+        const idsOf = ({ documents }: Listing<CredentialConfiguration>) => documents.map(({ id }) => id);
+        await write(async ({ credentialConfigurations }) => {
+          for (const id of ['b', 'a', 'c']) await credentialConfigurations.add(aConfiguration(id));
+        });
+        const first = await relist();
+        expect(idsOf(first)).to.deep.equal(['a', 'b', 'c']);
+        expect(await relist(first), 'nothing happened').to.deep.equal(first);
+
+        await write(async ({ credentialConfigurations }) => {
+          await credentialConfigurations.put(aConfiguration('b', { keyBinding: false }));
+          await credentialConfigurations.remove('c');
+          await credentialConfigurations.add(aConfiguration('0'));
+        });
+        const second = await relist(first);
+        expect(second).to.deep.equal(await relist());
+        expect(idsOf(second)).to.deep.equal(['0', 'a', 'b']);
+        expect(second.documents[2]?.keyBinding).to.equal(false);
+        expect(second.documents[1], 'not read again').to.equal(first.documents[0]);
+        // A write that changes nothing, and one under the id of a document that went.
+        await write(({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('c')));
+        const third = await relist(second);
+        expect(third).to.deep.equal(await relist());
+        expect(third.marks.get('c')).to.not.equal(first.marks.get('c'));
+      });
+
+      it('are read again all together when many were written', async () => {
+        const write = (keyBinding: boolean) =>
+          store.forTenant(
+            tenantId,
+            async ({ credentialConfigurations }) => {
+              for (let id = 0; id < 120; id++) {
+                await credentialConfigurations.put(aConfiguration(`${id}`, { keyBinding }));
+              }
+            },
+            { by: 'system' },
+          );
+        const relist = (known?: Listing<CredentialConfiguration>) =>
+          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
+        await write(true);
+        const known = await relist();
+        await write(false);
+        const { documents } = await relist(known);
+        expect(documents).to.have.length(120);
+        expect(documents.every(({ keyBinding }) => !keyBinding)).to.equal(true);
       });
 
       it('are read as they were written within the same transaction', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { VerifyAuditLog } from '../../../application/audit/verify-audit-log.ts';
-import type { Store, TenantReader, TenantRepositories } from '../../../application/ports/store.ts';
+import type { TenantReader, TenantRepositories } from '../../../application/ports/repositories.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import { type Actor, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -233,7 +234,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       ]);
       expect(await faults()).to.deep.equal([]);
       await store.forService(({ tenants }) => tenants.remove(tenant.id), { by: root });
-      while ((await store.chores.removeRemains(new Date(), 500)) > 0);
+      while ((await store.maintenance.removeRemains(new Date(), 500)) > 0);
       expect(await logOf(tenant.id)).to.deep.equal([]);
       const kept = await all();
       expect(kept.map(brief).slice(-2)).to.deep.equal([

@@ -157,9 +157,9 @@ export function describeAuthorizations(open: () => Store): void {
       const authorization = anAuthorization({ expiresAt: seconds(10) });
       const steps = stepsOf(store, tenantId);
       await steps.openAuthorization(authorization, []);
-      await store.chores.forgetExpired(seconds(9), 1000);
+      await store.maintenance.forgetExpired(seconds(9), 1000);
       expect((await steps.authorization(authorization.id))?.authorization).to.not.equal(undefined);
-      expect(await store.chores.forgetExpired(seconds(10), 1000)).to.be.greaterThan(0);
+      expect(await store.maintenance.forgetExpired(seconds(10), 1000)).to.be.greaterThan(0);
       expect((await steps.authorization(authorization.id))?.authorization).to.equal(undefined);
     });
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { MasterCipher } from '../../../adapters/crypto/cipher.ts';
-import { OrmStore } from '../../../adapters/persistence/orm/orm-store.ts';
+import { OrmStore } from '../../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type DatabaseKind, rawSql } from '../../support/databases.ts';
@@ -129,7 +129,7 @@ export function describeDatabase(
         await stepsOf(store, own).openSession(session, aGrant(session));
         await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
         const later = new Date('2019-01-02T00:00:00Z');
-        await store.chores.cleanUpSessions(later, 100, { ttlSeconds: 86_400 });
+        await store.maintenance.cleanUpSessions(later, 100, { ttlSeconds: 86_400 });
         await rawSql(url, async (run) => {
           const rows = (table: string) => run(`select * from ${table} where tenant_id = '${own}'`);
           const sessions = await rows('sessions');
@@ -145,7 +145,7 @@ export function describeDatabase(
       await stepsOf(store, tenantId).openSession(aSession(tenantId));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
-      while ((await store.chores.removeRemains(NOW, 500)) > 0);
+      while ((await store.maintenance.removeRemains(NOW, 500)) > 0);
       await rawSql(url, async (run) => {
         for (const table of [...TABLES, 'session_events', 'grants', 'used_values', 'issued_batches']) {
           const rows = await run(`select 1 from ${table} where tenant_id = '${tenantId}'`);

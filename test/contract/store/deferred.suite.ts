@@ -210,9 +210,9 @@ export function describeDeferred(open: () => Store): void {
     it('ends by the clock without its credentials, and goes with its session', async () => {
       const steps = stepsOf(store, tenantId);
       await complete();
-      await store.chores.expireDeferred(seconds(86_399), 1000);
+      await store.maintenance.expireDeferred(seconds(86_399), 1000);
       expect((await steps.deferred(transaction.id))?.status).to.equal('ready');
-      expect(await store.chores.expireDeferred(transaction.expiresAt, 1000)).to.be.greaterThan(0);
+      expect(await store.maintenance.expireDeferred(transaction.expiresAt, 1000)).to.be.greaterThan(0);
       expect(await steps.deferred(transaction.id)).to.deep.include({
         status: 'expired',
         credentials: null,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { Store, TenantRepositories } from '../../../application/ports/store.ts';
+import type { TenantRepositories } from '../../../application/ports/repositories.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { aClient, addTenant, aKeyChain, aTenant, failureOf, seconds } from './builders.ts';

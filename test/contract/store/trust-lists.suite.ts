@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { Store, TrustListRepository } from '../../../application/ports/store.ts';
+import type { TrustListRepository } from '../../../application/ports/repositories.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   type ListVersion,
@@ -230,18 +231,18 @@ export function describeTrustLists(open: () => Store): void {
       await add(aTrustList({ id: 'early', nextUpdate: past(1) }));
       await add(aTrustList({ id: 'same', nextUpdate: past(1) }), other);
       await add(aTrustList({ id: 'never', nextUpdate: past(9) }), other);
-      const { chores } = store;
-      const first = await chores.endingTrustLists(past(3), 2);
+      const { maintenance } = store;
+      const first = await maintenance.endingTrustLists(past(3), 2);
       expect(first).to.have.deep.members([
         { tenantId, id: 'early', nextUpdate: past(1) },
         { tenantId: other, id: 'same', nextUpdate: past(1) },
       ]);
-      const rest = await chores.endingTrustLists(past(3), 2, first[1]);
+      const rest = await maintenance.endingTrustLists(past(3), 2, first[1]);
       expect(rest).to.deep.equal([{ tenantId, id: 'late', nextUpdate: past(3) }]);
-      expect(await chores.endingTrustLists(past(3), 2, rest[0])).to.deep.equal([]);
+      expect(await maintenance.endingTrustLists(past(3), 2, rest[0])).to.deep.equal([]);
       for (const id of [tenantId, other])
         await store.forService(({ tenants }) => tenants.remove(id), { by: 'system' });
-      expect(await chores.endingTrustLists(past(9), 2)).to.deep.equal([]);
+      expect(await maintenance.endingTrustLists(past(9), 2)).to.deep.equal([]);
     });
   });
 }

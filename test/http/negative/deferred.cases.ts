@@ -90,7 +90,7 @@ export const deferredCases: readonly Case[] = [
       const deferral = await defer(world);
       await world.service.service.container
         .get(Store)
-        .chores.expireDeferred(new Date(Date.now() + 86_401_000), 1000);
+        .maintenance.expireDeferred(new Date(Date.now() + 86_401_000), 1000);
       return poll(world, deferral, { transaction_id: deferral.transactionId });
     },
     expected: INVALID,

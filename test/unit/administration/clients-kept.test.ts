@@ -28,7 +28,7 @@ describe('The list of clients of a tenant', () => {
   beforeEach(async () => {
     world = await anAdministration();
     await create('shop', { description: 'The shop' });
-    await world.createTenant({ id: 'other' as typeof ACME });
+    await world.hasStranger('other');
   });
 
   it('is in order of the ids, and is that of one tenant', async () => {

@@ -16,7 +16,7 @@ describe('The clients of a tenant', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
   });
 
   it('keep a secret that can be fetched once, and whose hash is the one stored', async () => {

@@ -63,7 +63,7 @@ describe('jobs', () => {
     );
     expect(await steps.remember(left)).to.equal(true);
     const stop = startJobs(containerOf(store));
-    const forgotten = sinon.spy(store.chores, 'forgetExpired');
+    const forgotten = sinon.spy(store.maintenance, 'forgetExpired');
     await timers.tickAsync(60_000);
     while ((await forgotten.lastCall.returnValue) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await stop();
@@ -73,7 +73,7 @@ describe('jobs', () => {
 
   it('end with the portion that is under way when the service stops', async () => {
     const store = new MemoryStore();
-    const endless = sinon.stub(store.chores, 'forgetExpired').resolves(500);
+    const endless = sinon.stub(store.maintenance, 'forgetExpired').resolves(500);
     const stop = startJobs(containerOf(store));
     await timers.tickAsync(60_000);
     await stop();

@@ -18,7 +18,7 @@ describe('The key chains of a tenant', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     caller = world.caller(['issuance:manage']);
   });
 

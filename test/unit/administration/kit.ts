@@ -5,7 +5,7 @@ import { OfflineRegistrationCertificates } from '../../../application/configurat
 import type { WakeUp } from '../../../application/ports/event-bus.ts';
 import { Registrar, type RegistrarError } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import type { TenantRepositories } from '../../../application/ports/store.ts';
+import type { TenantRepositories } from '../../../application/ports/repositories.ts';
 import { Webhooks } from '../../../application/ports/webhooks.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import type { IssuedRegistrationCertificate, RelyingParty } from '../../../domain/registrar/registrar-api.ts';
@@ -71,7 +71,7 @@ export class FakeRegistrar extends Registrar {
 /** The tenant `acme` with its first keys, and every port of administration. */
 export async function anAdministration() {
   const world = aWorld();
-  await world.hasTenant();
+  await world.createTenant();
   const ports = {
     ...world,
     remote: new UncalledRemote(),

@@ -31,7 +31,7 @@ describe('Sessions for administrators', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     const steps = stepsOf(world.store, ACME);
     for (let number = 0; number < 12; number++) {
       const kind = number % 2 === 0 ? 'verification' : 'issuance';

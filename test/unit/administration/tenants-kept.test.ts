@@ -8,6 +8,7 @@ import {
   UpdateTenant,
 } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { parseWritten } from '../../../domain/shared/read-written.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
 import { type AdministrationWorld, anAdministration, endOf } from './kit.ts';
 import { ACME, ROOT } from './world.ts';
@@ -75,8 +76,8 @@ describe('The list of tenants', () => {
   });
 
   it('loses one also when its remains cannot be removed now', async () => {
-    const { chores } = world.store;
-    Object.assign(chores, { removeRemains: () => Promise.reject(new Error('locked')) });
+    const { maintenance } = world.store;
+    Object.assign(maintenance, { removeRemains: () => Promise.reject(new Error('locked')) });
     expect(await endOf(remove('acme'))).to.equal('done');
     expect(await endOf(get('acme'))).to.equal('not_found');
   });
@@ -106,19 +107,37 @@ describe('The list of tenants', () => {
     });
   }
 
-  const documents: [object, string][] = [
-    [{ id: 'Upper' }, 'id'],
-    [{ id: 'health' }, 'id'],
-    [{ id: '' }, 'id'],
-    [{ name: '' }, 'name'],
-    [{ sessionConfig: { ttlSeconds: 0 } }, 'sessionConfig.ttlSeconds'],
-    [{ statusListConfig: { bits: 3 } }, 'statusListConfig.bits'],
-    [{ roles: ['everything'] }, 'roles.0'],
+  const reserved = [
+    ...['tenant', 'client', 'certs', 'session', 'session-config', 'status-lists', 'status-list-config'],
+    ...['issuer', 'verifier', 'trust-list', 'cache', 'registrar', 'oauth2', 'health', 'docs', 'key-chain'],
+    ...['key', 'deferred_credential'],
   ];
-  for (const [changes, path] of documents) {
-    it(`takes none with ${JSON.stringify(changes)}`, () => {
-      const { error } = TenantCreation.safeParse({ id: 'fine', name: 'Fine', ...changes });
-      expect(error?.issues.map((issue) => issue.path.join('.'))).to.include(path);
+  const invalid: [string, object, string][] = [
+    ...reserved.map((id): [string, object, string] => [`the reserved id ${id}`, { id }, 'id']),
+    ['an id with upper case', { id: 'Acme' }, 'id'],
+    ['an id with a dot', { id: '.well-known' }, 'id'],
+    ['an id with a slash', { id: 'a/b' }, 'id'],
+    ['an id that begins with a hyphen', { id: '-a' }, 'id'],
+    ['an id of 64 characters', { id: 'a'.repeat(64) }, 'id'],
+    ['no id', { id: undefined }, 'id'],
+    ['no name', { name: '  ' }, 'name'],
+    ['an unknown role', { roles: ['admin'] }, 'roles.0'],
+    ['the role that manages tenants', { roles: ['tenants:manage'] }, 'roles'],
+    ['sessions shorter than a minute', { sessionConfig: { ttlSeconds: 59 } }, 'sessionConfig.ttlSeconds'],
+    ['an unknown clean-up', { sessionConfig: { cleanupMode: 'none' } }, 'sessionConfig.cleanupMode'],
+    ['status lists under 100', { statusListConfig: { capacity: 99 } }, 'statusListConfig.capacity'],
+    ['three bits', { statusListConfig: { bits: 3 } }, 'statusListConfig.bits'],
+    ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
+  ];
+  for (const [what, change, path] of invalid) {
+    it(`takes none with ${what}`, async () => {
+      const wanted = async () =>
+        new CreateTenant(world).execute(
+          ROOT,
+          parseWritten(TenantCreation, { id: 'fine', name: 'Fine', ...change }),
+        );
+      expect(await endOf(wanted())).to.equal(`invalid_input ${path}`);
+      expect(await list()).to.deep.equal([['acme']]);
     });
   }
 

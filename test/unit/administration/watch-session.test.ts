@@ -3,7 +3,8 @@ import sinon from 'sinon';
 import type { Listener } from '../../../application/caller.ts';
 import { SessionWatcher } from '../../../application/sessions/session-watcher.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
-import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
@@ -22,7 +23,7 @@ describe('A stream of session statuses', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     timers = sinon.useFakeTimers({ now: world.clock.now(), toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     watcher = new SessionWatcher(world);
     heard = [];

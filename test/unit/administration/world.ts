@@ -1,6 +1,4 @@
-import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
-import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import type { ServiceCaller, TenantCaller } from '../../../application/caller.ts';
@@ -8,9 +6,8 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { Store } from '../../../application/ports/store.ts';
-import { TenantConfiguration, TenantConfigurations } from '../../../application/tenant-configuration.ts';
-import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -20,6 +17,7 @@ import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
 import { TEST_CIPHER } from '../../support/memory-databases.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { CertificatesMadeOnce, KeysMadeOnce } from './made-once.ts';
 
 export class TestClock extends Clock {
   time = new Date('2026-06-01T12:00:00Z');
@@ -60,7 +58,7 @@ export function aWorld() {
   const cipher = TEST_CIPHER;
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
-  const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const kms = new KeysMadeOnce({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
   const store = new MemoryStore();
   const eventBus = new InProcessEventBus();
   const settings = {
@@ -77,7 +75,7 @@ export function aWorld() {
     settings,
     clock: new TestClock(),
     secrets: new QuickSecrets(),
-    certificateAuthority: new X509Authority({ kms, random }),
+    certificateAuthority: new CertificatesMadeOnce({ kms, random }),
     eventBus,
     tenantConfigurations: new TenantConfigurations({ store, eventBus }),
     log: new SilentLog(),
@@ -98,25 +96,13 @@ export function aWorld() {
   });
   const createTenant = (wanted: Partial<TenantCreation> = {}) =>
     new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
-  /** The same tenant with keys that were made once: certificates take longer than most tests. */
-  const hasTenant = async () => {
-    madeTenant ??= makeTenantOnce(world, createTenant);
-    const { tenant, keyChains } = await madeTenant;
-    const has = await store.forService(({ tenants }) => tenants.find(ACME));
-    if (has === undefined)
-      await store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), { by: ROOT });
-  };
-  return { ...world, caller, createTenant, hasTenant };
-}
-
-let madeTenant: ReturnType<typeof makeTenantOnce> | undefined;
-
-async function makeTenantOnce(
-  { store }: { readonly store: Store },
-  create: () => Promise<TenantWithClients>,
-) {
-  const { tenant } = await create();
-  return { tenant, keyChains: await store.forTenant(ACME, ({ keyChains }) => keyChains.list()) };
+  /** Another one, without keys. */
+  const hasStranger = (id: string) =>
+    store.forService(
+      async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
+      { by: ROOT },
+    );
+  return { ...world, caller, createTenant, hasStranger };
 }
 
 export type World = ReturnType<typeof aWorld>;

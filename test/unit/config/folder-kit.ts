@@ -1,7 +1,7 @@
 import { CheckFolder } from '../../../application/configuration-files/check.ts';
 import { ExportTenant } from '../../../application/configuration-files/export-tenant.ts';
 import { ImportFolder } from '../../../application/configuration-files/import-folder.ts';
-import { DryRunsInMemory } from '../../../bootstrap/dry-runs.ts';
+import { type DryRun, DryRuns } from '../../../application/ports/dry-runs.ts';
 import {
   type FolderContents,
   type FolderDocument,
@@ -9,7 +9,8 @@ import {
 } from '../../../domain/configuration-files/folder.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { anAdministration } from '../administration/kit.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { type AdministrationWorld, anAdministration } from '../administration/kit.ts';
 
 export const CARD = {
   config: { format: 'dc+sd-jwt', scope: 'card', display: [{ name: 'Card', locale: 'en' }] },
@@ -42,10 +43,25 @@ export function contentsOf(folder: Folder, secrets: readonly string[] = []): Fol
   };
 }
 
+/** Dry runs over databases that other tests used before; that those of the service leave no trace is proved elsewhere. */
+class ReusedDryRuns extends DryRuns {
+  readonly #world: AdministrationWorld;
+
+  constructor(world: AdministrationWorld) {
+    super();
+    this.#world = world;
+  }
+
+  override async open(): Promise<DryRun> {
+    const { cipher, kms, secrets, certificateAuthority } = this.#world;
+    return { store: new MemoryStore(), cipher, kms, secrets, certificateAuthority, close: async () => {} };
+  }
+}
+
 /** A store with the tenant `acme`, and the use cases of configuration files. */
 export async function aFolderWorld() {
   const world = await anAdministration();
-  const ports = { ...world, dryRuns: new DryRunsInMemory(world) };
+  const ports = { ...world, dryRuns: new ReusedDryRuns(world) };
   const check = (folder: Folder, secrets?: readonly string[]) =>
     new CheckFolder(ports).execute(contentsOf(folder, secrets));
   const load = (folder: Folder, secrets?: readonly string[]) =>

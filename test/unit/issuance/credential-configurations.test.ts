@@ -8,6 +8,7 @@ import {
 } from '../../../application/issuance/credential-configurations.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { parseWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { query } from '../verification-flow/kit.ts';
@@ -162,6 +163,87 @@ describe('The credential configurations of a tenant', () => {
     it(`are not touched by ${what}: ${end}`, async () => {
       const before = await new ListCredentialConfigurations({}).execute(caller());
       expect(await endOf(attempt())).to.equal(end);
+      expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
+    });
+  }
+
+  const FRAMED = { ...CARD, disclosureFrame: { _sd: ['name'] } };
+  const documents: [string, object, string][] = [
+    ['without id', { id: undefined }, 'id'],
+    ['with an id that needs escaping', { id: 'a b' }, 'id'],
+    ['without config', { config: undefined }, 'config'],
+    ['of an unknown format', { config: { ...FRAMED.config, format: 'vc+sd-jwt' } }, 'config.format'],
+    ['of an mdoc without type', { config: { ...FRAMED.config, format: 'mso_mdoc' } }, 'config.docType'],
+    ...['vct', 'cnf', 'status', 'exp', 'nbf', 'iss'].map((name): [string, object, string] => [
+      `with a frame that hides ${name} (N144)`,
+      { disclosureFrame: { _sd: [name] } },
+      'disclosureFrame._sd',
+    ]),
+    ['with proofs, but without a key', { keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
+    [
+      'with a frame that its schema rules out',
+      { schema: { type: 'object', properties: {}, additionalProperties: false } },
+      'disclosureFrame._sd',
+    ],
+    [
+      'with a colour that is none',
+      { config: { ...FRAMED.config, display: [{ name: 'x', text_color: 'blue' }] } },
+      'config.display.0.text_color',
+    ],
+    ['that live for a moment', { lifeTime: 59 }, 'lifeTime'],
+    ['with claims of the protocol', { claims: { cnf: {} } }, 'claims.cnf'],
+    ['with a schema that is none', { schema: { type: 'nonsense' } }, 'schema'],
+    ['with a frame that is none', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
+    ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
+    [
+      'with a key in a header of ours',
+      {
+        claimsWebhook: {
+          url: 'https://x.example',
+          auth: { type: 'apiKey', config: { headerName: 'Host', value: 'x' } },
+        },
+      },
+      'claimsWebhook.auth.config.headerName',
+    ],
+    [
+      'with a mask for a key that nobody knows',
+      {
+        claimsWebhook: {
+          url: 'https://x.example',
+          auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
+        },
+      },
+      'claimsWebhook.auth.config.value',
+    ],
+    [
+      'with a mask for another key that nobody knows',
+      {
+        notificationWebhook: {
+          url: 'https://x.example',
+          auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
+        },
+      },
+      'notificationWebhook.auth.config.value',
+    ],
+    ['with an action that leads nowhere', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
+    [
+      'with a presentation that nobody configured',
+      { iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'nothing' }] },
+      'iaeActions.0.presentationConfigId',
+    ],
+  ];
+  for (const [what, changes, path] of documents) {
+    it(`are not written ${what}, nor changed so`, async () => {
+      await put(FRAMED);
+      const before = await new ListCredentialConfigurations({}).execute(caller());
+      const write = async () =>
+        new ReplaceCredentialConfiguration(world).execute(
+          caller(),
+          parseWritten(CredentialConfigurationBody, { ...FRAMED, id: 'bad', ...changes }),
+        );
+      const ends = [await endOf(write())];
+      if (path !== 'id' && path !== 'config') ends.push(await endOf(update('card', changes)));
+      for (const end of ends) expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
       expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
     });
   }

@@ -4,6 +4,8 @@ import {
   ReplaceIssuanceConfiguration,
 } from '../../../application/issuance/issuance-configurations.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { parseWritten } from '../../../domain/shared/read-written.ts';
+import { newKey } from '../../support/raw-wallet.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { ACME } from '../administration/world.ts';
 
@@ -11,6 +13,15 @@ const DISPLAY = [{ name: 'Acme', locale: 'en' }];
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'a secret of ours' };
 const CHAINED_SERVER = 'https://id.example/base/acme/chained-as';
 const EXTERNAL = 'https://as.example';
+const PEM_OF_NOTHING = '-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n';
+const BAD_KEYS: [string, object][] = [
+  ['is private', { ...newKey().jwk, d: 'AA' }],
+  ['is of a kind that signs nothing here', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
+  ['is of an unknown curve', { ...newKey().jwk, crv: 'secp256k1' }],
+  ['is for another algorithm', { ...newKey().jwk, alg: 'ES384' }],
+  ['is for encryption', { ...newKey().jwk, use: 'enc' }],
+  ['is symmetric', { kty: 'oct', k: 'AA' }],
+];
 const WALLET = { client_id: 'wallet', jwks_uri: 'https://wallet.example/jwks' };
 
 describe('How a tenant issues', () => {
@@ -122,6 +133,64 @@ describe('How a tenant issues', () => {
       const before = await put({ batchSize: 3 });
       expect(await endOf(put(changes))).to.equal(`invalid_input ${path}`);
       expect(await stored()).to.deep.equal(before);
+    });
+  }
+
+  const documents: [string, object, string][] = [
+    ['without display', { display: undefined }, 'display'],
+    ['with an empty display', { display: [] }, 'display'],
+    ['with a language twice', { display: [DISPLAY[0], DISPLAY[0]] }, 'display'],
+    ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
+    ['with a foreign preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],
+    [
+      'with a chained server preferred that is switched off',
+      { preferredAuthServer: CHAINED_SERVER, chainedAs: { ...chainedAs, enabled: false } },
+      'preferredAuthServer',
+    ],
+    ['with a chained server without upstream', { chainedAs: { enabled: true } }, 'chainedAs.upstream'],
+    [
+      'with a chained server that signs with nothing',
+      { chainedAs: { ...chainedAs, token: { signingKeyId: 'nothing' } } },
+      'chainedAs.token.signingKeyId',
+    ],
+    [
+      'with the mask of a secret that nobody knows',
+      { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
+      'chainedAs.upstream.clientSecret',
+    ],
+    ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
+    ['with a server that has a query', { authServers: ['https://as.example?a=b'] }, 'authServers.0'],
+    ['with a server that has an empty fragment', { authServers: ['https://as.example/#'] }, 'authServers.0'],
+    [
+      'with an upstream provider that has a query',
+      { chainedAs: { upstream: { ...UPSTREAM, issuer: 'https://login.example?' } } },
+      'chainedAs.upstream.issuer',
+    ],
+    ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
+    [
+      'with a certificate that is none',
+      { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
+      'walletProviderTrustListCertificates.0',
+    ],
+    ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
+    ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
+      `with a wallet whose key ${what}`,
+      { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk, jwk] } }] },
+      'walletClients.0.jwks.keys.1',
+    ]),
+    ['with encrypted responses alone', { requestEncryption: 'off' }, 'responseEncryption'],
+  ];
+  for (const [what, changes, path] of documents) {
+    it(`is not written ${what}`, async () => {
+      const body = { display: [{ name: 'Bad', locale: 'en' }], ...changes };
+      const write = async () =>
+        new ReplaceIssuanceConfiguration(world).execute(
+          caller(),
+          parseWritten(IssuanceConfigurationBody, body),
+        );
+      const end = await endOf(write());
+      expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
+      expect(await stored()).to.equal(undefined);
     });
   }
 });

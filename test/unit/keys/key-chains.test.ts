@@ -22,6 +22,7 @@ import {
 } from '../../../domain/keys/key-chain-input.ts';
 import { MAX_FORMER_LEAVES } from '../../../domain/keys/rotation.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { readWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { certify, certifyKey } from '../../support/test-certificates.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
@@ -189,6 +190,21 @@ describe('Key chains', () => {
     it(`are not made with ${what}: ${end}`, async () => {
       expect(await endOf(create(await wanted()))).to.equal(end);
       expect(await ids()).to.deep.equal(FIRST);
+    });
+  }
+
+  const documents: [string, object, string][] = [
+    ['no usage', { id: 'x' }, 'usageType'],
+    ['both usages', { usageType: 'signing', usages: ['signing'] }, 'usageType'],
+    ['an unknown usage', { usageType: 'encryption' }, 'usageType'],
+    ['an id with a slash', { id: 'a/b', usageType: 'signing' }, 'id'],
+    ['an id that is an address', { id: 'providers', usageType: 'signing' }, 'id'],
+    ['an unknown algorithm', { usageType: 'signing', algorithm: 'RS256' }, 'algorithm'],
+  ];
+  for (const [what, wanted, path] of documents) {
+    it(`are not written with ${what}`, () => {
+      const read = readWritten(KeyChainCreation, wanted);
+      expect('errors' in read && read.errors.map((error) => error.path)).to.deep.equal([path]);
     });
   }
 

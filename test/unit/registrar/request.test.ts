@@ -5,11 +5,11 @@ import {
   RegistrarConfigurationBody,
 } from '../../../domain/registrar/registrar-configuration.ts';
 import {
-  canonical,
   completeRegistration,
   RegistrationCertificateRequest,
   requestedCredentials,
 } from '../../../domain/registrar/registration-certificate-request.ts';
+import { canonicalJson } from '../../../domain/shared/json.ts';
 import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
 
 const QUERY = DcqlQuery.parse({
@@ -88,9 +88,9 @@ describe('A request for a registration certificate', () => {
 
   it('is the same request whatever the order of its members', () => {
     const one = { a: [1, { b: 2, c: null }], d: 'x' };
-    expect(canonical(one)).to.equal(canonical({ d: 'x', a: [1, { c: null, b: 2 }] }));
+    expect(canonicalJson(one)).to.equal(canonicalJson({ d: 'x', a: [1, { c: null, b: 2 }] }));
     for (const other of [{ ...one, d: 'y' }, { a: [{ b: 2, c: null }, 1], d: 'x' }, { a: one.a }]) {
-      expect(canonical(one)).to.not.equal(canonical(other as typeof one));
+      expect(canonicalJson(one)).to.not.equal(canonicalJson(other as typeof one));
     }
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { unavailableFor } from '../../../adapters/persistence/orm/database-faults.ts';
+import { unavailableFor } from '../../../adapters/persistence/database-faults.ts';
 import { StoreUnavailable } from '../../../application/ports/store.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SteadyTime } from '../../../adapters/persistence/orm/steady-time.ts';
+import { SteadyTime } from '../../../adapters/persistence/sqlite/steady-time.ts';
 
 const START = Date.parse('2031-01-01T00:00:00Z');
 const MINUTE = 60_000;

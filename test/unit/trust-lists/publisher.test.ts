@@ -15,7 +15,7 @@ describe('A release of a trust list', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     [here, elsewhere] = [new TrustListPublisher(world), new TrustListPublisher(world)];
   });
 
@@ -78,7 +78,7 @@ describe('A release of a trust list', () => {
     expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
     signer.restore();
     const other = aWorld();
-    await other.hasTenant();
+    await other.createTenant();
     world = other;
     here = new TrustListPublisher(world);
     during(1, lose('signing'));

@@ -37,7 +37,7 @@ describe('The renewal of trust lists', () => {
 
   beforeEach(async () => {
     world = aWorld();
-    await world.hasTenant();
+    await world.createTenant();
     caller = world.caller(['issuance:manage']);
     publisher = new TrustListPublisher(world);
     log = new RecordingLog();

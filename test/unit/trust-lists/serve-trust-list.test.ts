@@ -18,7 +18,7 @@ describe('ServeTrustList', () => {
   before(async () => {
     world = aWorld();
     serve = new ServeTrustList(world);
-    await world.hasTenant();
+    await world.createTenant();
     const publisher = new TrustListPublisher(world);
     const published = await publisher.publish(ACME, 'list', 'system', () =>
       configurationOf('list', { description: 'first', entities: ENTITIES }),

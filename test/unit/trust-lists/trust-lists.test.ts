@@ -5,7 +5,7 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { TenantConfigurations } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';

@@ -20,7 +20,7 @@ import { RegistrationCertificateChecker } from '../../../application/registrar/r
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
-import { TenantConfigurations } from '../../../application/tenant-configuration.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';

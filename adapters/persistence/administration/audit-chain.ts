@@ -1,0 +1,174 @@
+import { type EntityManager, LockMode } from '@mikro-orm/core';
+import type { AuditLog, AuditQuery, ServiceRepositories } from '../../../application/ports/repositories.ts';
+import {
+  type AuditAction,
+  type AuditEntry,
+  type AuditKind,
+  SERVICE_SCOPE,
+} from '../../../domain/audit/audit-entry.ts';
+import {
+  type Attributed,
+  type AuditHead,
+  begin,
+  extend,
+  type FoundChain,
+  settle,
+} from '../../../domain/audit/chain.ts';
+import type { Macs } from '../../../domain/audit/macs.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { TenantRow } from '../rows/administration.row.ts';
+import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
+
+/** Chains are named by the caller: that of the service belongs to no tenant. */
+const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
+
+/** SQLite has one transaction at a time and does without. */
+const LOCKED = { ...UNSCOPED, lockMode: LockMode.PESSIMISTIC_WRITE } as const;
+
+/**
+ * Adds entries to a chain inside a transaction, as its last step: the head is the last row that any transaction locks,
+ * so nobody who waits for it holds up somebody who has it.
+ * @returns the entries of `additions`, without one that the chain itself gave rise to.
+ */
+export async function appendEntries(
+  em: EntityManager,
+  macs: Macs,
+  scope: string,
+  additions: readonly Attributed[],
+): Promise<readonly AuditEntry[]> {
+  const found = await lockChain(em, scope);
+  const { entries, head } = extend(macs, scope, found, additions);
+  await insertEntries(em, scope, entries);
+  await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
+  return entries.slice(entries.length - additions.length);
+}
+
+async function insertEntries(
+  em: EntityManager,
+  scope: string,
+  entries: readonly AuditEntry[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  const rows = entries.map(({ at, ...entry }) => ({ ...entry, tenantId: scope, at: at.getTime() }));
+  await em.insertMany(AuditEntryRow, rows);
+}
+
+/** Makes a chain one that can be written to by who knows its head: begins it, or says that somebody broke it. */
+export async function settleChain(em: EntityManager, macs: Macs, scope: string): Promise<void> {
+  const { entries, head } = settle(macs, scope, await lockChain(em, scope), new Date());
+  await insertEntries(em, scope, entries);
+  await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
+}
+
+/** Begins the log unless it has begun; whoever does so at the same moment finds it done. */
+export async function beginLog(em: EntityManager, macs: Macs): Promise<void> {
+  if ((await auditLog(em, SERVICE_SCOPE).head()) !== undefined) return;
+  await em.transactional(async (own) => {
+    // A write comes first: SQLite does not let a transaction that has read go on to write after somebody else did.
+    await makeRoom(own, SERVICE_SCOPE);
+    const { head, lastSequence: last } = await lockChain(own, SERVICE_SCOPE);
+    // Entries without a head are for the next writer to complain of.
+    if (head !== undefined || last > 0) return;
+    const begun = begin(macs, await own.count(TenantRow), new Date());
+    await insertEntries(own, SERVICE_SCOPE, begun.entries);
+    await own.upsert(AuditHeadRow, { tenantId: SERVICE_SCOPE, ...begun.head });
+  });
+}
+
+/** Writers of one chain come one after the other, also those that begin it. */
+async function lockChain(em: EntityManager, scope: string): Promise<FoundChain> {
+  let row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
+  if (row === null) {
+    await makeRoom(em, scope);
+    row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
+  }
+  return { head: row === null ? undefined : readHead(row), lastSequence: await lastSequence(em, scope) };
+}
+
+async function makeRoom(em: EntityManager, scope: string): Promise<void> {
+  const blank = { tenantId: scope, sequence: 0, hash: '', seal: '' };
+  await em.upsert(AuditHeadRow, blank, { onConflictAction: 'ignore' });
+}
+
+/** Keeps others from writing to the chain until the end of the transaction. */
+export async function lockHead(em: EntityManager, scope: string): Promise<AuditHead | undefined> {
+  const row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
+  return row === null ? undefined : readHead(row);
+}
+
+/** A blank head is none yet. */
+function readHead({ sequence, hash, seal }: AuditHeadRow): AuditHead | undefined {
+  return seal === '' ? undefined : { sequence, hash, seal };
+}
+
+async function lastSequence(em: EntityManager, scope: string): Promise<number> {
+  const newest = { ...UNSCOPED, orderBy: { sequence: 'desc' }, fields: ['sequence'] } as const;
+  return (await em.findOne(AuditEntryRow, { tenantId: scope }, newest))?.sequence ?? 0;
+}
+
+/** Reads one chain. */
+export function auditLog(em: EntityManager, scope: string): AuditLog {
+  return {
+    async head() {
+      const row = await em.findOne(AuditHeadRow, { tenantId: scope }, UNSCOPED);
+      return row === null ? undefined : readHead(row);
+    },
+    async list(query) {
+      const { limit, ascending = false } = query;
+      const orderBy = { sequence: ascending ? 'asc' : 'desc' } as const;
+      const rows = await em.find(AuditEntryRow, whereOf(scope, query), { ...UNSCOPED, orderBy, limit });
+      return rows.map(readEntry);
+    },
+  };
+}
+
+export function serviceAuditLog(em: EntityManager): ServiceRepositories['audit'] {
+  return {
+    ...auditLog(em, SERVICE_SCOPE),
+    async nextScope(after) {
+      const rows = await em
+        .getConnection()
+        .execute(NEXT_SCOPE, [after, after, after], 'all', em.getTransactionContext());
+      const [row] = rows as { id: TenantId | null }[];
+      return row?.id ?? undefined;
+    },
+  };
+}
+
+/** Of a tenant that is being removed, nobody verifies what is left of its chain. */
+const NOT_REMOVED = `not exists (select 1 from leases where name = 'tenant-removal/' || tenant_id)`;
+
+/** Three looks at an index, however long the chains are. */
+const NEXT_SCOPE = `select min(id) as id from (
+  select min(id) as id from tenants where id > ?
+  union all select min(tenant_id) from audit_heads where tenant_id > ? and ${NOT_REMOVED}
+  union all select min(tenant_id) from audit_entries where tenant_id > ? and ${NOT_REMOVED}) s`;
+
+function whereOf(scope: string, { actor, kind, target, action, since, until, after, ascending }: AuditQuery) {
+  const at = {
+    ...(since !== undefined && { $gte: since.getTime() }),
+    ...(until !== undefined && { $lt: until.getTime() }),
+  };
+  return {
+    tenantId: scope,
+    ...(actor !== undefined && { actor }),
+    ...(kind !== undefined && { kind }),
+    ...(target !== undefined && { target }),
+    ...(action !== undefined && { action }),
+    ...(Object.keys(at).length > 0 && { at }),
+    ...(after !== undefined && { sequence: ascending ? { $gt: after } : { $lt: after } }),
+  };
+}
+
+function readEntry(row: AuditEntryRow): AuditEntry {
+  return {
+    sequence: row.sequence,
+    at: new Date(row.at),
+    actor: row.actor,
+    action: row.action as AuditAction,
+    kind: row.kind as AuditKind,
+    target: row.target,
+    detail: row.detail,
+    hash: row.hash,
+  };
+}

@@ -1,0 +1,215 @@
+import type {
+  AuditLog,
+  Documents,
+  ServiceRepositories,
+  TenantRepositories,
+  TrustListRepository,
+} from '../../../application/ports/repositories.ts';
+import { type AuditChange, SERVICE_SCOPE } from '../../../domain/audit/audit-entry.ts';
+import type { AuditHead } from '../../../domain/audit/chain.ts';
+import { describeChange, describeClient, describeNewClient } from '../../../domain/audit/describe-change.ts';
+import type { Client } from '../../../domain/clients/client.ts';
+import type { DocumentKind } from '../../../domain/resources.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { documentRepositories } from './document-repositories.ts';
+import type { Journal } from './journal.ts';
+
+/** The repositories of a tenant as an adapter has them, without a log. */
+export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
+
+export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants'> & {
+  readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
+    /** @returns the head of the chain that went with the tenant. */
+    remove(id: TenantId): Promise<AuditHead | undefined>;
+  };
+};
+
+type Note = (change: AuditChange) => void;
+
+/**
+ * Notes every write of a tenant's repositories. Each method stands here by name, so a new one does not compile until
+ * somebody has decided what the log says of it.
+ */
+export function auditedTenant(
+  plain: PlainTenantRepositories,
+  tenantId: TenantId,
+  journal: Journal,
+  now: () => Date,
+): TenantRepositories {
+  const note: Note = (change) => journal.note(tenantId, change);
+  const { tenant, statusLists } = plain;
+  return {
+    ...documentRepositories((kind, name) => audited(kind, plain[name] as Documents<never>, note)),
+    tenant: {
+      get: () => tenant.get(),
+      async save(wanted) {
+        const before = await unlessMissing(tenant.get());
+        const saved = await tenant.save(wanted);
+        note(describeChange('tenant', tenantId, before ?? saved, saved));
+        return saved;
+      },
+    },
+    clients: auditedClients(plain.clients, note, now),
+    statusLists: {
+      get: (id) => statusLists.get(id),
+      list: () => statusLists.list(),
+      async add(list) {
+        await statusLists.add(list);
+        note(describeChange('status-list', list.id, undefined, list));
+      },
+      async rebind(id, binding, state) {
+        const before = await statusLists.get(id);
+        const after = await statusLists.rebind(id, binding, state);
+        if (after !== undefined) note(describeChange('status-list', id, before, { ...before, ...binding }));
+        return after;
+      },
+      async removeUnused(id) {
+        const removed = await statusLists.removeUnused(id);
+        if (removed) note(describeChange('status-list', id, {}, undefined));
+        return removed;
+      },
+    },
+    trustLists: auditedTrustLists(plain.trustLists, note),
+    seenReleases: {
+      async removeAll() {
+        await plain.seenReleases.removeAll();
+        note({ action: 'cleared', kind: 'cache', target: 'seen-releases', changes: [] });
+      },
+    },
+    audit: { ...plain.audit, note },
+  };
+}
+
+export function auditedService(
+  plain: PlainServiceRepositories,
+  journal: Journal,
+  now: () => Date,
+): ServiceRepositories {
+  const { tenants, clients, audit } = plain;
+  const noteClient = ({ tenantId }: Client, change: AuditChange) =>
+    journal.note(tenantId ?? SERVICE_SCOPE, change);
+  return {
+    tenants: {
+      get: (id) => tenants.get(id),
+      find: (id) => tenants.find(id),
+      list: () => tenants.list(),
+      async add(tenant, belongings) {
+        await tenants.add(tenant, belongings);
+        journal.note(tenant.id, describeChange('tenant', tenant.id, undefined, tenant));
+        for (const chain of belongings?.keyChains ?? []) {
+          journal.note(tenant.id, describeChange('key-chain', chain.id, undefined, chain));
+        }
+        for (const client of belongings?.clients ?? []) journal.note(tenant.id, describeNewClient(client));
+      },
+      async remove(id) {
+        const before = await tenants.find(id);
+        const { sequence, hash } = (await tenants.remove(id)) ?? { sequence: 0, hash: '' };
+        const change = describeChange('tenant', id, before, undefined);
+        journal.note(SERVICE_SCOPE, change, { tenantId: id, sequence, hash });
+      },
+    },
+    clients: {
+      find: (id) => clients.find(id),
+      listOf: (id) => clients.listOf(id),
+      isRemoved: (tenantId, id) => clients.isRemoved(tenantId, id),
+      async add(client) {
+        await clients.add(client);
+        noteClient(client, describeNewClient(client));
+      },
+      async save(client) {
+        const before = await clients.find(client.clientId);
+        const saved = await clients.save(client);
+        noteClient(saved, describeClient(before ?? saved, saved, now()));
+        return saved;
+      },
+    },
+    audit,
+  };
+}
+
+function auditedClients(
+  clients: TenantRepositories['clients'],
+  note: Note,
+  now: () => Date,
+): TenantRepositories['clients'] {
+  return {
+    get: (id) => clients.get(id),
+    list: () => clients.list(),
+    async add(client) {
+      await clients.add(client);
+      note(describeNewClient(client));
+    },
+    async save(client) {
+      const before = await unlessMissing(clients.get(client.clientId));
+      const saved = await clients.save(client);
+      note(describeClient(before ?? saved, saved, now()));
+      return saved;
+    },
+    async remove(id) {
+      await clients.remove(id);
+      note(describeChange('client', id, {}, undefined));
+    },
+  };
+}
+
+/** A caller that saves what is not there is told so by the write itself. */
+async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+function audited<T extends { readonly id: string }>(
+  kind: DocumentKind,
+  documents: Documents<T>,
+  note: Note,
+): Documents<T> {
+  return {
+    get: (id) => documents.get(id),
+    find: (id) => documents.find(id),
+    list: () => documents.list(),
+    relist: (known) => documents.relist(known),
+    async add(document) {
+      await documents.add(document);
+      note(describeChange(kind, document.id, undefined, document));
+    },
+    async put(document) {
+      const before = await documents.find(document.id);
+      await documents.put(document);
+      note(describeChange(kind, document.id, before, document));
+    },
+    async remove(id) {
+      await documents.remove(id);
+      note(describeChange(kind, id, {}, undefined));
+    },
+  };
+}
+
+function auditedTrustLists(lists: TrustListRepository, note: Note): TrustListRepository {
+  return {
+    get: (id) => lists.get(id),
+    find: (id) => lists.find(id),
+    list: () => lists.list(),
+    lastNumber: (id) => lists.lastNumber(id),
+    versions: (id, portion) => lists.versions(id, portion),
+    version: (id, versionId) => lists.version(id, versionId),
+    async add(list) {
+      await lists.add(list);
+      note(describeChange('trust-list', list.id, undefined, list));
+    },
+    async replace(list, former) {
+      const replaced = await lists.replace(list, former);
+      if (replaced) note(describeChange('trust-list', list.id, former.list, list));
+      return replaced;
+    },
+    async remove(former) {
+      const removed = await lists.remove(former);
+      if (removed) note(describeChange('trust-list', former.list.id, former.list, undefined));
+      return removed;
+    },
+  };
+}

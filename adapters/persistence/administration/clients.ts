@@ -1,0 +1,30 @@
+import type { EntityManager } from '@mikro-orm/core';
+import type { Client } from '../../../domain/clients/client.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { ClientRow, RemovedClientRow } from '../rows/administration.row.ts';
+import { clientColumns } from '../rows/tenant-columns.ts';
+import { insertUnique } from './insert-unique.ts';
+
+export function staleWrite(what: string): Failure {
+  return new Failure('conflict', `the ${what} was changed meanwhile; read it again and repeat the change`);
+}
+
+export async function addClient(em: EntityManager, client: Client): Promise<void> {
+  await insertUnique('a client of this id exists already', () => em.insert(ClientRow, clientColumns(client)));
+  const { tenantId, clientId } = client;
+  if (tenantId === null) return;
+  await em.nativeDelete(RemovedClientRow, { tenantId, clientId }, { filters: { tenant: false } });
+}
+
+export async function saveClient(
+  em: EntityManager,
+  client: Client,
+  scope: { tenantId: string | null },
+): Promise<Client> {
+  const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
+  const data = { ...columns, version: client.version + 1 };
+  const where = { clientId, tenantId: scope.tenantId, version: client.version };
+  const changed = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
+  if (changed === 0) throw staleWrite('client');
+  return { ...client, version: client.version + 1 };
+}

@@ -1,0 +1,112 @@
+import type { EntityManager, EntityName } from '@mikro-orm/core';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Documents, Listing } from '../../../application/ports/repositories.ts';
+import type { DocumentKind } from '../../../domain/resources.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { documentRows, tableOf } from '../rows/administration.row.ts';
+import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
+import { insertUnique } from './insert-unique.ts';
+
+type AnyRow = Record<string, unknown>;
+/** Statements bypass the identity map, so it must not answer with what a row was before. */
+export const FRESH = { disableIdentityMap: true } as const;
+/** By code unit: a database would order by its locale. */
+export const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
+export const byClientId = (a: { readonly clientId: string }, b: { readonly clientId: string }) =>
+  a.clientId < b.clientId ? -1 : 1;
+
+/** The start of a sealed body holds what was drawn for this seal alone, so no two writes have the same. */
+const MARK_LENGTH = 64;
+/** More than these are read with all others. */
+const MAX_CHANGED = 100;
+
+export function placeOf(table: string, tenantId: string, id: string): string {
+  return `${table}/body/${tenantId}/${id}`;
+}
+
+const NOTHING: Listing<never> = { documents: [], marks: new Map() };
+
+/** Sealed documents of one kind and tenant. @param touch comes before each write. */
+export function documentsOf<T extends { readonly id: string }>(
+  em: EntityManager,
+  cipher: Cipher,
+  tenantId: TenantId,
+  kind: DocumentKind,
+  touch: () => Promise<void>,
+): Documents<T> {
+  // The tables of documents differ by name only.
+  const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
+  const table = tableOf(kind);
+  const place = (id: string) => placeOf(table, tenantId, id);
+  const read = (found: AnyRow): T =>
+    decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
+  const columns = (document: T) => {
+    const { createdAt, updatedAt } = document as unknown as { createdAt: Date; updatedAt: Date };
+    return {
+      tenantId,
+      id: document.id,
+      body: cipher.seal(encodeDocument(document), place(document.id)),
+      createdAt: createdAt.getTime(),
+      updatedAt: updatedAt.getTime(),
+    };
+  };
+  /** What `where` finds, besides what is known and unchanged. */
+  const listing = async (
+    where: AnyRow,
+    known: Listing<T>,
+    unchanged: ReadonlySet<string> = new Set(),
+  ): Promise<Listing<T>> => {
+    const rows = (await em.find(row, where, FRESH)) as AnyRow[];
+    const kept = known.documents.filter(({ id }) => unchanged.has(id));
+    const marks = new Map(kept.map(({ id }) => [id, known.marks.get(id) ?? '']));
+    for (const { id, body } of rows) marks.set(String(id), String(body).slice(0, MARK_LENGTH));
+    return { documents: [...kept, ...rows.map(read)].sort(byId), marks };
+  };
+  return {
+    async get(id) {
+      const found = await this.find(id);
+      if (found === undefined)
+        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      return found;
+    },
+    async find(id) {
+      const found = await em.findOne(row, { id } as AnyRow, FRESH);
+      return found === null ? undefined : read(found as AnyRow);
+    },
+    async list() {
+      return [...(await listing({}, NOTHING)).documents];
+    },
+    async relist(known) {
+      if (known === undefined || known.documents.length === 0) return listing({}, NOTHING);
+      const rows = (await em
+        .getConnection()
+        .execute(
+          `select id, substr(body, 1, ${MARK_LENGTH}) as mark from ${table} where tenant_id = ?`,
+          [tenantId],
+          'all',
+          em.getTransactionContext(),
+        )) as { readonly id: string; readonly mark: string }[];
+      const changed = rows.filter(({ id, mark }) => known.marks.get(id) !== mark).map(({ id }) => id);
+      if (changed.length > MAX_CHANGED) return listing({}, NOTHING);
+      const unchanged = new Set(
+        rows.filter(({ id, mark }) => known.marks.get(id) === mark).map(({ id }) => id),
+      );
+      return listing({ id: { $in: changed } }, known, unchanged);
+    },
+    async add(document) {
+      await touch();
+      await insertUnique('this id exists already', () => em.insert(row, columns(document) as AnyRow));
+    },
+    async put(document) {
+      await touch();
+      await em.upsert(row, columns(document) as AnyRow);
+    },
+    async remove(id) {
+      await touch();
+      const removed = await em.nativeDelete(row, { id, tenantId } as AnyRow);
+      if (removed === 0)
+        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { type EntityManager, raw } from '@mikro-orm/core';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { DocumentKind } from '../../../domain/resources.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
+import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
+import { readStatusList, statusSecretPlace } from '../rows/session-codec.ts';
+import { StatusListRow } from '../rows/status.row.ts';
+import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
+import { SeenReleaseRow } from '../rows/trust-list.row.ts';
+import { auditLog } from './audit-chain.ts';
+import type { PlainTenantRepositories } from './audited-repositories.ts';
+import { addClient, saveClient, staleWrite } from './clients.ts';
+import { documentRepositories } from './document-repositories.ts';
+import { byClientId, documentsOf, FRESH } from './documents.ts';
+import { insertUnique } from './insert-unique.ts';
+import { trustListRepository } from './trust-list-repository.ts';
+
+type AnyRow = Record<string, unknown>;
+
+/** The revision that a write of a document raises. */
+const CONFIGURED: Readonly<Record<DocumentKind, ConfiguredKind>> = {
+  'key-chain': 'keyChains',
+  'issuance-configuration': 'issuance',
+  'credential-configuration': 'credentials',
+  'presentation-configuration': 'presentations',
+  'registrar-configuration': 'registrar',
+  'registration-certificate': 'registrationCertificates',
+};
+
+/** Repositories of one tenant inside one transaction; `touch` comes before each write. */
+export function tenantRepositories(
+  em: EntityManager,
+  cipher: Cipher,
+  tenantId: TenantId,
+  touch: (kind: ConfiguredKind) => Promise<void>,
+): PlainTenantRepositories {
+  return {
+    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, () => touch(CONFIGURED[kind]))),
+    tenant: {
+      async get() {
+        const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
+        if (row === null) throw new Failure('not_found', 'there is no such tenant');
+        return readTenant(row);
+      },
+      async save(tenant) {
+        await touch('tenant');
+        const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
+        const data = { ...columns, version: tenant.version + 1 };
+        const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
+        if (changed === 0) throw staleWrite('tenant');
+        return { ...tenant, version: tenant.version + 1 };
+      },
+    },
+    clients: {
+      async get(clientId) {
+        const row = await em.findOne(ClientRow, { clientId }, FRESH);
+        if (row === null) throw new Failure('not_found', 'there is no such client');
+        return readClient(row);
+      },
+      async list() {
+        return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
+      },
+      async add(client) {
+        await touch('clients');
+        await addClient(em, { ...client, tenantId });
+      },
+      async save(client) {
+        await touch('clients');
+        return saveClient(em, client, { tenantId });
+      },
+      async remove(clientId) {
+        await touch('clients');
+        const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
+        if (removed === 0) throw new Failure('not_found', 'there is no such client');
+        await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
+      },
+    },
+    statusLists: {
+      async get(id) {
+        const row = await em.findOne(StatusListRow, { id }, FRESH);
+        if (row === null) throw new Failure('not_found', 'there is no such status list');
+        return readStatusList(cipher, snakeCase(row as unknown as AnyRow));
+      },
+      async list() {
+        const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
+        return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
+      },
+      async add(list) {
+        await touch('statusLists');
+        const { secret, token: _token, createdAt, ...columns } = list;
+        const row = {
+          ...columns,
+          tenantId,
+          secret: cipher.seal(secret, statusSecretPlace(tenantId, list.id)),
+          createdAt: createdAt.getTime(),
+          token: null,
+        };
+        await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
+      },
+      async rebind(id, { credentialConfigurationId, keyChainId }, { unused }) {
+        await touch('statusLists');
+        const version = raw<number>('version + 1');
+        const changed = await em.nativeUpdate(
+          StatusListRow,
+          { tenantId, id, ...(unused && { usedEntries: 0 }) },
+          { credentialConfigurationId, keyChainId, version },
+        );
+        return changed === 0 ? undefined : this.get(id);
+      },
+      async removeUnused(id) {
+        await touch('statusLists');
+        const removed = await em.nativeDelete(StatusListRow, { tenantId, id, usedEntries: 0 });
+        return removed > 0;
+      },
+    },
+    trustLists: trustListRepository(em, cipher, tenantId, () => touch('trustLists')),
+    seenReleases: {
+      async removeAll() {
+        await em.nativeDelete(SeenReleaseRow, { tenantId });
+      },
+    },
+    audit: auditLog(em, tenantId),
+  };
+}
+
+function snakeCase(row: AnyRow): AnyRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
+}

@@ -1,0 +1,73 @@
+import type { EntityManager } from '@mikro-orm/core';
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { firstRevisions } from '../../../domain/tenants/revisions.ts';
+import { beginRemoval, endRemoval } from '../maintenance/tenant-remains.ts';
+import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
+import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
+import { lockHead, serviceAuditLog } from './audit-chain.ts';
+import type { PlainServiceRepositories } from './audited-repositories.ts';
+import { addClient, saveClient } from './clients.ts';
+import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
+import { insertUnique } from './insert-unique.ts';
+import { raiseRevision } from './revisions.ts';
+
+export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainServiceRepositories {
+  const unscoped = { filters: { tenant: false }, ...FRESH } as const;
+  return {
+    tenants: {
+      async get(id) {
+        const row = await em.findOne(TenantRow, { id }, FRESH);
+        if (row === null) throw new Failure('not_found', 'there is no such tenant');
+        return readTenant(row);
+      },
+      async find(id) {
+        const row = await em.findOne(TenantRow, { id }, FRESH);
+        return row === null ? undefined : readTenant(row);
+      },
+      async list() {
+        return (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId);
+      },
+      async add(tenant, belongings) {
+        await endRemoval(em, tenant.id);
+        await insertUnique('a tenant of this id exists already', () =>
+          em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
+        );
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {});
+        for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
+        for (const client of belongings?.clients ?? []) {
+          await addClient(em, { ...client, tenantId: tenant.id });
+        }
+      },
+      async remove(id) {
+        const removed = await em.nativeDelete(TenantRow, { id });
+        if (removed === 0) throw new Failure('not_found', 'there is no such tenant');
+        await beginRemoval(em, id);
+        // The head of its chain is locked last, as everywhere.
+        return lockHead(em, id);
+      },
+    },
+    clients: {
+      async find(clientId) {
+        const row = await em.findOne(ClientRow, { clientId }, unscoped);
+        return row === null ? undefined : readClient(row);
+      },
+      async listOf(tenantId) {
+        return (await em.find(ClientRow, { tenantId }, unscoped)).map(readClient).sort(byClientId);
+      },
+      async isRemoved(tenantId, clientId) {
+        return (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null;
+      },
+      async add(client) {
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
+        await addClient(em, client);
+      },
+      async save(client) {
+        if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
+        return saveClient(em, client, { tenantId: client.tenantId });
+      },
+    },
+    audit: serviceAuditLog(em),
+  };
+}

@@ -1,0 +1,193 @@
+import type { EndingTrustList, Maintenance } from '../../../application/ports/maintenance.ts';
+import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
+import { MOVES } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { PostgresSql } from '../postgres/sql.ts';
+import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
+import { listOf, type Statement } from '../statement.ts';
+import { postgresRetention, sqliteRetention } from './retention.ts';
+import { postgresRemains, sqliteRemains } from './tenant-remains.ts';
+
+const named = (name: string, text: string): Statement => ({ name, text });
+
+const EXPIRED = listOf([MOVES.expire.to]);
+const PORTION = `select tenant_id, id from sessions
+  where expires_at <= $1 and status in (${listOf(MOVES.expire.from)}) order by expires_at limit $2`;
+const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
+
+const EXPIRE_POSTGRES = named(
+  'expire_sessions',
+  `with p as (${PORTION} for update skip locked),
+   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
+     from p where s.tenant_id = p.tenant_id and s.id = p.id
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
+   e as (${LOG} select tenant_id, id, version, status, updated_at from u)
+   select tenant_id, id from u`,
+);
+const EXPIRE_SQLITE = named(
+  'expire_sessions',
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
+   where (tenant_id, id) in (${PORTION}) returning tenant_id, id, version`,
+);
+const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
+
+const FORGET_VALUES = `delete from used_values where (tenant_id, kind, hash) in
+  (select tenant_id, kind, hash from used_values where expires_at <= $1 limit $2)`;
+const FORGET_GRANTS = `delete from grants where (tenant_id, id) in
+  (select tenant_id, id from grants where expires_at <= $1 limit $2)`;
+const FORGET_AUTHORIZATIONS = `delete from authorizations where (tenant_id, id) in
+  (select tenant_id, id from authorizations where expires_at <= $1 limit $2)`;
+const EXPIRE_DEFERRED = named(
+  'expire_deferred',
+  `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null, updated_at = $1
+   where (tenant_id, id) in (select tenant_id, id from deferred_transactions
+     where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2) returning id`,
+);
+const FORGET = [
+  named('forget_values', FORGET_VALUES),
+  named('forget_grants', FORGET_GRANTS),
+  named('forget_authorizations', FORGET_AUTHORIZATIONS),
+];
+
+const ENDING_TRUST_LISTS = named(
+  'ending_trust_lists',
+  `select tenant_id, id, next_update from trust_lists
+   where next_update <= $1 and (next_update, tenant_id, id) > ($3, $4, $5)
+   order by next_update, tenant_id, id limit $2`,
+);
+
+/** SQLite decides by itself which tables it has to look at. */
+const OPTIMIZE = named('optimize', 'pragma optimize');
+
+/** In milliseconds. */
+const PRESENT_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+const PRESENT = named('present', `select ${PRESENT_MS} as now`);
+
+/**
+ * A lease that ends a minute later than one that is taken now was taken by a clock that was wrong. Who gives a lease back
+ * (it then ends now) does not mean those of others.
+ */
+const LEASE = named(
+  'lease',
+  `insert into leases (name, holder, expires_at) values ($1, $2, $3)
+   on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
+     where leases.expires_at <= $4 or leases.holder = excluded.holder
+       or $3 > $4 and leases.expires_at > $3 + 60000
+   returning holder`,
+);
+
+/**
+ * Tables on the wallet paths that grew fourfold since anybody looked. The server's own clean-up looks once a minute;
+ * until then a plan made for an empty table walks a whole tenant instead of finding one row.
+ */
+const GROWN = named(
+  'grown_tables',
+  `select relname as name from pg_class
+   where relnamespace = to_regnamespace(current_schema()) and relname = any($1::text[])
+     and pg_relation_size(oid) > 65536 and pg_relation_size(oid) > 4 * 8192 * greatest(relpages, 0)`,
+);
+const GROWING = [
+  'sessions',
+  'grants',
+  'authorizations',
+  'used_values',
+  'session_events',
+  'issued_batches',
+  'status_entries',
+];
+
+const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
+  rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
+
+function endingParameters(until: Date, limit: number, after: EndingTrustList | undefined) {
+  const { nextUpdate, tenantId = '', id = '' } = after ?? {};
+  return [until.getTime(), limit, nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
+}
+
+const endings = (rows: readonly Readonly<Record<string, unknown>>[]): EndingTrustList[] =>
+  rows.map((row) => ({
+    tenantId: row['tenant_id'] as TenantId,
+    id: String(row['id']),
+    nextUpdate: new Date(Number(row['next_update'])),
+  }));
+
+export function postgresMaintenance(sql: PostgresSql): Maintenance {
+  return {
+    ...postgresRetention(sql),
+    ...postgresRemains(sql),
+    async time() {
+      const [row] = await sql.query(PRESENT, []);
+      return new Date(Number(row?.['now']));
+    },
+    async expireSessions(now, limit) {
+      return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
+    },
+    async forgetExpired(now, limit) {
+      let gone = 0;
+      for (const { name, text } of FORGET) {
+        const counted = named(name, `with d as (${text} returning 1) select count(*) as gone from d`);
+        gone += Number((await sql.query(counted, [now.getTime(), limit]))[0]?.['gone']);
+      }
+      return gone;
+    },
+    async expireDeferred(now, limit) {
+      return (await sql.query(EXPIRE_DEFERRED, [now.getTime(), limit])).length;
+    },
+    async endingTrustLists(until, limit, after) {
+      return endings(await sql.query(ENDING_TRUST_LISTS, endingParameters(until, limit, after)));
+    },
+    async refreshStatistics() {
+      const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
+      for (const table of grown) await sql.query({ name: `analyze_${table}`, text: `analyze ${table}` }, []);
+      return grown;
+    },
+    async tryLease(name, holder, now, ttlSeconds) {
+      const until = now.getTime() + ttlSeconds * 1000;
+      return (await sql.query(LEASE, [name, holder, until, now.getTime()])).length > 0;
+    },
+  };
+}
+
+export function sqliteMaintenance(sql: SqliteSql): Maintenance {
+  return {
+    ...sqliteRetention(sql),
+    ...sqliteRemains(sql),
+    time: () =>
+      sql.transaction((run) => {
+        const now = run.time();
+        run.change(STORE_TIME, now);
+        return new Date(now);
+      }),
+    expireSessions: (now, limit) =>
+      sql.transaction((run) => {
+        const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);
+        for (const row of rows) {
+          const [tenantId, id, version] = [
+            String(row['tenant_id']),
+            String(row['id']),
+            Number(row['version']),
+          ];
+          run.change(LOG_SQLITE, tenantId, id, version, now.getTime());
+        }
+        return pairs(rows);
+      }),
+    forgetExpired: (now, limit) =>
+      sql.transaction((run) =>
+        FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
+      ),
+    expireDeferred: (now, limit) =>
+      sql.transaction((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
+    endingTrustLists: (until, limit, after) =>
+      sql.single((run) => endings(run.all(ENDING_TRUST_LISTS, ...endingParameters(until, limit, after)))),
+    refreshStatistics: () =>
+      sql.transaction((run) => {
+        run.all(OPTIMIZE);
+        return [];
+      }),
+    tryLease: (name, holder, now, ttlSeconds) =>
+      sql.transaction((run) => {
+        const until = now.getTime() + ttlSeconds * 1000;
+        return run.all(LEASE, name, holder, until, now.getTime()).length > 0;
+      }),
+  };
+}

@@ -1,0 +1,119 @@
+import type { Maintenance } from '../../../application/ports/maintenance.ts';
+import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
+import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
+import type { PostgresSql } from '../postgres/sql.ts';
+import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
+import { listOf, type Statement } from '../statement.ts';
+
+type Retention = Pick<Maintenance, 'cleanUpSessions' | 'forgetPickUps'>;
+
+const OPEN = listOf(OPEN_STATUSES);
+const WAITING = listOf(DEFERRED_MOVES.expire.from);
+
+const named = (name: string, text: string): Statement => ({ name, text });
+
+/**
+ * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential
+ * for later still comes back for it after the others have completed the session.
+ */
+const ENDED = `(s.status not in (${OPEN}) or s.expires_at <= $1)
+  and (t.mode = 'full' or s.request is not null or s.outcome is not null)
+  and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
+    and w.status in (${WAITING}) and w.expires_at > $1)`;
+
+/** The lateral part walks the index of each tenant and stops at the limit, however many sessions there are. */
+const CLEAN_UP_POSTGRES = named(
+  'clean_up_sessions',
+  `with t as (select id, coalesce(cast(session_config ->> 'ttlSeconds' as bigint), $3::bigint) * 1000 as ttl,
+       coalesce(session_config ->> 'cleanupMode', 'full') as mode from tenants),
+   p as (select d.tenant_id, d.id, t.mode from t cross join lateral (
+       select s.tenant_id, s.id from sessions s
+       where s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}
+       order by s.created_at limit $2 for update skip locked) d limit $2),
+   g as (delete from grants g using p where g.tenant_id = p.tenant_id and g.session_id = p.id),
+   d as (delete from deferred_transactions d using p where d.tenant_id = p.tenant_id and d.session_id = p.id),
+   u as (delete from session_subjects u using p where u.tenant_id = p.tenant_id and u.session_id = p.id),
+   e as (delete from session_events e using p
+     where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
+   r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
+   a as (update sessions s set request = null, outcome = null, version = version + 1,
+       expires_at = least(expires_at, $1) from p
+     where p.mode <> 'full' and s.tenant_id = p.tenant_id and s.id = p.id)
+   select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized
+   from p`,
+);
+
+const DUE_SQLITE = named(
+  'due_sessions',
+  `with t as materialized (select id, coalesce(json_extract(session_config, '$.ttlSeconds'), $3) * 1000 as ttl,
+     coalesce(json_extract(session_config, '$.cleanupMode'), 'full') as mode from tenants)
+   select s.tenant_id, s.id, t.mode from t cross join sessions s
+   where s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED} limit $2`,
+);
+/** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
+const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
+const DROP_GRANTS = named('drop_grants', `delete from grants where (tenant_id, session_id) in ${THESE}`);
+const DROP_DEFERRED = named(
+  'drop_deferred',
+  `delete from deferred_transactions where (tenant_id, session_id) in ${THESE}`,
+);
+const DROP_SUBJECTS = named(
+  'drop_subjects',
+  `delete from session_subjects where (tenant_id, session_id) in ${THESE}`,
+);
+const DROP_EVENTS = named(
+  'drop_events',
+  `delete from session_events where (tenant_id, session_id) in ${THESE}`,
+);
+const DROP_SESSIONS = named('drop_sessions', `delete from sessions where (tenant_id, id) in ${THESE}`);
+const ANONYMIZE = named(
+  'anonymize_sessions',
+  `update sessions set request = null, outcome = null, version = version + 1, expires_at = min(expires_at, $2)
+   where (tenant_id, id) in ${THESE}`,
+);
+
+/** The version moves on, so that nobody who read the client before writes the secret back. */
+const FORGET_PICK_UP = 'update clients set pick_up = null, version = version + 1 where client_id in';
+const FORGET_PICK_UPS_POSTGRES = named(
+  'forget_pick_ups',
+  `${FORGET_PICK_UP} (select client_id from clients
+     where cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked) returning client_id`,
+);
+const FORGET_PICK_UPS_SQLITE = named(
+  'forget_pick_ups',
+  `${FORGET_PICK_UP} (select client_id from clients where json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
+);
+
+export function postgresRetention(sql: PostgresSql): Retention {
+  return {
+    async cleanUpSessions(now, limit, { ttlSeconds }) {
+      const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
+      return { removed: Number(row?.['removed']), anonymized: Number(row?.['anonymized']) };
+    },
+    async forgetPickUps(now, limit) {
+      return (await sql.query(FORGET_PICK_UPS_POSTGRES, [now.getTime(), limit])).length;
+    },
+  };
+}
+
+export function sqliteRetention(sql: SqliteSql): Retention {
+  return {
+    cleanUpSessions: (now, limit, { ttlSeconds }) =>
+      sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds)),
+    forgetPickUps: (now, limit) =>
+      sql.transaction((run) => run.change(FORGET_PICK_UPS_SQLITE, now.getTime(), limit)),
+  };
+}
+
+function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: number) {
+  const due = run.all(DUE_SQLITE, now.getTime(), limit, ttlSeconds);
+  if (due.length === 0) return { removed: 0, anonymized: 0 };
+  const pairs = (rows: typeof due) => JSON.stringify(rows.map((row) => [row['tenant_id'], row['id']]));
+  const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
+  const full = pairs(due.filter((row) => row['mode'] === 'full'));
+  for (const drop of [DROP_GRANTS, DROP_DEFERRED, DROP_SUBJECTS]) run.change(drop, pairs(due));
+  run.change(DROP_EVENTS, full);
+  const removed = run.change(DROP_SESSIONS, full);
+  const anonymized = run.change(ANONYMIZE, kept, now.getTime());
+  return { removed, anonymized };
+}

@@ -1,0 +1,175 @@
+import type { Cipher } from '../../application/ports/cipher.ts';
+import type { ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
+import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
+import { readAuthorization, readDeferred } from './rows/authorization-codec.ts';
+import {
+  readGrant,
+  readIssued,
+  readPublication,
+  readRelease,
+  readSession,
+  readStatusList,
+  readStatusListVersion,
+  readTenantState,
+} from './rows/session-codec.ts';
+import type { Parameter, Row, Statement } from './statement.ts';
+import * as statements from './statements.ts';
+
+/** Runs one statement of one tenant, whose id it puts first. */
+export type TenantQuery = (statement: Statement, ...parameters: Parameter[]) => Promise<readonly Row[]>;
+
+/** Statements in which the dialects differ: how the elements of an array are listed. */
+export type ListingStatements = {
+  readonly sessionVersions: Statement;
+  readonly statusListVersions: Statement;
+  readonly issuing: Statement;
+};
+
+export function tenantReads(query: TenantQuery, cipher: Cipher, listing: ListingStatements): TenantReads {
+  const one = async (statement: Statement, ...parameters: Parameter[]) =>
+    (await query(statement, ...parameters))[0];
+  /** With the tenant; `read` gets a row only if there is what was asked for. */
+  const withTenant = async <T>(read: (row: Row) => T, statement: Statement, ...parameters: Parameter[]) => {
+    const row = await one(statement, ...parameters);
+    if (row === undefined) return undefined;
+    return { tenant: readTenantState(row), found: row['id'] === null ? undefined : read(row) };
+  };
+  const sessionOf = (row: Row) => readSession(cipher, row);
+  const withSession = async (statement: Statement, id: string) => {
+    const read = await withTenant(sessionOf, statement, id);
+    return read && { tenant: read.tenant, session: read.found };
+  };
+  const withGrant = async (statement: Statement, name: string) => {
+    const read = await withTenant((row) => readGrant(cipher, row), statement, name);
+    return read && { tenant: read.tenant, grant: read.found };
+  };
+  let asked: Promise<TenantState | undefined> | undefined;
+  return {
+    state() {
+      asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
+        // Who asks from here on may know of something that this read does not see.
+        asked = undefined;
+        const row = await one(statements.STATE);
+        return row && readTenantState(row);
+      });
+      return asked;
+    },
+    session: (id) => withSession(statements.READ_SESSION, id),
+    sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
+    async issuing(publicId, uses, grantId) {
+      const [kinds, hashes] = [uses.map(({ kind }) => kind), uses.map(({ hash }) => hash)];
+      const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
+      if (row === undefined) return undefined;
+      const session = row['id'] === null ? undefined : sessionOf(row);
+      return {
+        tenant: readTenantState(row),
+        session,
+        use: session && { issued: Number(row['issued_count']), barred: Number(row['revoked_mask']) },
+        used: (row['used_kind'] ?? undefined) as UsedValue['kind'] | undefined,
+        revoked: Boolean(row['revoked']),
+      };
+    },
+    async sessions(asking) {
+      const { statement, parameters } = statements.listSessionsQuery(asking);
+      return (await query(statement, ...parameters)).map(sessionOf);
+    },
+    async sessionsOfSubject(subjectHash) {
+      return (await query(statements.FIND_BY_SUBJECT, subjectHash)).map(sessionOf);
+    },
+    async sessionVersions(ids) {
+      const rows = await query(listing.sessionVersions, ids);
+      return rows.map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) }));
+    },
+    async sessionEvents(id, after, limit) {
+      return (await query(statements.SESSION_EVENTS, id, after, limit)).map(readEvent);
+    },
+    grantByCode: (codeHash) => withGrant(statements.FIND_GRANT, codeHash),
+    grant: (id) => withGrant(statements.FIND_GRANT_BY_ID, id),
+    async authorization(id) {
+      const read = await withTenant(
+        (row) => readAuthorization(cipher, row),
+        statements.FIND_AUTHORIZATION,
+        id,
+      );
+      return read && { tenant: read.tenant, authorization: read.found };
+    },
+    async deferred(id) {
+      const row = await one(statements.FIND_DEFERRED, id);
+      return row && readDeferred(cipher, row);
+    },
+    async deferredTransactions({ sessionId, limit }) {
+      const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);
+      return rows.map((row) => readDeferred(cipher, row));
+    },
+    async issued(sessionId) {
+      return readIssued(await query(statements.READ_ISSUED, sessionId));
+    },
+    async statusList(id) {
+      const row = await one(statements.FIND_STATUS_LIST, id);
+      return row && readStatusList(cipher, row);
+    },
+    async statusListVersions(ids) {
+      return (await query(listing.statusListVersions, ids)).map(readStatusListVersion);
+    },
+    async statusEntries(listId, afterVersion) {
+      const rows = await query(statements.STATUS_ENTRIES, listId, afterVersion);
+      return rows.map((row) => ({ index: Number(row['idx']), status: Number(row['status']) }));
+    },
+    async trustList(id) {
+      const row = await one(statements.FIND_TRUST_LIST, id);
+      return row && readPublication(row);
+    },
+  };
+}
+
+export function listKeeping(query: TenantQuery): ListKeeping {
+  return {
+    async takeStatusRun({ id, keyChainId }, count) {
+      const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count);
+      return row && Number(row['first']);
+    },
+    async saveStatusToken(listId, token, version, issuedAt, expiresAt) {
+      const times = [issuedAt.getTime(), expiresAt.getTime()];
+      await query(statements.SAVE_STATUS_TOKEN, listId, token, version, ...times);
+    },
+    async noteRelease(id, { sequenceNumber, contentHash }, now) {
+      await query(statements.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
+      const [row] = await query(statements.FIND_RELEASE, id);
+      return readRelease(row) ?? { sequenceNumber, contentHash };
+    },
+  };
+}
+
+function readEvent(row: Row) {
+  return {
+    sequence: Number(row['version']),
+    version: Number(row['version']),
+    status: row['status'] as Session['status'],
+    at: new Date(Number(row['at'])),
+  };
+}
+
+const LISTED = {
+  sessions: 'select id, version from sessions where tenant_id = $1 and id',
+  statusLists: `select id, version, key_chain_id from status_lists
+   where tenant_id = $1 and exists (select 1 from tenants where id = $1) and id`,
+};
+
+function listingBy(elements: string, used: string): ListingStatements {
+  return {
+    issuing: statements.issuingStatement(used),
+    sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
+    statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
+  };
+}
+
+export const POSTGRES_LISTING = listingBy(
+  '= any($2::text[])',
+  'unnest($3::text[], $4::text[]) as v(kind, hash)',
+);
+export const SQLITE_LISTING = listingBy(
+  'in (select value from json_each($2))',
+  `(select k.value as kind, h.value as hash from json_each($3) k join json_each($4) h on h.key = k.key) v`,
+);

@@ -1,0 +1,85 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { DOCUMENT_KINDS, type DocumentKind } from '../../../domain/resources.ts';
+import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
+import { tenantFilter } from './tenant-filter.ts';
+
+/** Times are milliseconds since the epoch in every table, alike in both dialects. */
+const time = () => p.bigint('number');
+
+export const TenantRow = defineEntity({
+  name: 'TenantRow',
+  tableName: 'tenants',
+  properties: {
+    id: p.string().primary(),
+    name: p.string(),
+    description: p.text().nullable(),
+    status: p.string(),
+    sessionConfig: p.json<unknown>().nullable(),
+    statusListConfig: p.json<unknown>().nullable(),
+    /** Raised by every change of what is configured. */
+    revision: p.integer(),
+    /** The same for each kind of it, `StoredRevisions`. */
+    revisions: p.json<StoredRevisions>(),
+    version: p.integer(),
+    createdAt: time(),
+    updatedAt: time(),
+  },
+});
+export type TenantRow = InferEntity<typeof TenantRow>;
+
+/** Clients are unique over all tenants, since the token endpoint knows them by their id alone. */
+export const ClientRow = defineEntity({
+  name: 'ClientRow',
+  tableName: 'clients',
+  properties: {
+    clientId: p.string().primary(),
+    tenantId: p.string().nullable(),
+    roles: p.json<string[]>(),
+    description: p.text().nullable(),
+    allowedPresentationConfigs: p.json<string[]>().nullable(),
+    allowedIssuanceConfigs: p.json<string[]>().nullable(),
+    secretHash: p.text(),
+    pickUp: p.json<unknown>().nullable(),
+    version: p.integer(),
+    createdAt: time(),
+    updatedAt: time(),
+  },
+  indexes: [{ name: 'clients_of_tenant', properties: ['tenantId', 'clientId'] }],
+  filters: tenantFilter,
+});
+export type ClientRow = InferEntity<typeof ClientRow>;
+
+/** Ids of clients that a tenant removed. Tokens of an external provider go on naming them. */
+export const RemovedClientRow = defineEntity({
+  name: 'RemovedClientRow',
+  tableName: 'removed_clients',
+  properties: {
+    tenantId: p.string().primary(),
+    clientId: p.string().primary(),
+  },
+  filters: tenantFilter,
+});
+
+/** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */
+export const documentRows = new Map(DOCUMENT_KINDS.map((kind) => [kind, documentRow(kind)]));
+
+function documentRow(kind: DocumentKind) {
+  const words = kind.split('-');
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  return defineEntity({
+    name: `${name}Row`,
+    tableName: tableOf(kind),
+    properties: {
+      tenantId: p.string().primary(),
+      id: p.string().primary(),
+      body: p.text(),
+      createdAt: time(),
+      updatedAt: time(),
+    },
+    filters: tenantFilter,
+  });
+}
+
+export function tableOf(kind: DocumentKind): string {
+  return `${kind.replaceAll('-', '_')}s`;
+}

@@ -1,0 +1,112 @@
+import type { MikroORM } from '@mikro-orm/core';
+import { reachingAtOnce } from '../database-faults.ts';
+import type { Parameter, Row, Statement } from '../statement.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { SteadyTime } from './steady-time.ts';
+
+/** What we use of the driver that MikroORM brings along. */
+type Prepared = {
+  /** Whether it yields rows. */
+  readonly reader: boolean;
+  all(...parameters: unknown[]): unknown[];
+  run(...parameters: unknown[]): { changes: number };
+};
+type Database = {
+  /** Whether it is in memory. */
+  readonly memory: boolean;
+  prepare(text: string): Prepared;
+  transaction<T>(work: () => T): { immediate(): T };
+};
+
+/**
+ * SQLite answers synchronously on one connection. While a unit of work holds a transaction open on it, nobody
+ * else may slip a statement in, so these wait for its end and then run without giving up the thread.
+ */
+export type SqliteSql = {
+  /** Runs `work` synchronously in one immediate transaction. */
+  transaction<T>(work: (run: SqliteRun) => T): Promise<T>;
+  /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
+  single<T>(work: (run: SqliteRun) => T): Promise<T>;
+  /** Runs `work`, which may give up the thread, while nothing else runs. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+};
+
+/** Truth values are 1 and 0 here, and an array is JSON, which `json_each` reads. */
+export type SqliteRun = {
+  all(statement: Statement, ...parameters: readonly Parameter[]): readonly Row[];
+  /** @returns how many rows changed. */
+  change(statement: Statement, ...parameters: readonly Parameter[]): number;
+  /** The time by which it is judged what is over, see `SteadyTime`. */
+  time(): number;
+};
+
+/** Beside the leases, since it is one of the things that jobs write for themselves. */
+const STORED_TIME = 'clock';
+const READ_TIME: Statement = {
+  name: 'read_time',
+  text: `select expires_at as now from leases where name = '${STORED_TIME}'`,
+};
+/** What is forgotten by this time must stay refused by the next process, too. */
+export const STORE_TIME: Statement = {
+  name: 'store_time',
+  text: `insert into leases (name, holder, expires_at) values ('${STORED_TIME}', '', $1)
+   on conflict (name) do update set expires_at = excluded.expires_at`,
+};
+
+export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
+  const database = (await orm.em.getConnection().getNativeClient()) as Database;
+  const gate = new OneAtATime();
+  const known = new Map<string, { prepared: Prepared; order: readonly number[] }>();
+  const bind = ({ name, text }: Statement, parameters: readonly Parameter[]) => {
+    let statement = known.get(name);
+    if (statement === undefined) {
+      statement = { prepared: database.prepare(text.replaceAll(PLACE, '?')), order: placesOf(text) };
+      known.set(name, statement);
+    }
+    return {
+      prepared: statement.prepared,
+      values: statement.order.map((place) => sqliteValue(parameters[place - 1])),
+    };
+  };
+  const run: SqliteRun = {
+    all(statement, ...parameters) {
+      const { prepared, values } = bind(statement, parameters);
+      if (prepared.reader) return prepared.all(...values) as Row[];
+      prepared.run(...values);
+      return [];
+    },
+    change(statement, ...parameters) {
+      const { prepared, values } = bind(statement, parameters);
+      return prepared.run(...values).changes;
+    },
+    time: () => time(),
+  };
+  const transaction: SqliteSql['transaction'] = (work) =>
+    gate.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
+  const time = timeOf(database, run);
+  return {
+    transaction,
+    single: (work) => gate.pass(() => reachingAtOnce(() => work(run))),
+    exclusively: (work) => gate.exclusively(work),
+  };
+}
+
+function timeOf({ memory }: Database, run: SqliteRun): () => number {
+  // Tests and dry runs, whose clock is what they say.
+  if (memory) return () => Date.now();
+  const [stored] = run.all(READ_TIME);
+  const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
+  return () => steady.now();
+}
+
+const PLACE = /\$(\d+)/g;
+
+/** The driver takes numbered parameters for named ones, so they are bound by position, repeated as they occur. */
+function placesOf(text: string): number[] {
+  return Array.from(text.matchAll(PLACE), ([, place]) => Number(place));
+}
+
+function sqliteValue(value: Parameter | undefined): string | number | null | undefined {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+}

@@ -1,0 +1,10 @@
+/** One prepared statement. Parameters are `$1`, `$2`, …; the tenant is always `$1`. */
+export type Statement = { readonly name: string; readonly text: string };
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Parameter = string | number | boolean | null | readonly string[] | readonly number[];
+
+/** Words of the domain, fit to stand between brackets in a statement. */
+export function listOf(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(', ');
+}

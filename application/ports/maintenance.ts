@@ -1,0 +1,53 @@
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+
+export type EndingTrustList = {
+  readonly tenantId: TenantId;
+  readonly id: string;
+  readonly nextUpdate: Date;
+};
+
+/**
+ * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
+ * parts of one run have the same, and tests their own.
+ */
+export type Maintenance = {
+  /**
+   * The time of the database, which all processes share: none of them, when its clock is wrong, forgets or removes what
+   * others still need, or keeps a lease for hours.
+   */
+  time(): Promise<Date>;
+  /** Marks sessions whose time is over. @returns those it changed, at most `limit`. */
+  expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
+  /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
+  forgetExpired(now: Date, limit: number): Promise<number>;
+  /**
+   * Parts with the data of sessions that their tenant keeps no longer: `ttlSeconds` of its configuration after they
+   * were made, once they have ended or expired. `full` removes the session with its grants and events; `anonymize`
+   * keeps the row without request and outcome, and its events; whoever remembers the request can do nothing with it
+   * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
+   * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
+   * handed out stays as it is. The oldest of a tenant come first.
+   * @param defaults for tenants that configured nothing; these remove in full.
+   * @returns how many sessions it touched, at most `limit`.
+   */
+  cleanUpSessions(
+    now: Date,
+    limit: number,
+    defaults: { readonly ttlSeconds: number },
+  ): Promise<{ readonly removed: number; readonly anonymized: number }>;
+  /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
+  expireDeferred(now: Date, limit: number): Promise<number>;
+  /**
+   * Removes what is left of removed tenants. A tenant of the same id can be made when there is little left.
+   * @returns how many rows went, at most `limit`.
+   */
+  removeRemains(now: Date, limit: number): Promise<number>;
+  /** Erases secrets of clients that nobody picked up in time. @returns how many. */
+  forgetPickUps(now: Date, limit: number): Promise<number>;
+  /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
+  endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
+  /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
+  refreshStatistics(): Promise<readonly string[]>;
+  /** One conditional update: true for the one instance that may run the job now. */
+  tryLease(name: string, holder: string, now: Date, ttlSeconds: number): Promise<boolean>;
+};

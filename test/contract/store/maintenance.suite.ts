@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Store } from '../../../application/ports/store.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
+
+/** Long before everything else in this store, so that maintenance over all tenants meet only what belongs here. */
+const PAST = new Date('2020-01-01T00:00:00Z');
+const past = (seconds: number) => new Date(PAST.getTime() + seconds * 1000);
+
+export function describeMaintenance(open: () => Store): void {
+  describe('maintenance', () => {
+    let store: Store;
+    let one: TenantId;
+    let two: TenantId;
+    beforeEach(async () => {
+      store = open();
+      one = await addTenant(store);
+      two = await addTenant(store);
+    });
+
+    it('expire open sessions of all tenants in portions, the oldest first, and log it', async () => {
+      const at = (tenantId: TenantId, second: number, status: 'active' | 'fetched' | 'completed') =>
+        openOffer(store, tenantId, { session: { expiresAt: past(second), status } });
+      const late = await at(one, 3, 'active');
+      const middle = await at(two, 2, 'fetched');
+      const early = await at(one, 1, 'active');
+      const done = await at(one, 1, 'completed');
+      const open = await at(one, 100, 'active');
+      const name = ({ session: { tenantId, id } }: typeof late) => ({ tenantId, id });
+      const first = await store.maintenance.expireSessions(past(3), 2);
+      expect(first).to.have.deep.members([name(early), name(middle)]);
+      expect(await store.maintenance.expireSessions(past(3), 2)).to.deep.equal([name(late)]);
+      expect(await store.maintenance.expireSessions(past(3), 2)).to.deep.equal([]);
+
+      for (const { session } of [late, middle, early]) {
+        const steps = stepsOf(store, session.tenantId);
+        expect(await steps.findSession(session.id)).to.deep.include({
+          status: 'expired',
+          version: 2,
+          updatedAt: past(3),
+        });
+        expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([
+          { sequence: 2, version: 2, status: 'expired', at: past(3) },
+        ]);
+      }
+      for (const { session } of [done, open]) {
+        expect(await stepsOf(store, one).findSession(session.id)).to.deep.equal(session);
+      }
+    });
+
+    it('forget what could not be used any more, in portions', async () => {
+      // Values are remembered that end later than the clocks of databases show, and earlier than others of this store.
+      const day = (second: number) => seconds(second - 86_400);
+      while ((await store.maintenance.forgetExpired(day(0), 1000)) > 0);
+      const values = [1, 2, 3].map((second) => aUse('dpop_jti', { expiresAt: day(second) }));
+      const fresh = aUse();
+      await stepsOf(store, one).remember([...values.slice(0, 2), fresh]);
+      await stepsOf(store, two).remember(values.slice(2));
+      const old = await openOffer(store, one, { grant: { expiresAt: day(1) } });
+      const young = await openOffer(store, one);
+      expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(3);
+      expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(1);
+      expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(0);
+
+      expect(await stepsOf(store, one).remember([fresh])).to.equal(false);
+      expect(await stepsOf(store, one).remember(values.slice(0, 2))).to.equal(true);
+      expect((await stepsOf(store, one).grantByCode(old.grant.codeHash))?.grant).to.equal(undefined);
+      expect((await stepsOf(store, one).grantByCode(young.grant.codeHash))?.grant?.id).to.equal(
+        young.grant.id,
+      );
+      await store.maintenance.forgetExpired(day(3), 100);
+    });
+
+    const DEFAULTS = { ttlSeconds: 1000 };
+    const clean = (second: number, limit = 100) =>
+      store.maintenance.cleanUpSessions(past(second), limit, DEFAULTS);
+    const offer = async (tenantId: TenantId, session: Partial<Session> = {}) => {
+      const ended = { createdAt: past(0), expiresAt: past(1000), status: 'completed', ...session } as const;
+      return (await openOffer(store, tenantId, { session: ended })).session;
+    };
+
+    it('remove sessions that are over and older than their tenant keeps them', async () => {
+      const short = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
+      const kept = await offer(one);
+      const open = await offer(short, { status: 'fetched' });
+      const gone = await offer(short);
+      await stepsOf(store, short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
+      expect(await clean(59)).to.deep.equal({ removed: 0, anonymized: 0 });
+      expect(await clean(60)).to.deep.equal({ removed: 1, anonymized: 0 });
+      expect(await stepsOf(store, short).findSession(gone.id)).to.equal(undefined);
+      expect(await stepsOf(store, short).sessionEvents(gone.id, 0, 10)).to.deep.equal([]);
+      expect((await stepsOf(store, one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
+      expect((await stepsOf(store, short).findSession(open.id))?.id, 'open').to.equal(open.id);
+
+      expect(await clean(1000), 'by the clock').to.deep.equal({ removed: 2, anonymized: 0 });
+      expect(await stepsOf(store, short).findSession(open.id)).to.equal(undefined);
+      expect(await stepsOf(store, short).issuedBatches(open.id), 'revocable').to.have.length(1);
+    });
+
+    it('anonymize them where the tenant wants it, once', async () => {
+      const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
+      const steps = stepsOf(store, quiet);
+      const { session, grant } = await openOffer(store, quiet, {
+        session: { createdAt: past(0), status: 'fetched' },
+      });
+      await steps.recordOutcome(session, 'complete', { redirectUri: 'https://ada.example' }, past(5));
+      expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
+      expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 0 });
+      const expected = { request: null, outcome: null, status: 'completed', version: 3 };
+      expect(await steps.findSession(session.id)).to.deep.include({
+        id: session.id,
+        ...expected,
+        updatedAt: past(5),
+        expiresAt: past(1000),
+      });
+      expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(2);
+      expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
+      const late = { ...session, version: 2 };
+      expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
+        undefined,
+      );
+    });
+
+    it('leave sessions alone that a wallet will come back to for a deferred credential', async () => {
+      const removing = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
+      const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: 'anonymize' } });
+      for (const tenantId of [removing, quiet]) {
+        const steps = stepsOf(store, tenantId);
+        const awaited = async () => {
+          const session = await offer(tenantId);
+          const times = { createdAt: past(0), updatedAt: past(0), expiresAt: past(500) };
+          const transaction = aDeferred(session, times);
+          await steps.openDeferred(transaction, 1);
+          return { session, transaction, batch: aBatch(session) };
+        };
+        const [pending, ready, fetched, failed] = [
+          await awaited(),
+          await awaited(),
+          await awaited(),
+          await awaited(),
+        ];
+        for (const { transaction, batch } of [ready, fetched])
+          await steps.completeDeferred(transaction.id, ['one'], batch, 1, past(1), 'system');
+        const { id, publicId } = fetched.transaction;
+        await steps.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
+        await steps.failDeferred(failed.transaction.id, 'no such person', past(2), 'system');
+
+        const count = (number: number) =>
+          tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number };
+        expect(await clean(499), 'fetched and failed').to.deep.equal(count(2));
+        for (const { session, transaction } of [pending, ready]) {
+          expect((await steps.findSession(session.id))?.request).to.deep.equal(session.request);
+          expect(await steps.deferred(transaction.id)).to.not.equal(undefined);
+        }
+        expect(await clean(500), 'by the clock').to.deep.equal(count(2));
+      }
+    });
+
+    it('clean up in portions, the oldest of a tenant first', async () => {
+      const mode = { sessionConfig: { cleanupMode: 'anonymize' } } as const;
+      const quiet = await addTenant(store, mode);
+      const young = await offer(quiet, { createdAt: past(2) });
+      const old = await offer(quiet, { createdAt: past(1) });
+      expect(await clean(2000, 1)).to.deep.equal({ removed: 0, anonymized: 1 });
+      expect((await stepsOf(store, quiet).findSession(old.id))?.request).to.equal(null);
+      expect((await stepsOf(store, quiet).findSession(young.id))?.request).to.not.equal(null);
+      for (const second of [1, 2, 3]) await offer(one, { createdAt: past(second) });
+      const counts = { removed: 0, anonymized: 0 };
+      for (let portion = 0; portion < 2; portion++) {
+        const { removed, anonymized } = await clean(2000, 2);
+        expect(removed + anonymized).to.equal(2);
+        counts.removed += removed;
+        counts.anonymized += anonymized;
+      }
+      expect(counts).to.deep.equal({ removed: 3, anonymized: 1 });
+      expect(await clean(2000, 2)).to.deep.equal({ removed: 0, anonymized: 0 });
+    });
+
+    it('erase secrets that nobody picked up', async () => {
+      const waiting = (second: number) =>
+        aClient(one, {
+          pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) },
+        });
+      const clients = [waiting(1), waiting(2), waiting(30)] as const;
+      await store.forTenant(
+        one,
+        async (own) => {
+          for (const client of clients) await own.clients.add(client);
+        },
+        { by: 'system' },
+      );
+      expect(await store.maintenance.forgetPickUps(past(2), 1)).to.equal(1);
+      expect(await store.maintenance.forgetPickUps(past(2), 100)).to.equal(1);
+      expect(await store.maintenance.forgetPickUps(past(2), 100)).to.equal(0);
+      const read = (i: 0 | 1 | 2) => store.forTenant(one, (own) => own.clients.get(clients[i].clientId));
+      expect([(await read(0)).pickUp, (await read(1)).pickUp]).to.deep.equal([null, null]);
+      expect(await read(0)).to.include({ version: 2, secretHash: 'hash' });
+      expect((await read(2)).pickUp).to.deep.equal(clients[2].pickUp);
+    });
+
+    it('lease a job to one instance until the lease ends or is renewed', async () => {
+      const { maintenance } = store;
+      const job = randomUUID();
+      expect(await maintenance.tryLease(job, 'a', past(0), 10)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'b', past(9), 10)).to.equal(false);
+      expect(await maintenance.tryLease(randomUUID(), 'b', past(9), 10)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'a', past(9), 10)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'b', past(18), 10)).to.equal(false);
+      expect(await maintenance.tryLease(job, 'b', past(19), 10)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'a', past(20), 10)).to.equal(false);
+    });
+
+    it('tell a time that goes on', async () => {
+      const first = await store.maintenance.time();
+      expect(first.getTime()).to.be.closeTo(Date.now(), 5_000);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect((await store.maintenance.time()).getTime()).to.be.within(
+        first.getTime() + 10,
+        first.getTime() + 5_000,
+      );
+    });
+
+    it('answer a ping', async () => {
+      await store.ping();
+    });
+  });
+}

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import {
+  DeletePresentationConfiguration,
+  GetPresentationConfiguration,
+  ListPresentationConfigurations,
+  ReplacePresentationConfiguration,
+  UpdatePresentationConfiguration,
+} from '../../../application/verification/presentation-configurations.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { parseWritten } from '../../../domain/shared/read-written.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+import { query } from './kit.ts';
+
+const CHECK = { id: 'check', dcql_query: query({ id: 'card' }) };
+const DATA = { type: 'payment', credential_ids: ['card'] };
+
+describe('The presentation configurations of a tenant', () => {
+  let world: AdministrationWorld;
+  let signer: Certified;
+  const caller = (allowed: string[] | null = null) =>
+    world.caller(['presentation:manage'], { allowedPresentationConfigs: allowed });
+  const put = async (changes: object = {}, by = caller()) =>
+    new ReplacePresentationConfiguration(world).execute(
+      by,
+      parseWritten(PresentationConfigurationBody, { ...CHECK, ...changes }),
+    );
+  const update = (id: string, changes: object, by = caller()) =>
+    new UpdatePresentationConfiguration(world).execute(by, id, changes as JsonObject);
+  const get = (id: string, by = caller()) => new GetPresentationConfiguration({}).execute(by, id);
+  const remove = (id: string, by = caller()) => new DeletePresentationConfiguration(world).execute(by, id);
+  const all = (by = caller()) => new ListPresentationConfigurations({}).execute(by);
+  const ids = async (by = caller()) => (await all(by)).map(({ id }) => id);
+
+  before(async () => {
+    signer = await certify({ name: 'Lists' });
+  });
+  beforeEach(async () => {
+    world = await anAdministration();
+    await put();
+  });
+
+  it('are in order of their ids; a restricted client sees its own', async () => {
+    await put({ id: 'another' });
+    expect(await ids()).to.deep.equal(['another', 'check']);
+    expect(await ids(caller(['check']))).to.deep.equal(['check']);
+  });
+
+  it('are replaced whole: what is left out has its default', async () => {
+    const { createdAt } = await put({ description: 'At the door', lifeTime: 60 });
+    world.clock.forward(1_000);
+    const replaced = await put();
+    expect(replaced).to.include({ lifeTime: 300 }).and.not.have.property('description');
+    expect([replaced.createdAt, replaced.updatedAt]).to.deep.equal([createdAt, world.clock.now()]);
+    expect(await get('check')).to.deep.equal(replaced);
+  });
+
+  it('change in what is said, and forget what is set to null', async () => {
+    await put({ description: 'At the door', lifeTime: 60 });
+    expect(await update('check', { lifeTime: null })).to.include({
+      lifeTime: 300,
+      description: 'At the door',
+    });
+    expect(await update('check', { description: null })).to.not.have.property('description');
+  });
+
+  it('go, unless a credential is issued only after such a presentation', async () => {
+    await put({ id: 'asked' });
+    const now = world.clock.now();
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
+    const iaeActions = [{ type: 'openid4vp_presentation', presentationConfigId: 'asked' }];
+    const card = CredentialConfigurationBody.parse({ id: 'card', config, iaeActions });
+    await world.write((own) => own.credentialConfigurations.put({ ...card, createdAt: now, updatedAt: now }));
+    expect(await endOf(remove('asked'))).to.equal('conflict');
+    expect(await endOf(remove('check'))).to.equal('done');
+    expect(await ids()).to.deep.equal(['asked']);
+  });
+
+  const other = () => caller(['other']);
+  const refusals: [string, () => Promise<unknown>, string][] = [
+    ['a look at nothing', () => get('nothing'), 'not_found'],
+    ['a look at what the client may not use', () => get('check', other()), 'not_found'],
+    ['a new one that the client may not use', () => put({ id: 'new' }, other()), 'forbidden'],
+    ['a change of nothing', () => update('nothing', {}), 'not_found'],
+    ['a change of what the client may not use', () => update('check', {}, other()), 'not_found'],
+    ['a change of the id', () => update('check', { id: 'other' }), 'invalid_input id'],
+    ['a change that makes it invalid', () => update('check', { lifeTime: 1 }), 'invalid_input lifeTime'],
+    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of what the client may not use', () => remove('check', other()), 'not_found'],
+    [
+      'a webhook at an address that may not be called',
+      () => put({ webhook: { url: 'https://db.internal/' } }),
+      'invalid_input webhook.url',
+    ],
+    [
+      'a trust list at an address that may not be called',
+      () => put({ trustAnchors: [{ trustList: 'https://db.internal/list', signedBy: [pem(signer)] }] }),
+      'invalid_input trustAnchors.0.trustList',
+    ],
+  ];
+  for (const [what, attempt, end] of refusals) {
+    it(`are not touched by ${what}: ${end}`, async () => {
+      const before = await all();
+      expect(await endOf(attempt())).to.equal(end);
+      expect(await all()).to.deep.equal(before);
+    });
+  }
+
+  const documents: [string, object, string][] = [
+    ['without a query', { dcql_query: undefined }, 'dcql_query'],
+    ['with an empty query', { dcql_query: { credentials: [] } }, 'dcql_query.credentials'],
+    [
+      'for a format that nobody knows',
+      { dcql_query: { credentials: [{ id: 'x', format: 'jwt_vc', meta: { vct_values: ['x'] } }] } },
+      'dcql_query.credentials.0.format',
+    ],
+    [
+      'with transaction data for an mdoc',
+      {
+        dcql_query: { credentials: [{ id: 'x', format: 'mso_mdoc', meta: { doctype_value: 'x' } }] },
+        transaction_data: [{ type: 'payment', credential_ids: ['x'] }],
+      },
+      'transaction_data.0.credential_ids.0',
+    ],
+    ['that last half a minute less a second', { lifeTime: 29 }, 'lifeTime'],
+    ['that last more than a day', { lifeTime: 86_401 }, 'lifeTime'],
+    ['with a way back to nowhere', { redirectUri: '/done' }, 'redirectUri'],
+    ['with a way back into a script', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
+    [
+      'with data for an unknown query',
+      { transaction_data: [{ ...DATA, credential_ids: ['other'] }] },
+      'transaction_data.0.credential_ids',
+    ],
+    ['with anchors that are none', { trustAnchors: [{ certificate: 'PEM' }] }, 'trustAnchors.0.certificate'],
+    ['with a mode of another flow', { responseMode: 'fragment' }, 'responseMode'],
+    ['with a webhook of another kind', { webhook: { url: 'ftp://x.example' } }, 'webhook.url'],
+    ['with an access key that signs credentials', { accessKeyChainId: 'signing' }, 'accessKeyChainId'],
+  ];
+  for (const [what, changes, path] of documents) {
+    it(`are not written ${what}`, async () => {
+      const before = await all();
+      const end = await endOf(put({ id: 'bad', ...changes }));
+      expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
+      expect(await all()).to.deep.equal(before);
+    });
+  }
+});
