@@ -1,0 +1,41 @@
+import { globSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Token, Tokens } from '../../application/needs.ts';
+import { obtain } from '../../bootstrap/wire.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+
+type Needy = Token & { readonly needs: Tokens; readonly name: string };
+
+async function exportedBy(pattern: string): Promise<unknown[]> {
+  const files = globSync(pattern, { cwd: ROOT });
+  const modules = await Promise.all(files.map((file) => import(new URL(file, ROOT).href)));
+  return modules.flatMap((module: object) => Object.values(module));
+}
+
+const isClass = (value: unknown): value is Needy => typeof value === 'function' && /^class/.test(`${value}`);
+
+describe('The wiring', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('makes every class that says what it needs, with all of it', async () => {
+    const { container } = service.service;
+    const needy = (await exportedBy('application/**/*.ts')).filter(isClass).filter((type) => 'needs' in type);
+    expect(needy.length).to.be.above(100);
+    const failed = needy.flatMap((type) => {
+      try {
+        const made = obtain<unknown>(container, type) as { readonly ports: object };
+        const missing = Object.entries(made.ports).filter(([, port]) => port === undefined);
+        return missing.map(([name]) => `${type.name}: ${name}`);
+      } catch (error) {
+        return [`${type.name}: ${(error as Error).message}`];
+      }
+    });
+    expect(failed).to.deep.equal([]);
+  });
+});
