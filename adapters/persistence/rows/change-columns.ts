@@ -6,7 +6,7 @@ import {
 } from '../../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import { GRANT_ACTS, type GrantChange, type NewGrant } from '../../../domain/oauth/grant.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import { inOrder, type UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -28,10 +28,8 @@ export type Columns = readonly Field[];
 
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
-/** In one order for all, so that two callers with the same values do not block each other. */
 export function usedValueColumns(uses: readonly UsedValue[]): readonly Columns[] {
-  const sorted = [...uses].sort((one, other) => (one.hash < other.hash ? -1 : 1));
-  return sorted.map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()]);
+  return inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()]);
 }
 
 export function newSessionColumns(cipher: Cipher, session: Session): Columns {
