@@ -40,7 +40,9 @@ export function auditedTenant(
   const note: Note = (change) => journal.note(tenantId, change);
   const { tenant, statusLists } = plain;
   return {
-    ...documentRepositories((kind, name) => audited(kind, plain[name] as Documents<never>, note)),
+    ...documentRepositories(({ kind, repository }) =>
+      audited(kind, plain[repository] as Documents<never>, note),
+    ),
     tenant: {
       get: () => tenant.get(),
       async save(wanted) {

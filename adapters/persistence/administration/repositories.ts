@@ -1,6 +1,5 @@
 import { type EntityManager, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
@@ -19,16 +18,6 @@ import { trustListRepository } from './trust-list-repository.ts';
 
 type AnyRow = Record<string, unknown>;
 
-/** The revision that a write of a document raises. */
-const CONFIGURED: Readonly<Record<DocumentKind, ConfiguredKind>> = {
-  'key-chain': 'keyChains',
-  'issuance-configuration': 'issuance',
-  'credential-configuration': 'credentials',
-  'presentation-configuration': 'presentations',
-  'registrar-configuration': 'registrar',
-  'registration-certificate': 'registrationCertificates',
-};
-
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
@@ -37,7 +26,9 @@ export function tenantRepositories(
   touch: (kind: ConfiguredKind) => Promise<void>,
 ): PlainTenantRepositories {
   return {
-    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, () => touch(CONFIGURED[kind]))),
+    ...documentRepositories(({ kind, revision }) =>
+      documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
+    ),
     tenant: {
       async get() {
         const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
