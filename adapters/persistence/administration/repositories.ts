@@ -5,7 +5,8 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
-import { readStatusList, statusSecretPlace } from '../rows/session-codec.ts';
+import { snakeCase } from '../rows/columns.ts';
+import { readStatusList, STATUS_LISTS } from '../rows/session-codec.ts';
 import { StatusListRow } from '../rows/status.row.ts';
 import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { SeenReleaseRow } from '../rows/trust-list.row.ts';
@@ -81,11 +82,11 @@ export function tenantRepositories(
       async get(id) {
         const row = await em.findOne(StatusListRow, { id }, FRESH);
         if (row === null) throw new Failure('not_found', 'there is no such status list');
-        return readStatusList(cipher, snakeCase(row as unknown as AnyRow));
+        return readStatusList(cipher, columnsOf(row as unknown as AnyRow));
       },
       async list() {
         const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
-        return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
+        return rows.map((row) => readStatusList(cipher, columnsOf(row as unknown as AnyRow)));
       },
       async add(list) {
         await touch('statusLists');
@@ -93,7 +94,7 @@ export function tenantRepositories(
         const row = {
           ...columns,
           tenantId,
-          secret: cipher.seal(secret, statusSecretPlace(tenantId, list.id)),
+          secret: String(STATUS_LISTS.field('secret', secret, { cipher, tenantId, id: list.id })),
           createdAt: createdAt.getTime(),
           token: null,
         };
@@ -125,11 +126,6 @@ export function tenantRepositories(
   };
 }
 
-function snakeCase(row: AnyRow): AnyRow {
-  return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [
-      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value,
-    ]),
-  );
+function columnsOf(row: AnyRow): AnyRow {
+  return Object.fromEntries(Object.entries(row).map(([member, value]) => [snakeCase(member), value]));
 }

@@ -4,6 +4,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { ClientRow, documentRows } from '../rows/administration.row.ts';
 import { allRows } from '../rows/all.ts';
+import { snakeCase } from '../rows/columns.ts';
 import { LeaseRow } from '../rows/status.row.ts';
 import { TrustListRow } from '../rows/trust-list.row.ts';
 import type { SqliteSql } from '../sqlite/sql.ts';
@@ -26,7 +27,6 @@ const MAX_MARKS = 100;
 
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
 const anyRow = (row: unknown) => row as EntityName<Record<string, unknown>>;
-const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 
@@ -34,7 +34,7 @@ const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 const PORTIONS: readonly Statement[] = OWN.map(({ meta }) => {
   const table = String(meta.tableName);
   const key = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>)
-    .flatMap(([name, { primary }]) => (primary ? [snake(name)] : []))
+    .flatMap(([name, { primary }]) => (primary ? [snakeCase(name)] : []))
     .join();
   const text = `delete from ${table} where (${key}) in (select ${key} from ${table} where tenant_id = $1 limit $2)
     and exists (select 1 from leases where name = $3) and not exists (select 1 from tenants where id = $1)`;
