@@ -4,12 +4,10 @@ import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
-import { listOf, type Statement } from '../statement.ts';
+import { listOf, named, type Statement } from '../statement.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
 import { removeRemains } from './tenant-remains.ts';
-
-const named = (name: string, text: string): Statement => ({ name, text });
 
 const EXPIRED = listOf([MOVES.expire.to]);
 const DUE = `select tenant_id, id from sessions

@@ -3,14 +3,12 @@ import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
-import { listOf, type Statement } from '../statement.ts';
+import { listOf, named } from '../statement.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
 const OPEN = listOf(OPEN_STATUSES);
 const WAITING = listOf(DEFERRED_MOVES.expire.from);
-
-const named = (name: string, text: string): Statement => ({ name, text });
 
 /**
  * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential

@@ -8,11 +8,10 @@ import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
-import type { Statement } from '../statement.ts';
+import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import type { SqliteRun, SqliteSql } from './sql.ts';
 
-const named = (name: string, text: string): Statement => ({ name, text });
 /** The tenant comes first. */
 const insert = (table: string, columns: readonly string[], otherwise = '') => {
   const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
