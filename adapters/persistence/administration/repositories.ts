@@ -18,8 +18,6 @@ import { existing, missing } from './existing.ts';
 import { insertUnique } from './insert-unique.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
-type AnyRow = Record<string, unknown>;
-
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
