@@ -31,7 +31,6 @@ import { Encryption } from '../application/ports/encryption.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Log } from '../application/ports/log.ts';
-import { OwnStatusLists } from '../application/ports/own-status-lists.ts';
 import { Random } from '../application/ports/random.ts';
 import { Registrar } from '../application/ports/registrar.ts';
 import { Remote } from '../application/ports/remote.ts';
@@ -41,13 +40,12 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
-import { StatusPublisher } from '../application/status-lists/status-publisher.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
 import { serviceSettings } from './service-settings.ts';
-import { identifierOf, obtain } from './wire.ts';
+import { identifierOf } from './wire.ts';
 
 /** What must be let go at the end, in reverse order of opening. */
 export class Closers {
@@ -125,6 +123,5 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(SchemaValidator, new AjvSchemaValidator());
   provide(EventBus, eventBus);
   provide(TenantConfigurations, new TenantConfigurations({ store, eventBus }));
-  container.bind(identifierOf(OwnStatusLists)).toDynamicValue(() => obtain(container, StatusPublisher));
   return container;
 }

@@ -1,6 +1,6 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
@@ -59,7 +59,8 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     session: (id) => withSession(statements.READ_SESSION, id),
     sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
     async issuing(publicId, uses, grantId) {
-      const [kinds, hashes] = [uses.map(({ kind }) => kind), uses.map(({ hash }) => hash)];
+      const used = inOrder(uses);
+      const [kinds, hashes] = [used.map(({ kind }) => kind), used.map(({ hash }) => hash)];
       const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
       if (row === undefined) return undefined;
       const session = row['id'] === null ? undefined : sessionOf(row);
@@ -167,9 +168,9 @@ function listingBy(elements: string, used: string): ListingStatements {
 
 export const POSTGRES_LISTING = listingBy(
   '= any($2::text[])',
-  'unnest($3::text[], $4::text[]) as v(kind, hash)',
+  'unnest($3::text[], $4::text[]) with ordinality as v(kind, hash, place)',
 );
 export const SQLITE_LISTING = listingBy(
   'in (select value from json_each($2))',
-  `(select k.value as kind, h.value as hash from json_each($3) k join json_each($4) h on h.key = k.key) v`,
+  `(select k.value as kind, h.value as hash, k.key as place from json_each($3) k join json_each($4) h on h.key = k.key) v`,
 );

@@ -33,7 +33,7 @@ export const issuingStatement = (used: string) =>
     'issuing',
     `select ${TENANT_STATE}, s.*,
        (select v.kind from ${used} join used_values u on u.tenant_id = $1 and u.kind = v.kind and u.hash = v.hash
-        limit 1) as used_kind,
+        order by v.place limit 1) as used_kind,
        exists (select 1 from grants g where g.tenant_id = $1 and g.id = $5 and g.revoked_at is not null) as revoked
      from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
   );

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { authorizationServers } from '../../domain/issuance/issuance-configuration.ts';
@@ -19,7 +18,7 @@ import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { hashTxCode } from '../oauth/redeem-grant.ts';
+import { hashCode, hashTxCode } from '../oauth/redeem-grant.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
@@ -100,7 +99,7 @@ export class CreateOffer extends needs({
       authorization: null,
       sessionId: session.id,
       publicId: session.publicId,
-      codeHash: createHash('sha256').update(code).digest('base64url'),
+      codeHash: hashCode(code),
       txCodeHash: request.tx_code === undefined ? null : hashTxCode(settings, request.tx_code),
       credentialConfigurationIds: request.credentialConfigurationIds,
       expiresAt: session.expiresAt,

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
@@ -13,6 +12,7 @@ import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
+import { hashCode } from './redeem-grant.ts';
 
 /** Ends authorizations with a code (RFC 6749 section 4.1.2). */
 export class AuthorizationCodes extends needs({ store: Store, random: Random, settings: ServiceSettings }) {
@@ -55,7 +55,7 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
       server,
       sessionId: session.id,
       publicId: session.publicId,
-      codeHash: createHash('sha256').update(code).digest('base64url'),
+      codeHash: hashCode(code),
       txCodeHash: null,
       credentialConfigurationIds: ids,
       expiresAt: new Date(now.getTime() + CODE_LIFETIME_SECONDS * 1000),

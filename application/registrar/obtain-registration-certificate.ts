@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { covers } from '../../domain/registrar/coverage.ts';
-import { RegistrationCertificateRefusal } from '../../domain/registrar/registration-certificate.ts';
+import type { IssuedRegistrationCertificate } from '../../domain/registrar/registrar-api.ts';
 import {
   isOneSource,
   ONE_SOURCE,
   registrationCertificateMembers,
 } from '../../domain/registrar/registration-certificate-request.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -41,6 +41,9 @@ export type ObtainedRegistrationCertificate = CheckedCertificate & {
   readonly relyingPartyId?: string;
 };
 
+/** One that was brought along has no more than itself. */
+type Obtained = Pick<IssuedRegistrationCertificate, 'jwt'> & Partial<IssuedRegistrationCertificate>;
+
 /** Has the registrar issue a registration certificate, or look one up, or checks one that was obtained elsewhere. */
 export class ObtainRegistrationCertificate extends needs({
   clock: Clock,
@@ -58,7 +61,7 @@ export class ObtainRegistrationCertificate extends needs({
     const { clock, registrar, registrationCertificateChecker } = this.ports;
     const { configured } = caller;
     const query = (await configurationOf(caller, presentationConfigurationId))?.dcql_query;
-    const issued =
+    const issued: Obtained =
       request.jwt === undefined
         ? await obtainFromRegistrar(registrar, {
             account: await requireAccount(configured),
@@ -69,17 +72,9 @@ export class ObtainRegistrationCertificate extends needs({
         : { jwt: request.jwt };
     const path = request.jwt === undefined ? '' : 'jwt';
     try {
-      const certificate = await registrationCertificateChecker.check(configured, issued.jwt, clock.now());
-      const coverage = query === undefined ? undefined : covers(certificate, query);
-      if (coverage?.covered === false) {
-        throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
-      }
-      return {
-        ...certificate,
-        ...('id' in issued && { id: issued.id }),
-        ...('id' in issued &&
-          issued.relyingPartyId !== undefined && { relyingPartyId: issued.relyingPartyId }),
-      };
+      const { jwt, id, relyingPartyId } = issued;
+      const certificate = await registrationCertificateChecker.check(configured, jwt, clock.now(), query);
+      return { ...certificate, ...defined({ id, relyingPartyId }) };
     } catch (error) {
       throw registrarFailure(error, path);
     }

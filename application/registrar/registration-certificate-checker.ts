@@ -1,4 +1,5 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { covers } from '../../domain/registrar/coverage.ts';
 import {
   type OpenedCertificate,
   openRegistrationCertificate,
@@ -11,6 +12,7 @@ import { isJsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference } from '../../domain/status-lists/reference.ts';
+import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -29,9 +31,15 @@ export class RegistrationCertificateChecker extends needs({
   /**
    * Its signer has to be under an anchor that the tenant configured. Without any, the signature has to be
    * that of the certificates inside, whatever they name.
+   * @param query that it has to cover.
    * @throws RegistrationCertificateRefusal
    */
-  async check(configured: TenantConfiguration, jwt: string, now: Date): Promise<CheckedCertificate> {
+  async check(
+    configured: TenantConfiguration,
+    jwt: string,
+    now: Date,
+    query?: DcqlQuery,
+  ): Promise<CheckedCertificate> {
     const opened = openRegistrationCertificate(jwt);
     const anchors = anchorsFor(opened, await configuredAnchors(configured));
     const signer = this.ports.certificates.validate(opened.chain, anchors, now);
@@ -43,6 +51,10 @@ export class RegistrationCertificateChecker extends needs({
     const fault = timeFault(certificate, now);
     if (fault !== undefined) throw new RegistrationCertificateRefusal(fault);
     await this.#checkStatus(configured, certificate, { chain: opened.chain, issuer: signer, anchors });
+    const coverage = query && covers(certificate, query);
+    if (coverage?.covered === false) {
+      throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
+    }
     return { ...certificate, jwt };
   }
 

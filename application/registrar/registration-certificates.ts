@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { covers } from '../../domain/registrar/coverage.ts';
 import {
   RegistrationCertificateRefusal,
   type StoredRegistrationCertificate,
@@ -193,11 +192,8 @@ export class RegistrationCertificates extends needs({
     now: Date,
   ): Promise<UsableCertificate> {
     try {
-      const certificate = await this.ports.registrationCertificateChecker.check(configured, jwt, now);
-      const coverage = covers(certificate, wanted.query);
-      if (!coverage.covered) {
-        throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
-      }
+      const { registrationCertificateChecker } = this.ports;
+      const certificate = await registrationCertificateChecker.check(configured, jwt, now, wanted.query);
       return usableFrom(certificate, wanted, now, now);
     } catch (error) {
       throw registrarFailure(error, PATH);

@@ -3,15 +3,15 @@ import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
-import { needs } from '../needs.ts';
+import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
-import { OwnStatusLists } from '../ports/own-status-lists.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
+import { StatusPublisher } from './status-publisher.ts';
 
 export type StatusQuestion = {
   /** The verifying tenant. */
@@ -34,7 +34,7 @@ const MAX_URI_LENGTH = 2048;
 /** Asks whether a credential, verified in all other respects, is still valid (Token Status List section 8.3). */
 export class StatusChecker extends needs({
   remoteStatusLists: RemoteStatusLists,
-  ownStatusLists: OwnStatusLists,
+  ownStatusLists: StatusPublisher as Token<Pick<StatusPublisher, 'statusAt' | 'signerOf'>>,
   certificates: Certificates,
   clock: Clock,
   settings: ServiceSettings,

@@ -15,7 +15,6 @@ import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
-import type { OwnStatusLists } from '../ports/own-status-lists.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { SingleFlight } from '../single-flight.ts';
 import { statusListUri } from './status-allocator.ts';
@@ -58,10 +57,12 @@ type Entry = {
 };
 
 /** Keeps bit arrays of status lists and the tokens made of them; both are derived from the stored entries. */
-export class StatusPublisher
-  extends needs({ ...WORLD, kms: Kms, settings: ServiceSettings, eventBus: EventBus })
-  implements OwnStatusLists
-{
+export class StatusPublisher extends needs({
+  ...WORLD,
+  kms: Kms,
+  settings: ServiceSettings,
+  eventBus: EventBus,
+}) {
   readonly #entries = new LRUCache<string, Entry>({
     maxSize: MAX_BYTES,
     sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
@@ -100,6 +101,7 @@ export class StatusPublisher
     return entry.signing.token;
   }
 
+  /** @returns undefined for a list or an index that does not exist. */
   async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     try {
       const { list, bytes } = await this.#upToDate(tenantId, listId);
@@ -110,6 +112,10 @@ export class StatusPublisher
     }
   }
 
+  /**
+   * Whose certificates the published token of a list carries.
+   * @returns DER in standard base64, leaf first; undefined for a list that does not exist or cannot be signed now.
+   */
   async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
     const { store, tenantConfigurations, clock } = this.ports;
     try {

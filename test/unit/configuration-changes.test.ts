@@ -59,8 +59,8 @@ describe('While somebody changes the configuration of a tenant', () => {
     return rounds;
   }
 
-  const twentyOffers = async () => {
-    for (let count = 0; count < 20; count++) await anOffer(world);
+  const aDozenOffers = async () => {
+    for (let count = 0; count < 12; count++) await anOffer(world);
   };
   const configurations = async () =>
     world.store.forTenant(ACME, ({ credentialConfigurations }) => credentialConfigurations.list());
@@ -71,10 +71,10 @@ describe('While somebody changes the configuration of a tenant', () => {
     const commits = world.store.commit as sinon.SinonStub;
     const rounds = await writingDuring(
       () => world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), BY),
-      twentyOffers,
+      aDozenOffers,
     );
-    expect(rounds).to.be.above(20);
-    expect(commits.callCount).to.be.below(45);
+    expect(rounds).to.be.above(12);
+    expect(commits.callCount).to.be.below(28);
   });
 
   it('that offers rest on, every offer is made nevertheless', async () => {
@@ -89,9 +89,9 @@ describe('While somebody changes the configuration of a tenant', () => {
             credentialConfigurations.put({ ...card, description: `round ${round}` }),
           BY,
         ),
-      twentyOffers,
+      aDozenOffers,
     );
-    expect(rounds).to.be.above(20);
+    expect(rounds).to.be.above(12);
   });
 
   describe('with hundreds of key chains', () => {
@@ -140,10 +140,10 @@ describe('While somebody changes the configuration of a tenant', () => {
           await read();
         }
       };
-      await rounds(50);
+      await rounds(20);
       const before = usedMemory();
-      await rounds(300);
-      // A whole copy of the key chains for each change would be 300 MB.
+      await rounds(100);
+      // A whole copy of the key chains for each change would be 100 MB.
       expect(usedMemory() - before).to.be.below(15);
     });
   });

@@ -46,7 +46,9 @@ export function auditedTenant(
   const note: Note = (change) => journal.note(tenantId, change);
   const { tenant, clients, statusLists } = plain;
   return {
-    ...documentRepositories((kind, name) => audited(kind, plain[name] as Documents<never>, note)),
+    ...documentRepositories(({ kind, repository }) =>
+      audited(kind, plain[repository] as Documents<never>, note),
+    ),
     tenant: {
       ...reads(tenant, 'get'),
       async save(wanted) {

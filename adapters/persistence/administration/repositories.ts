@@ -1,6 +1,5 @@
 import { type EntityManager, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { DocumentKind } from '../../../domain/resources.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
@@ -19,16 +18,6 @@ import { existing, missing } from './existing.ts';
 import { insertUnique } from './insert-unique.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
-/** The revision that a write of a document raises. */
-const CONFIGURED: Readonly<Record<DocumentKind, ConfiguredKind>> = {
-  'key-chain': 'keyChains',
-  'issuance-configuration': 'issuance',
-  'credential-configuration': 'credentials',
-  'presentation-configuration': 'presentations',
-  'registrar-configuration': 'registrar',
-  'registration-certificate': 'registrationCertificates',
-};
-
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
@@ -38,7 +27,9 @@ export function tenantRepositories(
 ): PlainTenantRepositories {
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
   return {
-    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, () => touch(CONFIGURED[kind]))),
+    ...documentRepositories(({ kind, revision }) =>
+      documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
+    ),
     tenant: {
       async get() {
         return readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant'));

@@ -30,9 +30,10 @@ export async function raiseRevision(
   if (raised === 0) throw missing('tenant');
 }
 
+/** A tenant that a release without this kind made has no revision of it yet. */
 function raisedIn(em: EntityManager, kind: ConfiguredKind): string {
   const isSqlite = em.getPlatform().constructor.name.startsWith('Sqlite');
   return isSqlite
-    ? `json_set(revisions, '$.${kind}', json_extract(revisions, '$.${kind}') + 1)`
-    : `jsonb_set(revisions, '{${kind}}', to_jsonb((revisions->>'${kind}')::int + 1))`;
+    ? `json_set(revisions, '$.${kind}', coalesce(json_extract(revisions, '$.${kind}'), 0) + 1)`
+    : `jsonb_set(revisions, '{${kind}}', to_jsonb(coalesce((revisions->>'${kind}')::int, 0) + 1))`;
 }

@@ -98,6 +98,7 @@ async function picture(store: Store, tenantId: TenantId) {
       events: await steps.sessionEvents('same' as never, 0, 10),
       grant: await steps.grantByCode('same'),
       batches: await steps.issuedBatches('same' as never),
+      issuing: await steps.issuing('same' as never, [aUse('dpop_jti', { hash: 'same' })], 'same'),
       list: await steps.statusList('same'),
       heads: await steps.statusListVersions(['same']),
       entries: await steps.statusEntries('same', 0),
@@ -138,6 +139,12 @@ export function describeIsolation(open: () => Store): void {
       expect(bare).to.deep.include(EMPTY);
       expect(bare.wallet?.session).to.equal(undefined);
       expect(bare.grant?.grant).to.equal(undefined);
+      expect(bare.issuing).to.deep.include({
+        session: undefined,
+        use: undefined,
+        used: undefined,
+        revoked: false,
+      });
       await fill(store, two, 'mark-two');
       expect(JSON.stringify(await picture(store, one)))
         .to.contain('mark-one')

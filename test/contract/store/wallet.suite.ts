@@ -84,6 +84,19 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.remember([fresh])).to.equal(false);
       });
 
+      it('is refused for the proof of who asks before that of what is asked for, when all were used', async () => {
+        const { session, grant } = await openOffer(store, tenantId);
+        const steps = stepsOf(store, tenantId);
+        for (let round = 0; round < 5; round++) {
+          const uses = [aUse('c_nonce'), aUse('dpop_jti'), aUse('client_jti')];
+          await steps.remember(uses);
+          const redeemed = await steps.consumeGrant(grant.id, REDEMPTION, uses, NOW);
+          expect(redeemed).to.equal('client_jti');
+          const read = await steps.issuing(session.publicId, uses.slice(0, 2), grant.id);
+          expect(read?.used).to.equal('dpop_jti');
+        }
+      });
+
       it('is redeemed by its code once, in one step', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);

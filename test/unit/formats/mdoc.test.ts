@@ -284,26 +284,27 @@ describe('A DeviceResponse', () => {
     certificates ??= await makeCertificates();
   });
 
-  it('is refused after the change of any byte', () => {
+  it('is refused after the change of any byte', function () {
+    this.timeout(60_000);
     const good = Buffer.from(present(issue()), 'base64url');
     const accepted = new Set<number>();
     for (let at = 0; at < good.length; at++) {
-      const bad = Buffer.from(good);
-      // Each bit comes in turn.
-      bad[at] = (bad[at] ?? 0) ^ (1 << (at % 8));
-      const text = bad.toString('base64url');
-      if (outcomeOf(() => check(text)) !== 'accepted') continue;
-      accepted.add(at);
-      const { namespaces } = check(text);
-      // A wallet may show less, and never other things.
-      if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+      for (const change of [0x01, 0x20, 0x80]) {
+        const bad = Buffer.from(good);
+        bad[at] = (bad[at] ?? 0) ^ change;
+        const text = bad.toString('base64url');
+        if (outcomeOf(() => check(text)) !== 'accepted') continue;
+        accepted.add(at);
+        const { namespaces } = check(text);
+        // A wallet may show less, and never other things.
+        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+      }
     }
     // Signed by nobody: the minor version of the response, and whether there are namespaces at all.
     const version = good.indexOf('1.0', 'latin1') + 2;
     const label = good.indexOf(Buffer.concat([encodeCbor('nameSpaces'), Buffer.from([0xa1])])) + 1;
     const members = Array.from({ length: 'nameSpaces'.length }, (_, index) => label + index);
-    expect(accepted.size).to.be.greaterThan(0);
-    expect([version, ...members]).to.include.members([...accepted]);
+    expect([...accepted]).to.deep.equal([version, ...members]);
   });
 
   it('is refused when cut anywhere', () => {

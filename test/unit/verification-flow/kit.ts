@@ -12,7 +12,6 @@ import type { TenantCaller } from '../../../application/caller.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
-import { OwnStatusLists } from '../../../application/ports/own-status-lists.ts';
 import type { Registrar } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
@@ -113,14 +112,14 @@ export class FakeWebhooks extends Webhooks {
     return { status: 200, body: this.answer };
   }
 }
-export class FakeOwnLists extends OwnStatusLists {
+export class FakeOwnLists {
   readonly entries = new Map<string, number>();
   /** Certificate chains. */
   readonly signers = new Map<string, readonly string[]>();
-  override async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
+  async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     return this.entries.get(`${tenantId}/${listId}/${index}`);
   }
-  override async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
+  async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
     return this.signers.get(`${tenantId}/${listId}`);
   }
 }

@@ -1,0 +1,52 @@
+import { globSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Token, Tokens } from '../../application/needs.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { obtain } from '../../bootstrap/wire.ts';
+import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+
+type Needy = Token & { readonly needs: Tokens; readonly name: string };
+
+async function exportedBy(pattern: string): Promise<unknown[]> {
+  const files = globSync(pattern, { cwd: ROOT });
+  const modules = await Promise.all(files.map((file) => import(new URL(file, ROOT).href)));
+  return modules.flatMap((module: object) => Object.values(module));
+}
+
+const isClass = (value: unknown): value is Needy => typeof value === 'function' && /^class/.test(`${value}`);
+
+describe('The wiring', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('reserves every address of its own, so that no tenant takes it', () => {
+    const segments = collectRoutes(service.service.container)
+      .map(({ path }) => path.split('/')[1] ?? '')
+      .filter((segment) => segment !== '' && !segment.startsWith(':') && !segment.startsWith('.'));
+    const free = segments.filter((segment) => !RESERVED_TENANT_IDS.has(segment.split('.')[0] ?? ''));
+    expect(segments).to.include.members(['issuer', 'verifier', 'session']);
+    expect([...new Set(free)]).to.deep.equal([]);
+  });
+
+  it('makes every class that says what it needs, with all of it', async () => {
+    const { container } = service.service;
+    const needy = (await exportedBy('application/**/*.ts')).filter(isClass).filter((type) => 'needs' in type);
+    expect(needy.length).to.be.above(100);
+    const failed = needy.flatMap((type) => {
+      try {
+        const made = obtain<unknown>(container, type) as { readonly ports: object };
+        const missing = Object.entries(made.ports).filter(([, port]) => port === undefined);
+        return missing.map(([name]) => `${type.name}: ${name}`);
+      } catch (error) {
+        return [`${type.name}: ${(error as Error).message}`];
+      }
+    });
+    expect(failed).to.deep.equal([]);
+  });
+});
