@@ -15,9 +15,9 @@ export class AggregateStatusLists extends needs({
   /** @throws Failure `not_found` for an unknown tenant, and for one whose lists take no part in aggregation. */
   async execute(tenantId: TenantId): Promise<readonly string[]> {
     const { store, tenantConfigurations, settings } = this.ports;
-    const head = await store.read(tenantId).state();
-    if (head === undefined) throw new Failure('not_found', 'unknown address');
-    const configured = tenantConfigurations.of(head);
+    const state = await store.read(tenantId).state();
+    if (state === undefined) throw new Failure('not_found', 'unknown address');
+    const configured = tenantConfigurations.of(state);
     const lists = (await configured.statusLists()).filter((list) => list.enableAggregation);
     const wanted = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
     if (lists.length === 0 && !wanted) throw new Failure('not_found', 'unknown address');

@@ -104,8 +104,8 @@ export class StatusChecker extends needs({
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */
   async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
     if (tenantId === own.tenantId) return own;
-    const head = await this.ports.store.read(tenantId).state();
-    return head === undefined ? undefined : this.ports.tenantConfigurations.of(head);
+    const state = await this.ports.store.read(tenantId).state();
+    return state === undefined ? undefined : this.ports.tenantConfigurations.of(state);
   }
 }
 

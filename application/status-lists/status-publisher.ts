@@ -120,9 +120,9 @@ export class StatusPublisher extends needs({
     const { store, tenantConfigurations, clock } = this.ports;
     try {
       const { list } = await this.#upToDate(tenantId, listId);
-      const head = await store.read(tenantId).state();
-      if (head === undefined) return undefined;
-      return signingChain(signerOfList(await tenantConfigurations.of(head).keyChains(), list, clock.now()));
+      const state = await store.read(tenantId).state();
+      if (state === undefined) return undefined;
+      return signingChain(signerOfList(await tenantConfigurations.of(state).keyChains(), list, clock.now()));
     } catch (error) {
       if (error instanceof Failure) return undefined;
       throw error;
@@ -169,17 +169,17 @@ export class StatusPublisher extends needs({
   async #look(tenantId: TenantId, entry: Entry): Promise<void> {
     const reads = this.ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
-    const [head] = await reads.statusListVersions([entry.list.id]);
-    if (head === undefined) {
+    const [stored] = await reads.statusListVersions([entry.list.id]);
+    if (stored === undefined) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       throw new Failure('not_found', 'unknown status list');
     }
-    if (head.version !== entry.version) {
+    if (stored.version !== entry.version) {
       for (const { index, status } of await reads.statusEntries(entry.list.id, entry.version)) {
         writeStatus(entry.bytes, entry.list.bits, index, status);
       }
-      entry.version = head.version;
-      entry.list = { ...entry.list, keyChainId: head.keyChainId };
+      entry.version = stored.version;
+      entry.list = { ...entry.list, keyChainId: stored.keyChainId };
     }
     Object.assign(entry, began);
   }
@@ -188,9 +188,9 @@ export class StatusPublisher extends needs({
     const { store, tenantConfigurations, kms, settings } = this.ports;
     const { list, version } = entry;
     const reads = store.read(tenantId);
-    const head = await reads.state();
-    if (head === undefined) throw new Failure('not_found', 'unknown status list');
-    const chains = await tenantConfigurations.of(head).keyChains();
+    const state = await reads.state();
+    if (state === undefined) throw new Failure('not_found', 'unknown status list');
+    const chains = await tenantConfigurations.of(state).keyChains();
     const chain = signerOfList(chains, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({

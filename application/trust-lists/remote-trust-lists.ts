@@ -152,12 +152,12 @@ export class TrustLists extends needs({
     const { store, tenantConfigurations } = this.ports;
     const reads = store.read(tenantId);
     const published = await reads.trustList(listId);
-    const head = published === undefined ? undefined : await reads.state();
-    if (published === undefined || head === undefined) {
+    const state = published === undefined ? undefined : await reads.state();
+    if (published === undefined || state === undefined) {
       throw new TrustListRefusal('unavailable', 'this service publishes no such list');
     }
     const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await tenantConfigurations.of(head).keyChains());
+    const anchors = isPinned ? signers.anchors : signersOf(await tenantConfigurations.of(state).keyChains());
     return { text: published.jwt, signers: { ...signers, anchors } };
   }
 

@@ -17,7 +17,7 @@ import {
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantRow } from '../rows/administration.row.ts';
-import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
+import { AuditEntryRow, AuditHeadRow, readHead } from '../rows/audit.row.ts';
 
 /** Chains are named by the caller: that of the service belongs to no tenant. */
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
@@ -94,11 +94,6 @@ async function makeRoom(em: EntityManager, scope: string): Promise<void> {
 export async function lockHead(em: EntityManager, scope: string): Promise<AuditHead | undefined> {
   const row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
   return row === null ? undefined : readHead(row);
-}
-
-/** A blank head is none yet. */
-function readHead({ sequence, hash, seal }: AuditHeadRow): AuditHead | undefined {
-  return seal === '' ? undefined : { sequence, hash, seal };
 }
 
 async function lastSequence(em: EntityManager, scope: string): Promise<number> {

@@ -6,6 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turns } from '../../../domain/shared/turns.ts';
 import { isUnexpected } from '../database-faults.ts';
+import { readHead } from '../rows/audit.row.ts';
 import type { Fields } from '../rows/columns.ts';
 import type { Row, Statement } from '../statement.ts';
 import type { PostgresSql } from './sql.ts';
@@ -126,12 +127,6 @@ export class PostgresChains {
     if (this.#heads.size >= MAX_KNOWN) this.#heads.clear();
     this.#heads.set(tenantId, head);
   }
-}
-
-function readHead(row: Row): AuditHead | undefined {
-  const { sequence, hash, seal } = row as { sequence: unknown; hash: string | null; seal: string | null };
-  if (seal === null || seal === '' || hash === null) return undefined;
-  return { sequence: Number(sequence), hash, seal };
 }
 
 function hasMoved(error: unknown): boolean {

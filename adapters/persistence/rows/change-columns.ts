@@ -2,7 +2,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { DEFERRED_MOVES, type DeferredChange } from '../../../domain/issuance/deferred.ts';
 import { GRANT_ACTS, type GrantChange } from '../../../domain/oauth/grant.ts';
-import { inOrder, type UsedValue } from '../../../domain/oauth/used-value.ts';
+import { inOrder } from '../../../domain/oauth/used-value.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { StatusChange } from '../../../domain/status-lists/status-list.ts';
@@ -33,7 +33,9 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
     deferred: deferred && deferredChange(cipher, tenantId, deferred),
     unrevoked: change.unrevoked,
     removes: change.removes,
-    uses: unlessEmpty(usedValues(uses)),
+    uses: unlessEmpty(
+      inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const),
+    ),
     newSession: opens?.session && SESSIONS.write(cipher, tenantId, opens.session),
     newGrant: opens?.grant && GRANTS.write(cipher, tenantId, opens.grant),
     newAuthorization: opens?.authorization && authorizationFields(cipher, tenantId, opens.authorization),
@@ -48,10 +50,6 @@ export type Parts = ReturnType<typeof partsOf>;
 
 const unlessEmpty = <T>(rows: readonly T[]) => (rows.length === 0 ? undefined : rows);
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
-
-function usedValues(uses: readonly UsedValue[]) {
-  return inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const);
-}
 
 /** `session_change`: what is expected comes first, what becomes of it second. */
 function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {

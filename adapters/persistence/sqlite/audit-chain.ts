@@ -2,26 +2,25 @@ import type { AuditChange, TenantActor } from '../../../domain/audit/audit-entry
 import { extend } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { readHead } from '../rows/audit.row.ts';
 import { named } from '../statement.ts';
+import { insert } from './insert.ts';
 import type { SqliteRun } from './sql.ts';
 
 const READ_HEAD = named(
   'read_audit_head',
-  `select sequence, hash, seal from audit_heads where tenant_id = $1 and seal <> ''`,
+  'select sequence, hash, seal from audit_heads where tenant_id = $1',
 );
 const LAST_ENTRY = named(
   'last_audit_entry',
   'select coalesce(max(sequence), 0) as last from audit_entries where tenant_id = $1',
 );
-const INSERT_ENTRY = named(
-  'insert_audit_entry',
-  `insert into audit_entries (tenant_id, sequence, at, actor, action, kind, target, detail, hash)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-);
-const PUT_HEAD = named(
-  'put_audit_head',
-  `insert into audit_heads (tenant_id, sequence, hash, seal) values ($1, $2, $3, $4)
-   on conflict (tenant_id) do update set sequence = excluded.sequence, hash = excluded.hash, seal = excluded.seal`,
+const ENTRY = ['sequence', 'at', 'actor', 'action', 'kind', 'target', 'detail', 'hash'];
+const INSERT_ENTRY = insert('audit_entries', ENTRY);
+const PUT_HEAD = insert(
+  'audit_heads',
+  ['sequence', 'hash', 'seal'],
+  'on conflict (tenant_id) do update set sequence = excluded.sequence, hash = excluded.hash, seal = excluded.seal',
 );
 
 /** Adds one entry to a tenant's chain within a transaction. */
@@ -31,11 +30,7 @@ export function sqliteChain(macs: Macs, tenantId: TenantId): SqliteChain {
   return {
     record(run, by, change) {
       const [stored] = run.all(READ_HEAD, tenantId);
-      const head = stored && {
-        sequence: Number(stored['sequence']),
-        hash: String(stored['hash']),
-        seal: String(stored['seal']),
-      };
+      const head = stored && readHead(stored);
       const lastSequence = Number(run.all(LAST_ENTRY, tenantId)[0]?.['last']);
       const additions = [{ by, at: new Date(), change }];
       const extension = extend(macs, tenantId, { head, lastSequence }, additions);

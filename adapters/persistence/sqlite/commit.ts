@@ -10,16 +10,8 @@ import type { Fields } from '../rows/columns.ts';
 import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
+import { insert } from './insert.ts';
 import type { SqliteRun, SqliteSql } from './sql.ts';
-
-/** The tenant comes first. */
-const insert = (table: string, columns: readonly string[], otherwise = '') => {
-  const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
-  return named(
-    `new_${table}`,
-    `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`,
-  );
-};
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
 const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');

@@ -47,7 +47,7 @@ const NO_REVISIONS =
   '{"all":0,"tenant":0,"clients":0,"issuance":0,"credentials":0,"presentations":0,"keyChains":0,"registrar":0,' +
   '"registrationCertificates":0,"statusLists":0,"trustLists":0}';
 
-/** Composite types, by what they carry. Columns stand in the order in which `changeParameters` writes them. */
+/** Composite types, by what they carry. Columns stand in the order in which `partsOf` (`rows/change-columns.ts`) writes them. */
 const TYPES = {
   used_value: 'kind text, hash text, expires_at bigint',
   new_session: `id text, public_id text, kind text, status text, version int, created_at bigint, updated_at bigint,
