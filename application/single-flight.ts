@@ -2,11 +2,25 @@
 export class SingleFlight<T> {
   readonly #underWay = new Map<string, Promise<T>>();
 
-  run(key: string, work: () => Promise<T>): Promise<T> {
+  /** @param work is told whether its outcome is still wanted, or was forgotten meanwhile. */
+  run(key: string, work: (isWanted: () => boolean) => Promise<T>): Promise<T> {
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
-    const working = work().finally(() => this.#underWay.delete(key));
+    let working: Promise<T> | undefined;
+    const isWanted = () => this.#underWay.get(key) === working;
+    working = work(isWanted).finally(() => {
+      if (isWanted()) this.#underWay.delete(key);
+    });
     this.#underWay.set(key, working);
     return working;
+  }
+
+  isUnderWay(key: string): boolean {
+    return this.#underWay.has(key);
+  }
+
+  /** Whoever asks from here on gets nothing that began before. */
+  forget(isMeant: (key: string) => boolean): void {
+    for (const key of this.#underWay.keys()) if (isMeant(key)) this.#underWay.delete(key);
   }
 }

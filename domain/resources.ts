@@ -9,6 +9,7 @@ import {
 } from './registrar/registrar-configuration.resource.ts';
 import type { Resource } from './shared/resource.ts';
 import { statusListResource } from './status-lists/status-list.resource.ts';
+import type { ConfiguredKind } from './tenants/revisions.ts';
 import { sessionSettingsResource, statusListSettingsResource } from './tenants/settings.resource.ts';
 import { tenantResource } from './tenants/tenant.resource.ts';
 import { trustListResource } from './trust-lists/trust-list.resource.ts';
@@ -59,9 +60,9 @@ export type FileBody<Kind extends FileKind> =
             : never)
     : never;
 
-export const DOCUMENT_KINDS: readonly DocumentKind[] = RESOURCES.flatMap((resource) =>
-  'isDocument' in resource ? [resource.kind] : [],
-);
+type DocumentResource = Extract<AnyResource, { readonly isDocument: true }>;
+export const DOCUMENTS: readonly (DocumentResource & { readonly revision: ConfiguredKind })[] =
+  RESOURCES.filter((resource) => 'isDocument' in resource);
 
 const BY_KIND: ReadonlyMap<string, Resource<never>> = new Map(
   RESOURCES.map((resource) => [resource.kind, resource as Resource<never>]),

@@ -1,17 +1,35 @@
-import { connect } from '../adapters/persistence/database.ts';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { connect, dialectOf, folderOf } from '../adapters/persistence/database.ts';
 
 /**
  * `npm run migration -- <name>`: writes what the rows gained since the last snapshot as a new migration, for
  * both dialects. PostgreSQL needs a reachable server (`DATABASE_URL`), since the driver asks it for its version.
  */
 const name = process.argv[2];
+if (name === undefined || !/^[a-z_]+$/.test(name)) {
+  console.error('npm run migration -- <name>, in small letters with underscores');
+  process.exit(2);
+}
 const urls = [
   'sqlite::memory:',
   process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres',
 ];
 for (const url of urls) {
+  const folder = folderOf(dialectOf(url));
+  const last = readdirSync(folder).filter((file) => file.startsWith('Migration')).length;
   const orm = await connect({ url, poolSize: 1 }, 'migrate');
   const { fileName } = await orm.migrator.create(undefined, false, false, name);
-  console.log(fileName === '' ? `${url}: nothing new` : fileName);
   await orm.close();
+  if (fileName === '') {
+    console.log(`${dialectOf(url)}: nothing new`);
+    continue;
+  }
+  // The tool counts by the clock, the folder from one.
+  const made = fileName.replace(/\.ts$/, '');
+  const numbered = `Migration${String(last + 1).padStart(14, '0')}_${name}`;
+  const path = join(folder, `${numbered}.ts`);
+  writeFileSync(path, readFileSync(join(folder, fileName), 'utf8').replaceAll(made, numbered));
+  rmSync(join(folder, fileName));
+  console.log(`${relative('.', path)}; \`npm run format\` gives it its form`);
 }

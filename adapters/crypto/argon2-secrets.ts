@@ -2,6 +2,7 @@ import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
+import { SingleFlight } from '../../application/single-flight.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { Gate } from './gate.ts';
@@ -41,7 +42,7 @@ export class Argon2Secrets extends Secrets {
   readonly #ofClient = new Map<string, number>();
   readonly #memoryKey = randomBytes(32);
   readonly #verified = new LRUCache<string, true>({ ...bounded(REMEMBERED), ttl: REMEMBERED_MS });
-  readonly #running = new Map<string, Promise<boolean>>();
+  readonly #running = new SingleFlight<boolean>();
 
   /** @param settings for clients that exist: with the other queues no more than the four pool threads are taken. */
   constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}) {
@@ -65,15 +66,11 @@ export class Argon2Secrets extends Secrets {
     if (this.#verified.get(memory)) return true;
 
     // A client that opens many connections at once asks the same question many times.
-    const running = this.#running.get(memory) ?? this.#compare(secret, hash);
-    this.#running.set(memory, running);
-    try {
-      const right = await running;
+    return this.#running.run(memory, async () => {
+      const right = await this.#compare(secret, hash);
       if (right) this.#verified.set(memory, true);
       return right;
-    } finally {
-      this.#running.delete(memory);
-    }
+    });
   }
 
   async #compare(secret: string, hash: string): Promise<boolean> {

@@ -139,7 +139,7 @@ async function migrateAlone(orm: MikroORM): Promise<void> {
   }
 }
 
-function folderOf(dialect: Dialect): string {
+export function folderOf(dialect: Dialect): string {
   return join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
 }
 

@@ -15,37 +15,19 @@ import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
-import { appendEntries, beginLog, settleChain } from './administration/audit-chain.ts';
+import { appendEntries, beginLog } from './administration/audit-chain.ts';
 import { auditedService, auditedTenant } from './administration/audited-repositories.ts';
 import { checkCipher } from './administration/check-cipher.ts';
 import { Journal } from './administration/journal.ts';
 import { assertHolds, assertTenantHolds } from './administration/preconditions.ts';
 import { tenantRepositories } from './administration/repositories.ts';
-import { lockTenant, raiseRevision } from './administration/revisions.ts';
+import { raiseRevision } from './administration/revisions.ts';
 import { serviceRepositories } from './administration/service-repositories.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
-import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
-import { PostgresChains } from './postgres/audit-chain.ts';
-import { PostgresCommit } from './postgres/commit.ts';
-import { postgresSql } from './postgres/sql.ts';
-import { listKeeping, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery, tenantReads } from './reads.ts';
-import { sqliteChain } from './sqlite/audit-chain.ts';
-import { SqliteCommit } from './sqlite/commit.ts';
+import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
+import { listKeeping, tenantReads } from './reads.ts';
 import { lockSqlite } from './sqlite/lock.ts';
-import { sqliteSql } from './sqlite/sql.ts';
-
-type Hot = {
-  readonly commit: { apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> };
-  readonly reads: (tenantId: TenantId) => TenantReads;
-  readonly lists: (tenantId: TenantId) => ListKeeping;
-  readonly maintenance: Maintenance;
-  readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Lets one transaction of the tenant on; the others that lock wait for its end. */
-  readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
-  /** What is remembered of the end of these chains is out of date. */
-  readonly moved: (scopes: readonly string[]) => void;
-};
 
 /** Purpose of the key under which the audit log is chained. */
 export const AUDIT_LOG = 'vidimus/audit-log';
@@ -55,17 +37,17 @@ export class OrmStore extends Store {
   readonly #orm: MikroORM;
   readonly #cipher: Cipher;
   readonly #macs: Macs;
-  readonly #hot: Hot;
+  readonly #dialect: DialectPaths;
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #letGo: () => void;
 
-  private constructor(orm: MikroORM, cipher: Cipher, hot: Hot, letGo: () => void) {
+  private constructor(orm: MikroORM, cipher: Cipher, dialect: DialectPaths, letGo: () => void) {
     super();
     this.#orm = orm;
     this.#letGo = letGo;
     this.#cipher = cipher;
     this.#macs = cipher.macs(AUDIT_LOG);
-    this.#hot = hot;
+    this.#dialect = dialect;
   }
 
   /**
@@ -106,59 +88,16 @@ export class OrmStore extends Store {
       await orm.close();
       throw error;
     }
-    const macs = cipher.macs(AUDIT_LOG);
-    if (dialectOf(settings.url) === 'sqlite') {
-      const sql = await sqliteSql(orm);
-      const queryOf =
-        (tenantId: TenantId): TenantQuery =>
-        (statement, ...parameters) =>
-          sql.single((run) => run.all(statement, tenantId, ...parameters));
-      return new OrmStore(
-        orm,
-        cipher,
-        {
-          commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
-          reads: (tenantId) => tenantReads(queryOf(tenantId), cipher, SQLITE_LISTING),
-          lists: (tenantId) => listKeeping(queryOf(tenantId)),
-          maintenance: sqliteMaintenance(sql),
-          exclusively: sql.exclusively,
-          // There is one transaction at a time anyway.
-          lock: async () => {},
-          moved: () => {},
-        },
-        letGo,
-      );
-    }
-    const sql = await postgresSql(orm);
-    const queryOf =
-      (tenantId: TenantId): TenantQuery =>
-      (statement, ...parameters) =>
-        sql.query(statement, [tenantId, ...parameters]);
-    const chains = new PostgresChains(sql, macs, (tenantId) =>
-      reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId))),
-    );
-    return new OrmStore(
-      orm,
-      cipher,
-      {
-        commit: new PostgresCommit(sql, cipher, chains),
-        reads: (tenantId) => tenantReads(queryOf(tenantId), cipher, POSTGRES_LISTING),
-        lists: (tenantId) => listKeeping(queryOf(tenantId)),
-        maintenance: postgresMaintenance(sql),
-        exclusively: (work) => work(),
-        lock: lockTenant,
-        moved: (scopes) => chains.forget(scopes),
-      },
-      letGo,
-    );
+    const open = dialectOf(settings.url) === 'sqlite' ? onSqlite : onPostgres;
+    return new OrmStore(orm, cipher, await open(orm, cipher, cipher.macs(AUDIT_LOG)), letGo);
   }
 
   override get maintenance(): Maintenance {
-    return this.#hot.maintenance;
+    return this.#dialect.maintenance;
   }
 
   override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    return this.#hot.commit.apply(tenantId, change, now);
+    return this.#dialect.commit.apply(tenantId, change, now);
   }
 
   override read(tenantId: TenantId): TenantReads {
@@ -166,14 +105,14 @@ export class OrmStore extends Store {
     if (reads === undefined) {
       // Tenant ids come from outside; a scan over invented names must not fill the memory.
       if (this.#reads.size >= 10_000) this.#reads.clear();
-      reads = this.#hot.reads(tenantId);
+      reads = tenantReads(this.#dialect.query(tenantId), this.#cipher, this.#dialect.listing);
       this.#reads.set(tenantId, reads);
     }
     return reads;
   }
 
   override lists(tenantId: TenantId): ListKeeping {
-    return this.#hot.lists(tenantId);
+    return listKeeping(this.#dialect.query(tenantId));
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
@@ -189,7 +128,7 @@ export class OrmStore extends Store {
   ): Promise<T> {
     return this.#transaction(writing, async (em, journal) => {
       const condition = preconditionOf(writing);
-      if (writing?.alone || condition !== undefined) await this.#hot.lock(em, tenantId);
+      if (writing?.alone || condition !== undefined) await this.#dialect.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
       const raised = new Map<ConfiguredKind, Promise<void>>();
       // Before the first write: whoever writes to a tenant locks its row before any other of its own.
@@ -210,7 +149,7 @@ export class OrmStore extends Store {
     return this.#transaction(writing, async (em, journal) => {
       const plain = serviceRepositories(em, this.#cipher);
       const condition = preconditionOf(writing);
-      if (condition !== undefined) await this.#hot.lock(em, condition.id as TenantId);
+      if (condition !== undefined) await this.#dialect.lock(em, condition.id as TenantId);
       await assertTenantHolds(writing, plain);
       return work(auditedService(plain, journal, now));
     });
@@ -237,8 +176,8 @@ export class OrmStore extends Store {
         await journal.write(now(), (scope, additions) => appendEntries(em, this.#macs, scope, additions));
         return done;
       });
-    const result = await this.#hot.exclusively(() => reaching(transaction));
-    this.#hot.moved(journal.scopes);
+    const result = await this.#dialect.exclusively(() => reaching(transaction));
+    this.#dialect.moved(journal.scopes);
     return result;
   }
 }

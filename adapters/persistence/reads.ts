@@ -3,9 +3,9 @@ import type { ListKeeping, TenantReads, TenantState } from '../../application/po
 import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { readAuthorization, readDeferred } from './rows/authorization-codec.ts';
+import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
-  readGrant,
+  GRANTS,
   readIssued,
   readPublication,
   readRelease,
@@ -42,7 +42,7 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     return read && { tenant: read.tenant, session: read.found };
   };
   const withGrant = async (statement: Statement, name: string) => {
-    const read = await withTenant((row) => readGrant(cipher, row), statement, name);
+    const read = await withTenant((row) => GRANTS.read(cipher, row), statement, name);
     return read && { tenant: read.tenant, grant: read.found };
   };
   let asked: Promise<TenantState | undefined> | undefined;
@@ -98,14 +98,14 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     },
     async deferred(id) {
       const row = await one(statements.FIND_DEFERRED, id);
-      return row && readDeferred(cipher, row);
+      return row && DEFERRED.read(cipher, row);
     },
     async deferredTransactions({ sessionId, limit }) {
       const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);
-      return rows.map((row) => readDeferred(cipher, row));
+      return rows.map((row) => DEFERRED.read(cipher, row));
     },
     async issued(sessionId) {
-      return readIssued(await query(statements.READ_ISSUED, sessionId));
+      return readIssued(cipher, await query(statements.READ_ISSUED, sessionId));
     },
     async statusList(id) {
       const row = await one(statements.FIND_STATUS_LIST, id);

@@ -1,6 +1,8 @@
 /** One prepared statement. Parameters are `$1`, `$2`, …; the tenant is always `$1`. */
 export type Statement = { readonly name: string; readonly text: string };
 
+export const named = (name: string, text: string): Statement => ({ name, text });
+
 export type Row = Readonly<Record<string, unknown>>;
 export type Parameter = string | number | boolean | null | readonly string[] | readonly number[];
 

@@ -1,16 +1,19 @@
 import type { SessionQuery } from '../../application/ports/store.ts';
-import type { Statement } from './statement.ts';
+import { named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
 const TENANT_STATE =
   't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions';
 
-function statement(name: string, text: string): Statement {
-  return { name, text };
-}
+/** The one row of a table that has this value in the column, with the tenant's state, which is there in any case. */
+const withTenant = (name: string, table: string, column: string) =>
+  named(
+    name,
+    `select ${TENANT_STATE}, f.* from tenants t left join ${table} f on f.tenant_id = t.id and f.${column} = $2 where t.id = $1`,
+  );
 
 /** Row locks put writers in a row, so a release never replaces a newer one. */
-export const NOTE_RELEASE = statement(
+export const NOTE_RELEASE = named(
   'note_release',
   `insert into seen_releases (tenant_id, id, sequence_number, content_hash, seen_at)
    select t.id, cast($2 as text), cast($3 as bigint), cast($4 as text), cast($5 as bigint) from tenants t where t.id = $1
@@ -18,20 +21,15 @@ export const NOTE_RELEASE = statement(
      content_hash = excluded.content_hash, seen_at = excluded.seen_at
    where seen_releases.sequence_number < excluded.sequence_number`,
 );
-export const FIND_RELEASE = statement(
+export const FIND_RELEASE = named(
   'find_release',
   'select sequence_number, content_hash from seen_releases where tenant_id = $1 and id = $2',
 );
-export const STATE = statement('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
-
-export const FIND_BY_PUBLIC_ID = statement(
-  'find_by_public_id',
-  `select ${TENANT_STATE}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
-);
+export const STATE = named('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
 
 /** `used`: how the kinds and hashes at `$3` and `$4` are listed as rows of `v`. */
 export const issuingStatement = (used: string) =>
-  statement(
+  named(
     'issuing',
     `select ${TENANT_STATE}, s.*,
        (select v.kind from ${used} join used_values u on u.tenant_id = $1 and u.kind = v.kind and u.hash = v.hash
@@ -40,53 +38,38 @@ export const issuingStatement = (used: string) =>
      from tenants t left join sessions s on s.tenant_id = t.id and s.public_id = $2 where t.id = $1`,
   );
 
-export const READ_SESSION = statement(
-  'read_session',
-  `select ${TENANT_STATE}, s.* from tenants t left join sessions s on s.tenant_id = t.id and s.id = $2 where t.id = $1`,
-);
-
-export const FIND_GRANT = statement(
-  'find_grant',
-  `select ${TENANT_STATE}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.code_hash = $2 where t.id = $1`,
-);
-
-export const FIND_GRANT_BY_ID = statement(
-  'find_grant_by_id',
-  `select ${TENANT_STATE}, g.* from tenants t left join grants g on g.tenant_id = t.id and g.id = $2 where t.id = $1`,
-);
-
-export const FIND_AUTHORIZATION = statement(
-  'find_authorization',
-  `select ${TENANT_STATE}, a.* from tenants t
-   left join authorizations a on a.tenant_id = t.id and a.id = $2 where t.id = $1`,
-);
+export const READ_SESSION = withTenant('read_session', 'sessions', 'id');
+export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
+export const FIND_GRANT = withTenant('find_grant', 'grants', 'code_hash');
+export const FIND_GRANT_BY_ID = withTenant('find_grant_by_id', 'grants', 'id');
+export const FIND_AUTHORIZATION = withTenant('find_authorization', 'authorizations', 'id');
 
 /** Columns that every read of a session by its user yields, the newest first. */
-export const FIND_BY_SUBJECT = statement(
+export const FIND_BY_SUBJECT = named(
   'find_by_subject',
   `select s.* from session_subjects u join sessions s on s.tenant_id = u.tenant_id and s.id = u.session_id
    where u.tenant_id = $1 and u.subject_hash = $2 order by s.created_at desc, s.id limit 20`,
 );
 
-export const FIND_DEFERRED = statement(
+export const FIND_DEFERRED = named(
   'find_deferred',
   'select * from deferred_transactions where tenant_id = $1 and id = $2',
 );
 
-export const LIST_DEFERRED = statement(
+export const LIST_DEFERRED = named(
   'list_deferred',
   `select * from deferred_transactions where tenant_id = $1 and (cast($2 as varchar) is null or session_id = $2)
    order by created_at desc, id limit $3`,
 );
 
-export const TAKE_STATUS_RUN = statement(
+export const TAKE_STATUS_RUN = named(
   'take_status_run',
   `update status_lists set used_entries = used_entries + $4
    where tenant_id = $1 and id = $2 and key_chain_id is not distinct from $3 and used_entries + $4 <= capacity
    returning used_entries - $4 as first`,
 );
 
-export const READ_ISSUED = statement(
+export const READ_ISSUED = named(
   'read_issued',
   `select ${TENANT_STATE}, s.configuration_ids, b.* from tenants t
    left join issued_batches b on b.tenant_id = t.id and b.session_id = $2
@@ -94,29 +77,29 @@ export const READ_ISSUED = statement(
    where t.id = $1 order by b.issued_at, b.id`,
 );
 
-export const FIND_STATUS_LIST = statement(
+export const FIND_STATUS_LIST = named(
   'find_status_list',
   `select * from status_lists where tenant_id = $1 and id = $2 and exists (select 1 from tenants where id = $1)`,
 );
 
-export const STATUS_ENTRIES = statement(
+export const STATUS_ENTRIES = named(
   'status_entries',
   'select idx, status from status_entries where tenant_id = $1 and list_id = $2 and changed_version > $3',
 );
 
-export const SAVE_STATUS_TOKEN = statement(
+export const SAVE_STATUS_TOKEN = named(
   'save_status_token',
   `update status_lists set token = $3, token_version = $4, token_issued_at = $5, token_expires_at = $6
    where tenant_id = $1 and id = $2
      and (token_version is null or token_version < $4 or (token_version = $4 and token_issued_at < $5))`,
 );
 
-export const FIND_TRUST_LIST = statement(
+export const FIND_TRUST_LIST = named(
   'find_trust_list',
   'select jwt, next_update from trust_lists where tenant_id = $1 and id = $2',
 );
 
-export const SESSION_EVENTS = statement(
+export const SESSION_EVENTS = named(
   'session_events',
   `select version, status, at from session_events
    where tenant_id = $1 and session_id = $2 and version > $3 order by version limit $4`,
@@ -150,5 +133,5 @@ export function listSessionsQuery(query: SessionQuery): {
   }
   const order = query.ascending ? 'created_at asc, id asc' : 'created_at desc, id desc';
   const text = `select * from sessions where ${conditions.join(' and ')} order by ${order} limit ${bind(query.limit)}`;
-  return { statement: statement(`list_sessions_${shape}`, text), parameters };
+  return { statement: named(`list_sessions_${shape}`, text), parameters };
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../application/ports/clock.ts';
+import { SingleFlight } from '../../application/single-flight.ts';
 
 type Outcome<T> = { readonly at: number } & (
   | { readonly value: T; readonly failure?: undefined }
@@ -23,7 +24,7 @@ export class AuthorizationServerCache<T extends object> {
   readonly #settings: Settings<T>;
   readonly #outcomes: LRUCache<string, Outcome<T>>;
   readonly #refreshedAt: LRUCache<string, number>;
-  readonly #underWay = new Map<string, Promise<T>>();
+  readonly #flights = new SingleFlight<T>();
 
   constructor(clock: Clock, settings: Settings<T>) {
     this.#clock = clock;
@@ -45,34 +46,27 @@ export class AuthorizationServerCache<T extends object> {
    * @returns undefined when the last refresh is too recent.
    */
   async refresh(name: string): Promise<T | undefined> {
-    const underWay = this.#underWay.get(name);
-    if (underWay !== undefined) return underWay;
-    const last = this.#refreshedAt.get(name);
-    if (last !== undefined && this.#isWithin(last, this.#settings.refreshMs)) return undefined;
-    this.#refreshedAt.set(name, this.#now());
+    if (!this.#flights.isUnderWay(name)) {
+      const last = this.#refreshedAt.get(name);
+      if (last !== undefined && this.#isWithin(last, this.#settings.refreshMs)) return undefined;
+      this.#refreshedAt.set(name, this.#now());
+    }
     return this.#loadOnce(name);
   }
 
   #loadOnce(name: string): Promise<T> {
-    const underWay = this.#underWay.get(name);
-    if (underWay !== undefined) return underWay;
-    const loading = this.#settings
-      .load(name)
-      .then(
-        (value) => {
-          this.#outcomes.set(name, { at: this.#now(), value });
-          return value;
-        },
-        (failure: unknown) => {
-          if (this.#fresh(this.#outcomes.get(name)) === undefined) {
-            this.#outcomes.set(name, { at: this.#now(), failure });
-          }
-          throw failure;
-        },
-      )
-      .finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, loading);
-    return loading;
+    return this.#flights.run(name, async () => {
+      try {
+        const value = await this.#settings.load(name);
+        this.#outcomes.set(name, { at: this.#now(), value });
+        return value;
+      } catch (failure) {
+        if (this.#fresh(this.#outcomes.get(name)) === undefined) {
+          this.#outcomes.set(name, { at: this.#now(), failure });
+        }
+        throw failure;
+      }
+    });
   }
 
   #fresh(known: Outcome<T> | undefined): T | undefined {

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { RegistrarAccount } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
+import { SingleFlight } from '../../application/single-flight.ts';
 import { logIn, type RegistrarToken } from './registrar-login.ts';
 
 const MAX_TOKENS = 2_000;
@@ -12,7 +13,7 @@ export class RegistrarTokens {
   readonly #remote: Remote;
   readonly #clock: Clock;
   readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>({ max: MAX_TOKENS });
-  readonly #underWay = new Map<string, Promise<RegistrarToken>>();
+  readonly #logins = new SingleFlight<RegistrarToken>();
 
   constructor(ports: { readonly remote: Remote; readonly clock: Clock }) {
     this.#remote = ports.remote;
@@ -26,13 +27,14 @@ export class RegistrarTokens {
     const now = this.#now();
     // A clock that was set back makes nothing live longer.
     if (known !== undefined && now >= known.since && now < known.usableUntil) return known.token;
-    const underWay = this.#underWay.get(key) ?? this.#begin(key, account);
-    return (await underWay).token;
+    return (await this.#logIn(key, account)).token;
   }
 
   /** Logs in, whatever is known. @throws RegistrarError */
   async renew(account: RegistrarAccount): Promise<void> {
-    await this.#begin(keyOf(account), account);
+    const key = keyOf(account);
+    this.#logins.forget((other) => other === key);
+    await this.#logIn(key, account);
   }
 
   /** Forgets a token that was refused, unless another one has taken its place meanwhile. */
@@ -41,18 +43,13 @@ export class RegistrarTokens {
     if (this.#tokens.get(key)?.token === token) this.#tokens.delete(key);
   }
 
-  #begin(key: string, account: RegistrarAccount): Promise<RegistrarToken> {
-    const since = this.#now();
-    const login = logIn(this.#remote, account, since)
-      .then((token) => {
-        this.#tokens.set(key, { ...token, since });
-        return token;
-      })
-      .finally(() => {
-        if (this.#underWay.get(key) === login) this.#underWay.delete(key);
-      });
-    this.#underWay.set(key, login);
-    return login;
+  #logIn(key: string, account: RegistrarAccount): Promise<RegistrarToken> {
+    return this.#logins.run(key, async () => {
+      const since = this.#now();
+      const token = await logIn(this.#remote, account, since);
+      this.#tokens.set(key, { ...token, since });
+      return token;
+    });
   }
 
   #now(): number {

@@ -1,8 +1,7 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
-import { DOCUMENT_KINDS, resourceOf } from '../../domain/resources.ts';
+import { DOCUMENTS } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { DryRuns } from '../ports/dry-runs.ts';
-import type { DocumentRepositories } from '../ports/repositories.ts';
 import type { Store } from '../ports/store.ts';
 import { Administration, type AdministrationPorts } from './administration.ts';
 
@@ -32,7 +31,7 @@ export async function inDryRun<T>(
   }
 }
 
-const DOCUMENTS = DOCUMENT_KINDS.map((kind) => resourceOf(kind).repository as keyof DocumentRepositories);
+const DOCUMENT_REPOSITORIES = DOCUMENTS.map(({ repository }) => repository);
 
 async function copyTenant(from: Store, to: Store, id: TenantId): Promise<void> {
   const tenant = await from.forService(({ tenants }) => tenants.find(id));
@@ -41,13 +40,13 @@ async function copyTenant(from: Store, to: Store, id: TenantId): Promise<void> {
     clients: await own.clients.list(),
     statusLists: await own.statusLists.list(),
     trustLists: await own.trustLists.list(),
-    documents: await Promise.all(DOCUMENTS.map((name) => own[name].list())),
+    documents: await Promise.all(DOCUMENT_REPOSITORIES.map((name) => own[name].list())),
   }));
   await to.forService(({ tenants }) => tenants.add(tenant, { keyChains: [], clients }), { by: SYSTEM });
   await to.forTenant(
     id,
     async (own) => {
-      for (const [index, name] of DOCUMENTS.entries()) {
+      for (const [index, name] of DOCUMENT_REPOSITORIES.entries()) {
         for (const document of documents[index] ?? []) await own[name].put(document as never);
       }
       for (const list of statusLists) await own.statusLists.add(list);

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { bounded } from '../bounded.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
+import { SingleFlight } from '../single-flight.ts';
 import { SharedLists } from './shared-lists.ts';
 
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
@@ -39,7 +40,7 @@ export class FetchedLists<L extends Fetched> {
   readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>(
     bounded(MAX_FAILURES),
   );
-  readonly #underWay = new Map<string, Promise<L>>();
+  readonly #fetching = new SingleFlight<L>();
   readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
 
   constructor(rules: Rules<L>) {
@@ -69,30 +70,18 @@ export class FetchedLists<L extends Fetched> {
     const { clock, isRefusal, failureMs } = this.#rules;
     const failed = this.#failures.get(key);
     if (failed !== undefined && clock.now().getTime() < failed.until) return Promise.reject(failed.refusal);
-    const underWay = this.#underWay.get(key);
-    if (underWay !== undefined) return underWay;
-    const fetching = fetch().then(
-      (list) => {
-        if (this.#settle(key, fetching)) this.#lists.set(tenantOf(key), key, list);
+    return this.#fetching.run(key, async (isWanted) => {
+      try {
+        const list = await fetch();
+        if (isWanted()) this.#lists.set(tenantOf(key), key, list);
         return list;
-      },
-      (error: unknown) => {
-        const isCurrent = this.#settle(key, fetching);
-        if (isCurrent && isRefusal(error)) {
+      } catch (error) {
+        if (isWanted() && isRefusal(error)) {
           this.#failures.set(key, { refusal: error, until: clock.now().getTime() + failureMs });
         }
         throw error;
-      },
-    );
-    this.#underWay.set(key, fetching);
-    return fetching;
-  }
-
-  /** @returns whether nobody cleared the cache since `fetching` began. */
-  #settle(key: string, fetching: Promise<L>): boolean {
-    if (this.#underWay.get(key) !== fetching) return false;
-    this.#underWay.delete(key);
-    return true;
+      }
+    });
   }
 
   stats(tenantId: string): FetchedListStats {
@@ -108,9 +97,9 @@ export class FetchedLists<L extends Fetched> {
   /** The next look fetches, also while a fetch that began before is under way. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
-    for (const table of [this.#failures, this.#underWay]) {
-      for (const key of [...table.keys()]) if (isOf(key, tenantId)) table.delete(key);
-    }
+    const isOwn = (key: string) => key.startsWith(`${tenantId} `);
+    for (const key of [...this.#failures.keys()]) if (isOwn(key)) this.#failures.delete(key);
+    this.#fetching.forget(isOwn);
   }
 }
 
@@ -121,8 +110,4 @@ export function keyOf(tenantId: string, ...parts: readonly string[]): string {
 
 function tenantOf(key: string): string {
   return key.slice(0, key.indexOf(' '));
-}
-
-function isOf(key: string, tenantId: string): boolean {
-  return key.startsWith(`${tenantId} `);
 }

@@ -5,6 +5,7 @@ import { type CredentialConfiguration, CredentialConfigurationBody } from './con
 export const credentialConfigurationResource = resource<CredentialConfiguration>()({
   kind: 'credential-configuration',
   repository: 'credentialConfigurations',
+  revision: 'credentials',
   isDocument: true,
   shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
   edited: (configuration: CredentialConfiguration) => configuration,

@@ -8,6 +8,7 @@ import {
 export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
   kind: 'issuance-configuration',
   repository: 'issuanceConfiguration',
+  revision: 'issuance',
   isDocument: true,
   shown: [
     'signingKeyId',

@@ -13,6 +13,7 @@ const usages = { usages: z.array(z.enum(KEY_USAGES)).max(KEY_USAGES.length).opti
 export const keyChainResource = resource<KeyChain>()({
   kind: 'key-chain',
   repository: 'keyChains',
+  revision: 'keyChains',
   isDocument: true,
   shown: ['usages', 'kmsProvider', 'rotationEnabled', 'rotationIntervalDays', 'certValidityDays'],
   actionOf: (before: KeyChain, after: KeyChain) =>

@@ -5,6 +5,7 @@ import type { StoredRegistrationCertificate } from './registration-certificate.t
 export const registrarConfigurationResource = resource<RegistrarConfiguration>()({
   kind: 'registrar-configuration',
   repository: 'registrarConfiguration',
+  revision: 'registrar',
   isDocument: true,
   shown: [],
   edited: (configuration: RegistrarConfiguration) => configuration,
@@ -21,6 +22,7 @@ export const registrarConfigurationResource = resource<RegistrarConfiguration>()
 export const registrationCertificateResource = resource<StoredRegistrationCertificate>()({
   kind: 'registration-certificate',
   repository: 'registrationCertificates',
+  revision: 'registrationCertificates',
   isDocument: true,
   shown: [],
 });

@@ -10,8 +10,10 @@ export type Resource<Stored> = {
   readonly kind: string;
   /** The repository of a tenant that holds it. */
   readonly repository: string;
-  /** Kept as a whole, under its id, in a table named after its kind. */
+  /** A document: kept as a whole, sealed, under its id, in a table named after its kind. */
   readonly isDocument?: true;
+  /** Of a document: the revision of its tenant that a write raises. */
+  readonly revision?: string;
   /**
    * Members whose values stand in the audit log. Of all others it tells the names: free text and addresses can hold what
    * nobody should read there, and a hash of a short value gives the value away. Absent: the log knows no such kind.

@@ -73,17 +73,7 @@ function permute({ rows, columns, rounds }: Allocation, value: number): number {
   return row * columns + column;
 }
 
-/** One index, where no more are needed. Prepare an allocation to look up many. */
-export function indexOf(secret: Uint8Array, counter: number, capacity: number): number {
-  return indexAt(prepareAllocation(secret, capacity), counter);
-}
-
 /** The indices of the counters `first … first + count - 1`. @throws RangeError when the list is too short. */
-export function allocate(secret: Uint8Array, first: number, count: number, capacity: number): number[] {
-  return allocateFrom(prepareAllocation(secret, capacity), first, count);
-}
-
-/** Like `allocate`, for a caller that keeps the prepared list. */
 export function allocateFrom(allocation: Allocation, first: number, count: number): number[] {
   if (!Number.isSafeInteger(count) || count < 0 || first + count > allocation.capacity) {
     throw new RangeError('The list has no room for the run.');

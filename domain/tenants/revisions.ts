@@ -1,4 +1,7 @@
-/** Kinds of what is configured of a tenant; each has a revision of its own, which every write of the kind raises. */
+/**
+ * Kinds of what is configured of a tenant; each has a revision of its own, which every write of the kind raises. The migration of
+ * a new one gives it to the tenants that there are.
+ */
 export const CONFIGURED_KINDS = [
   'tenant',
   'clients',

@@ -5,6 +5,7 @@ import { type PresentationConfiguration, PresentationConfigurationBody } from '.
 export const presentationConfigurationResource = resource<PresentationConfiguration>()({
   kind: 'presentation-configuration',
   repository: 'presentationConfigurations',
+  revision: 'presentations',
   isDocument: true,
   shown: ['accessKeyChainId', 'lifeTime'],
   edited: (configuration: PresentationConfiguration) => configuration,

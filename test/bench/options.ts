@@ -15,6 +15,8 @@ export type BenchOptions = {
   readonly profileFolder: string | undefined;
   /** Look at the memory of many presentations, and run no scenario. */
   readonly memory: boolean;
+  /** How many processes share the requests, each the next one. */
+  readonly processes: number;
 };
 
 export const USAGE = `node test/bench/bench.ts [options]
@@ -23,6 +25,7 @@ export const USAGE = `node test/bench/bench.ts [options]
   --seconds <n>         measured seconds per scenario (8)
   --quick               1 second to warm up, 2 measured, fewer preloaded rows
   --memory              10,000 presentations instead of the scenarios; exit code 1 when their memory stays behind
+  --processes <n>       so many behind a balancer that gives each request to the next; PostgreSQL only (1)
   --profile <folder>    write a CPU profile of each service process there
   --strict              exit code 1 when a limit is missed or an answer was wrong`;
 
@@ -38,14 +41,24 @@ export function readOptions(args: readonly string[]): BenchOptions {
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
       profile: { type: 'string' },
+      processes: { type: 'string', default: '1' },
     },
   });
   const measuredSeconds = Number(values.seconds ?? (values.quick ? 2 : 8));
   if (!(measuredSeconds > 0)) throw new Error(`--seconds wants a positive number\n\n${USAGE}`);
+  const processes = Number(values.processes);
+  if (!Number.isInteger(processes) || processes < 1)
+    throw new Error(`--processes wants a number from 1 on\n\n${USAGE}`);
   const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
   return {
     only: new Set(split(values.only).map(scenarioName)),
-    databases: values.database.length === 0 ? ['postgres', 'sqlite'] : split(values.database).map(database),
+    // SQLite belongs to one process.
+    databases:
+      processes > 1
+        ? ['postgres']
+        : values.database.length === 0
+          ? ['postgres', 'sqlite']
+          : split(values.database).map(database),
     warmUpSeconds: values.quick ? 1 : 3,
     measuredSeconds,
     preloadedSessions: values.quick ? 20_000 : 100_000,
@@ -53,6 +66,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     strict: values.strict,
     memory: values.memory,
     profileFolder: values.profile,
+    processes,
   };
 }
 

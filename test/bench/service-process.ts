@@ -5,6 +5,7 @@ import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { startOptions } from '../support/start-options.ts';
+import { Balancer } from './balancer.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bootstrap/main.js', import.meta.url));
@@ -24,6 +25,8 @@ export type Instruments = {
   readonly profileFolder: string | undefined;
   /** Whether its heap can be asked for. */
   readonly memory: boolean;
+  /** How many processes share the requests; PostgreSQL only when there are several. */
+  readonly processes: number;
 };
 
 export type ServiceOptions = Instruments & {
@@ -33,7 +36,7 @@ export type ServiceOptions = Instruments & {
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
 
-/** The built service as a process of its own, the way it is deployed. */
+/** The built service as a process of its own, the way it is deployed; or several of them behind a balancer. */
 export class ServiceProcess {
   readonly origin: string;
   readonly starts: Start[] = [];
@@ -41,12 +44,17 @@ export class ServiceProcess {
   readonly #nodeOptions: readonly string[];
   /** To the probe, where there is one. */
   readonly #channel: readonly 'ipc'[];
-  #child: ChildProcess | undefined;
+  readonly #port: number;
+  readonly #processes: number;
+  #children: readonly ChildProcess[] = [];
+  #balancer: Balancer | undefined;
   #errors = '';
 
   constructor(port: number, options: ServiceOptions) {
     if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing; run "npm run build" first`);
     this.origin = `http://127.0.0.1:${port}`;
+    this.#port = port;
+    this.#processes = options.processes;
     const { profileFolder, memory } = options;
     this.#nodeOptions = [
       ...START.nodeOptions,
@@ -58,7 +66,6 @@ export class ServiceProcess {
       ...START.environment,
       PATH: process.env['PATH'] ?? '',
       HOST: '127.0.0.1',
-      PORT: String(port),
       PUBLIC_URL: this.origin,
       DATA_FOLDER: options.dataFolder,
       DATABASE_URL: options.databaseUrl,
@@ -71,13 +78,18 @@ export class ServiceProcess {
   }
 
   get pid(): number {
-    const pid = this.#child?.pid;
+    const [pid] = this.#pids;
     if (pid === undefined) throw new Error('the service does not run');
     return pid;
   }
 
+  get #pids(): readonly number[] {
+    return this.#children.flatMap(({ pid }) => pid ?? []);
+  }
+
+  /** Of all its processes. */
   cpuMs(): number {
-    return cpuMs(this.pid);
+    return this.#pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
   }
 
   /** What the service last wrote to its standard error. */
@@ -87,7 +99,7 @@ export class ServiceProcess {
 
   /** Megabytes in use after a collection: objects, and the buffers outside of the heap that belong to them. */
   heapMegabytes(): Promise<number> {
-    const child = this.#child;
+    const [child] = this.#children;
     return new Promise((resolve, reject) => {
       child?.once('message', (bytes) => resolve(Number(bytes) / 1024 ** 2));
       child?.once('exit', () => reject(new Error('the service ended')));
@@ -98,19 +110,16 @@ export class ServiceProcess {
   /** Resolves once the service is healthy and settled; `startMs` is the time until healthy. */
   async start(): Promise<Start> {
     const began = performance.now();
-    const child = spawn(process.execPath, [...this.#nodeOptions, MAIN], {
-      env: this.#environment,
-      stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
-    });
-    this.#child = child;
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#errors = (this.#errors + text).slice(-ERROR_LENGTH);
-    });
-    while ((await statusOf(`${this.origin}/health`)) !== 200) {
-      if (child.exitCode !== null) throw new Error(`the service ended at its start:\n${this.#errors}`);
-      if (performance.now() - began > START_LIMIT_MS)
-        throw new Error(`the service is not healthy:\n${this.#errors}`);
-      await pause(POLL_MS);
+    const isAlone = this.#processes === 1;
+    const ports: number[] = [];
+    while (ports.length < this.#processes) {
+      const port = isAlone ? this.#port : await freePort();
+      ports.push(port);
+      await this.#startOne(port, began);
+    }
+    if (!isAlone) {
+      this.#balancer = new Balancer(ports);
+      await this.#balancer.listen(this.#port);
     }
     const startMs = performance.now() - began;
     await pause(SETTLE_MS);
@@ -119,16 +128,37 @@ export class ServiceProcess {
     return start;
   }
 
-  async stop(): Promise<void> {
-    const child = this.#child;
-    this.#child = undefined;
-    if (child === undefined || child.exitCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
-    child.kill('SIGTERM');
-    await ended;
-    clearTimeout(timer);
+  async #startOne(port: number, began: number): Promise<void> {
+    const child = spawn(process.execPath, [...this.#nodeOptions, MAIN], {
+      env: { ...this.#environment, PORT: String(port) },
+      stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
+    });
+    this.#children = [...this.#children, child];
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#errors = (this.#errors + text).slice(-ERROR_LENGTH);
+    });
+    while ((await statusOf(`http://127.0.0.1:${port}/health`)) !== 200) {
+      if (child.exitCode !== null) throw new Error(`the service ended at its start:\n${this.#errors}`);
+      if (performance.now() - began > START_LIMIT_MS)
+        throw new Error(`the service is not healthy:\n${this.#errors}`);
+      await pause(POLL_MS);
+    }
   }
+
+  async stop(): Promise<void> {
+    this.#balancer?.close();
+    const children = this.#children.filter(({ exitCode }) => exitCode === null);
+    this.#children = [];
+    await Promise.all(children.map(end));
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+  child.kill('SIGTERM');
+  await ended;
+  clearTimeout(timer);
 }
 
 export function freePort(): Promise<number> {

@@ -1,7 +1,9 @@
 import { globSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Token, Tokens } from '../../application/needs.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
 import { obtain } from '../../bootstrap/wire.ts';
+import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -22,6 +24,15 @@ describe('The wiring', () => {
     service = await startTestService();
   });
   after(() => service.close());
+
+  it('reserves every address of its own, so that no tenant takes it', () => {
+    const segments = collectRoutes(service.service.container)
+      .map(({ path }) => path.split('/')[1] ?? '')
+      .filter((segment) => segment !== '' && !segment.startsWith(':') && !segment.startsWith('.'));
+    const free = segments.filter((segment) => !RESERVED_TENANT_IDS.has(segment.split('.')[0] ?? ''));
+    expect(segments).to.include.members(['issuer', 'verifier', 'session']);
+    expect([...new Set(free)]).to.deep.equal([]);
+  });
 
   it('makes every class that says what it needs, with all of it', async () => {
     const { container } = service.service;

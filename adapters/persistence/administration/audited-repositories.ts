@@ -27,6 +27,12 @@ export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants'> & {
 
 type Note = (change: AuditChange) => void;
 
+/** Methods that only read. Each is named, so that a new one does not pass for such a method unseen. */
+function reads<T, Name extends keyof T>(repository: T, ...names: readonly Name[]): Pick<T, Name> {
+  const bound = names.map((name) => [name, (repository[name] as () => unknown).bind(repository)]);
+  return Object.fromEntries(bound) as Pick<T, Name>;
+}
+
 /**
  * Notes every write of a tenant's repositories. Each method stands here by name, so a new one does not compile until
  * somebody has decided what the log says of it.
@@ -38,11 +44,13 @@ export function auditedTenant(
   now: () => Date,
 ): TenantRepositories {
   const note: Note = (change) => journal.note(tenantId, change);
-  const { tenant, statusLists } = plain;
+  const { tenant, clients, statusLists } = plain;
   return {
-    ...documentRepositories((kind, name) => audited(kind, plain[name] as Documents<never>, note)),
+    ...documentRepositories(({ kind, repository }) =>
+      audited(kind, plain[repository] as Documents<never>, note),
+    ),
     tenant: {
-      get: () => tenant.get(),
+      ...reads(tenant, 'get'),
       async save(wanted) {
         const before = await unlessMissing(tenant.get());
         const saved = await tenant.save(wanted);
@@ -50,10 +58,21 @@ export function auditedTenant(
         return saved;
       },
     },
-    clients: auditedClients(plain.clients, note, now),
+    clients: {
+      ...reads(clients, 'get', 'list'),
+      ...auditedClients(
+        clients,
+        (id) => unlessMissing(clients.get(id)),
+        (_client, change) => note(change),
+        now,
+      ),
+      async remove(id) {
+        await clients.remove(id);
+        note(describeChange('client', id, {}, undefined));
+      },
+    },
     statusLists: {
-      get: (id) => statusLists.get(id),
-      list: () => statusLists.list(),
+      ...reads(statusLists, 'get', 'list'),
       async add(list) {
         await statusLists.add(list);
         note(describeChange('status-list', list.id, undefined, list));
@@ -82,18 +101,15 @@ export function auditedTenant(
 }
 
 export function auditedService(
-  plain: PlainServiceRepositories,
+  { tenants, clients, audit }: PlainServiceRepositories,
   journal: Journal,
   now: () => Date,
 ): ServiceRepositories {
-  const { tenants, clients, audit } = plain;
   const noteClient = ({ tenantId }: Client, change: AuditChange) =>
     journal.note(tenantId ?? SERVICE_SCOPE, change);
   return {
     tenants: {
-      get: (id) => tenants.get(id),
-      find: (id) => tenants.find(id),
-      list: () => tenants.list(),
+      ...reads(tenants, 'get', 'find', 'list'),
       async add(tenant, belongings) {
         await tenants.add(tenant, belongings);
         journal.note(tenant.id, describeChange('tenant', tenant.id, undefined, tenant));
@@ -110,45 +126,31 @@ export function auditedService(
       },
     },
     clients: {
-      find: (id) => clients.find(id),
-      listOf: (id) => clients.listOf(id),
-      isRemoved: (tenantId, id) => clients.isRemoved(tenantId, id),
-      async add(client) {
-        await clients.add(client);
-        noteClient(client, describeNewClient(client));
-      },
-      async save(client) {
-        const before = await clients.find(client.clientId);
-        const saved = await clients.save(client);
-        noteClient(saved, describeClient(before ?? saved, saved, now()));
-        return saved;
-      },
+      ...reads(clients, 'find', 'listOf', 'isRemoved'),
+      ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
     audit,
   };
 }
 
+type ClientWrites = Pick<TenantRepositories['clients'], 'add' | 'save'>;
+
 function auditedClients(
-  clients: TenantRepositories['clients'],
-  note: Note,
+  clients: ClientWrites,
+  find: (id: string) => Promise<Client | undefined>,
+  note: (client: Client, change: AuditChange) => void,
   now: () => Date,
-): TenantRepositories['clients'] {
+): ClientWrites {
   return {
-    get: (id) => clients.get(id),
-    list: () => clients.list(),
     async add(client) {
       await clients.add(client);
-      note(describeNewClient(client));
+      note(client, describeNewClient(client));
     },
     async save(client) {
-      const before = await unlessMissing(clients.get(client.clientId));
+      const before = await find(client.clientId);
       const saved = await clients.save(client);
-      note(describeClient(before ?? saved, saved, now()));
+      note(saved, describeClient(before ?? saved, saved, now()));
       return saved;
-    },
-    async remove(id) {
-      await clients.remove(id);
-      note(describeChange('client', id, {}, undefined));
     },
   };
 }
@@ -169,10 +171,7 @@ function audited<T extends { readonly id: string }>(
   note: Note,
 ): Documents<T> {
   return {
-    get: (id) => documents.get(id),
-    find: (id) => documents.find(id),
-    list: () => documents.list(),
-    relist: (known) => documents.relist(known),
+    ...reads(documents, 'get', 'find', 'list', 'relist'),
     async add(document) {
       await documents.add(document);
       note(describeChange(kind, document.id, undefined, document));
@@ -191,12 +190,7 @@ function audited<T extends { readonly id: string }>(
 
 function auditedTrustLists(lists: TrustListRepository, note: Note): TrustListRepository {
   return {
-    get: (id) => lists.get(id),
-    find: (id) => lists.find(id),
-    list: () => lists.list(),
-    lastNumber: (id) => lists.lastNumber(id),
-    versions: (id, portion) => lists.versions(id, portion),
-    version: (id, versionId) => lists.version(id, versionId),
+    ...reads(lists, 'get', 'find', 'list', 'lastNumber', 'versions', 'version'),
     async add(list) {
       await lists.add(list);
       note(describeChange('trust-list', list.id, undefined, list));

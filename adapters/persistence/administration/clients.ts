@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import { ClientRow, RemovedClientRow } from '../rows/administration.row.ts';
 import { clientColumns } from '../rows/tenant-columns.ts';
 import { insertUnique } from './insert-unique.ts';
@@ -19,11 +20,11 @@ export async function addClient(em: EntityManager, client: Client): Promise<void
 export async function saveClient(
   em: EntityManager,
   client: Client,
-  scope: { tenantId: string | null },
+  tenantId: TenantId | null,
 ): Promise<Client> {
   const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
   const data = { ...columns, version: client.version + 1 };
-  const where = { clientId, tenantId: scope.tenantId, version: client.version };
+  const where = { clientId, tenantId, version: client.version };
   const changed = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
   if (changed === 0) throw staleWrite('client');
   return { ...client, version: client.version + 1 };

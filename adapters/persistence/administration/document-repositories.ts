@@ -1,13 +1,11 @@
 import type { DocumentRepositories, Documents } from '../../../application/ports/repositories.ts';
-import { DOCUMENT_KINDS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
+import { DOCUMENTS } from '../../../domain/resources.ts';
 
-/** A repository for each kind that is kept as a whole, by its name. */
+/** A repository for each kind of document, by its name. */
 export function documentRepositories(
-  make: (kind: DocumentKind, name: keyof DocumentRepositories) => Documents<never>,
+  make: (resource: (typeof DOCUMENTS)[number]) => Documents<never>,
 ): DocumentRepositories {
-  const named = DOCUMENT_KINDS.map((kind) => {
-    const name = resourceOf(kind).repository as keyof DocumentRepositories;
-    return [name, make(kind, name)];
-  });
-  return Object.fromEntries(named) as DocumentRepositories;
+  return Object.fromEntries(
+    DOCUMENTS.map((resource) => [resource.repository, make(resource)]),
+  ) as Partial<DocumentRepositories> as DocumentRepositories;
 }

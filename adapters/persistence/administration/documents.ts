@@ -51,6 +51,8 @@ export function documentsOf<T extends { readonly id: string }>(
       updatedAt: updatedAt.getTime(),
     };
   };
+  const unknownId = () =>
+    new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
   /** What `where` finds, besides what is known and unchanged. */
   const listing = async (
     where: AnyRow,
@@ -66,8 +68,7 @@ export function documentsOf<T extends { readonly id: string }>(
   return {
     async get(id) {
       const found = await this.find(id);
-      if (found === undefined)
-        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      if (found === undefined) throw unknownId();
       return found;
     },
     async find(id) {
@@ -105,8 +106,7 @@ export function documentsOf<T extends { readonly id: string }>(
     async remove(id) {
       await touch();
       const removed = await em.nativeDelete(row, { id, tenantId } as AnyRow);
-      if (removed === 0)
-        throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      if (removed === 0) throw unknownId();
     },
   };
 }

@@ -1,33 +1,24 @@
 import { type EntityManager, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { DocumentKind } from '../../../domain/resources.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
-import { readStatusList, statusSecretPlace } from '../rows/session-codec.ts';
+import { snakeCase } from '../rows/columns.ts';
+import { readStatusList, STATUS_LISTS } from '../rows/session-codec.ts';
 import { StatusListRow } from '../rows/status.row.ts';
 import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { SeenReleaseRow } from '../rows/trust-list.row.ts';
+import type { Row } from '../statement.ts';
 import { auditLog } from './audit-chain.ts';
 import type { PlainTenantRepositories } from './audited-repositories.ts';
 import { addClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { byClientId, documentsOf, FRESH } from './documents.ts';
+import { existing, missing } from './existing.ts';
 import { insertUnique } from './insert-unique.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
 type AnyRow = Record<string, unknown>;
-
-/** The revision that a write of a document raises. */
-const CONFIGURED: Readonly<Record<DocumentKind, ConfiguredKind>> = {
-  'key-chain': 'keyChains',
-  'issuance-configuration': 'issuance',
-  'credential-configuration': 'credentials',
-  'presentation-configuration': 'presentations',
-  'registrar-configuration': 'registrar',
-  'registration-certificate': 'registrationCertificates',
-};
 
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
@@ -36,13 +27,14 @@ export function tenantRepositories(
   tenantId: TenantId,
   touch: (kind: ConfiguredKind) => Promise<void>,
 ): PlainTenantRepositories {
+  const read = (row: object) => readStatusList(cipher, columnsOf(row));
   return {
-    ...documentRepositories((kind) => documentsOf(em, cipher, tenantId, kind, () => touch(CONFIGURED[kind]))),
+    ...documentRepositories(({ kind, revision }) =>
+      documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
+    ),
     tenant: {
       async get() {
-        const row = await em.findOne(TenantRow, { id: tenantId }, FRESH);
-        if (row === null) throw new Failure('not_found', 'there is no such tenant');
-        return readTenant(row);
+        return readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant'));
       },
       async save(tenant) {
         await touch('tenant');
@@ -55,9 +47,7 @@ export function tenantRepositories(
     },
     clients: {
       async get(clientId) {
-        const row = await em.findOne(ClientRow, { clientId }, FRESH);
-        if (row === null) throw new Failure('not_found', 'there is no such client');
-        return readClient(row);
+        return readClient(existing(await em.findOne(ClientRow, { clientId }, FRESH), 'client'));
       },
       async list() {
         return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
@@ -68,24 +58,22 @@ export function tenantRepositories(
       },
       async save(client) {
         await touch('clients');
-        return saveClient(em, client, { tenantId });
+        return saveClient(em, client, tenantId);
       },
       async remove(clientId) {
         await touch('clients');
         const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
-        if (removed === 0) throw new Failure('not_found', 'there is no such client');
+        if (removed === 0) throw missing('client');
         await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
     statusLists: {
       async get(id) {
-        const row = await em.findOne(StatusListRow, { id }, FRESH);
-        if (row === null) throw new Failure('not_found', 'there is no such status list');
-        return readStatusList(cipher, snakeCase(row as unknown as AnyRow));
+        return read(existing(await em.findOne(StatusListRow, { id }, FRESH), 'status list'));
       },
       async list() {
         const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
-        return rows.map((row) => readStatusList(cipher, snakeCase(row as unknown as AnyRow)));
+        return rows.map(read);
       },
       async add(list) {
         await touch('statusLists');
@@ -93,7 +81,7 @@ export function tenantRepositories(
         const row = {
           ...columns,
           tenantId,
-          secret: cipher.seal(secret, statusSecretPlace(tenantId, list.id)),
+          secret: String(STATUS_LISTS.field('secret', secret, { cipher, tenantId, id: list.id })),
           createdAt: createdAt.getTime(),
           token: null,
         };
@@ -125,11 +113,6 @@ export function tenantRepositories(
   };
 }
 
-function snakeCase(row: AnyRow): AnyRow {
-  return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [
-      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value,
-    ]),
-  );
+function columnsOf(row: object): Row {
+  return Object.fromEntries(Object.entries(row).map(([member, value]) => [snakeCase(member), value]));
 }

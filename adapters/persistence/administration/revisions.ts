@@ -1,9 +1,9 @@
 import { type EntityManager, LockMode, raw } from '@mikro-orm/core';
-import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind, StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantRow } from '../rows/administration.row.ts';
 import { FRESH } from './documents.ts';
+import { missing } from './existing.ts';
 
 /** Locks the row that every change of the tenant updates in the end; PostgreSQL only. */
 export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise<void> {
@@ -27,12 +27,13 @@ export async function raiseRevision(
     { id: tenantId },
     { ...revision, revisions: raw<StoredRevisions>(raisedIn(em, kind)) },
   );
-  if (raised === 0) throw new Failure('not_found', 'there is no such tenant');
+  if (raised === 0) throw missing('tenant');
 }
 
+/** A tenant that a release without this kind made has no revision of it yet. */
 function raisedIn(em: EntityManager, kind: ConfiguredKind): string {
   const isSqlite = em.getPlatform().constructor.name.startsWith('Sqlite');
   return isSqlite
-    ? `json_set(revisions, '$.${kind}', json_extract(revisions, '$.${kind}') + 1)`
-    : `jsonb_set(revisions, '{${kind}}', to_jsonb((revisions->>'${kind}')::int + 1))`;
+    ? `json_set(revisions, '$.${kind}', coalesce(json_extract(revisions, '$.${kind}'), 0) + 1)`
+    : `jsonb_set(revisions, '{${kind}}', to_jsonb(coalesce((revisions->>'${kind}')::int, 0) + 1))`;
 }

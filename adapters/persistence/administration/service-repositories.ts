@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { beginRemoval, endRemoval } from '../maintenance/tenant-remains.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
@@ -10,6 +9,7 @@ import { lockHead, serviceAuditLog } from './audit-chain.ts';
 import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
 import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
+import { existing, missing } from './existing.ts';
 import { insertUnique } from './insert-unique.ts';
 import { raiseRevision } from './revisions.ts';
 
@@ -18,9 +18,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
   return {
     tenants: {
       async get(id) {
-        const row = await em.findOne(TenantRow, { id }, FRESH);
-        if (row === null) throw new Failure('not_found', 'there is no such tenant');
-        return readTenant(row);
+        return existing(await this.find(id), 'tenant');
       },
       async find(id) {
         const row = await em.findOne(TenantRow, { id }, FRESH);
@@ -42,7 +40,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       },
       async remove(id) {
         const removed = await em.nativeDelete(TenantRow, { id });
-        if (removed === 0) throw new Failure('not_found', 'there is no such tenant');
+        if (removed === 0) throw missing('tenant');
         await beginRemoval(em, id);
         // The head of its chain is locked last, as everywhere.
         return lockHead(em, id);
@@ -65,7 +63,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       },
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
-        return saveClient(em, client, { tenantId: client.tenantId });
+        return saveClient(em, client, client.tenantId);
       },
     },
     audit: serviceAuditLog(em),

@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TrustListRepository, VersionPage } from '../../../application/ports/repositories.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import {
   type ListVersion,
@@ -10,10 +9,10 @@ import {
 } from '../../../domain/trust-lists/published-list.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { TrustListRow, TrustListVersionRow } from '../rows/trust-list.row.ts';
+import { byId, FRESH } from './documents.ts';
+import { existing } from './existing.ts';
 import { insertUnique } from './insert-unique.ts';
 
-/** Statements bypass the identity map, so it must not answer with what a row was before. */
-const FRESH = { disableIdentityMap: true } as const;
 const NEWEST = { sequenceNumber: 'desc' } as const;
 const ALL: VersionPage = { limit: MAX_VERSIONS, before: undefined };
 /** In the place of what the last release of a removed list was: of that only the number is of use. */
@@ -48,13 +47,11 @@ export function trustListRepository(
   return {
     find,
     async get(id) {
-      const list = await find(id);
-      if (list === undefined) throw unknown('trust list');
-      return list;
+      return existing(await find(id), 'trust list');
     },
     async list() {
       const found = await em.find(TrustListRow, {}, FRESH);
-      return found.map(rows.readList).sort((one, other) => (one.id < other.id ? -1 : 1));
+      return found.map(rows.readList).sort(byId);
     },
     async add(list) {
       await touch();
@@ -99,8 +96,7 @@ export function trustListRepository(
     async version(trustListId, id) {
       const where = { trustListId, id, body: { $ne: REMOVED } };
       const row = await em.findOne(TrustListVersionRow, where, FRESH);
-      if (row === null) throw unknown('version');
-      return rows.readVersion(row);
+      return rows.readVersion(existing(row, 'version'));
     },
   };
 }
@@ -140,8 +136,4 @@ function codec(cipher: Cipher, tenantId: TenantId) {
     readVersion: (row: { trustListId: string; sequenceNumber: number; body: string }): ListVersion =>
       open(row.body, versionPlace(row.trustListId, row.sequenceNumber)),
   };
-}
-
-function unknown(what: string): Failure {
-  return new Failure('not_found', `there is no such ${what}`);
 }

@@ -1,23 +1,22 @@
-import type { EndingTrustList, Maintenance } from '../../../application/ports/maintenance.ts';
+import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
-import { listOf, type Statement } from '../statement.ts';
-import { postgresRetention, sqliteRetention } from './retention.ts';
-import { postgresRemains, sqliteRemains } from './tenant-remains.ts';
-
-const named = (name: string, text: string): Statement => ({ name, text });
+import { listOf, named, type Statement } from '../statement.ts';
+import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
+import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
+import { removeRemains } from './tenant-remains.ts';
 
 const EXPIRED = listOf([MOVES.expire.to]);
-const PORTION = `select tenant_id, id from sessions
+const DUE = `select tenant_id, id from sessions
   where expires_at <= $1 and status in (${listOf(MOVES.expire.from)}) order by expires_at limit $2`;
 const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
 
 const EXPIRE_POSTGRES = named(
   'expire_sessions',
-  `with p as (${PORTION} for update skip locked),
+  `with p as (${DUE} for update skip locked),
    u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
      from p where s.tenant_id = p.tenant_id and s.id = p.id
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
@@ -27,27 +26,28 @@ const EXPIRE_POSTGRES = named(
 const EXPIRE_SQLITE = named(
   'expire_sessions',
   `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
-   where (tenant_id, id) in (${PORTION}) returning tenant_id, id, version`,
+   where (tenant_id, id) in (${DUE}) returning tenant_id, id, version`,
 );
 const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
 
-const FORGET_VALUES = `delete from used_values where (tenant_id, kind, hash) in
-  (select tenant_id, kind, hash from used_values where expires_at <= $1 limit $2)`;
-const FORGET_GRANTS = `delete from grants where (tenant_id, id) in
-  (select tenant_id, id from grants where expires_at <= $1 limit $2)`;
-const FORGET_AUTHORIZATIONS = `delete from authorizations where (tenant_id, id) in
-  (select tenant_id, id from authorizations where expires_at <= $1 limit $2)`;
+/** By their keys. */
+const FORGOTTEN = {
+  used_values: 'tenant_id, kind, hash',
+  grants: 'tenant_id, id',
+  authorizations: 'tenant_id, id',
+};
+const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
+  named(
+    `forget_${table}`,
+    `delete from ${table} where (${key}) in (select ${key} from ${table} where expires_at <= $1 limit $2)`,
+  ),
+);
 const EXPIRE_DEFERRED = named(
   'expire_deferred',
   `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null, updated_at = $1
    where (tenant_id, id) in (select tenant_id, id from deferred_transactions
-     where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2) returning id`,
+     where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2)`,
 );
-const FORGET = [
-  named('forget_values', FORGET_VALUES),
-  named('forget_grants', FORGET_GRANTS),
-  named('forget_authorizations', FORGET_AUTHORIZATIONS),
-];
 
 const ENDING_TRUST_LISTS = named(
   'ending_trust_lists',
@@ -99,22 +99,38 @@ const GROWING = [
 const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
   rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
 
-function endingParameters(until: Date, limit: number, after: EndingTrustList | undefined) {
-  const { nextUpdate, tenantId = '', id = '' } = after ?? {};
-  return [until.getTime(), limit, nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
+/** What needs no words of one dialect but `forgetPickUps`. */
+function jobs(sql: JobSql, forgetPickUps: Statement) {
+  return {
+    removeRemains: (now, limit) => removeRemains(sql, now, limit),
+    forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
+    async forgetExpired(now, limit) {
+      let gone = 0;
+      for (const statement of FORGET) gone += await sql.change(statement, now.getTime(), limit);
+      return gone;
+    },
+    expireDeferred: (now, limit) => sql.change(EXPIRE_DEFERRED, now.getTime(), limit),
+    async endingTrustLists(until, limit, after) {
+      const { nextUpdate, tenantId = '', id = '' } = after ?? {};
+      const place = [nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
+      const rows = await sql.all(ENDING_TRUST_LISTS, until.getTime(), limit, ...place);
+      return rows.map((row) => ({
+        tenantId: row['tenant_id'] as TenantId,
+        id: String(row['id']),
+        nextUpdate: new Date(Number(row['next_update'])),
+      }));
+    },
+    async tryLease(name, holder, now, ttlSeconds) {
+      const until = now.getTime() + ttlSeconds * 1000;
+      return (await sql.all(LEASE, name, holder, until, now.getTime())).length > 0;
+    },
+  } satisfies Partial<Maintenance>;
 }
-
-const endings = (rows: readonly Readonly<Record<string, unknown>>[]): EndingTrustList[] =>
-  rows.map((row) => ({
-    tenantId: row['tenant_id'] as TenantId,
-    id: String(row['id']),
-    nextUpdate: new Date(Number(row['next_update'])),
-  }));
 
 export function postgresMaintenance(sql: PostgresSql): Maintenance {
   return {
-    ...postgresRetention(sql),
-    ...postgresRemains(sql),
+    ...jobs(postgresJobs(sql), FORGET_PICK_UPS.postgres),
+    ...postgresCleaningUp(sql),
     async time() {
       const [row] = await sql.query(PRESENT, []);
       return new Date(Number(row?.['now']));
@@ -122,36 +138,18 @@ export function postgresMaintenance(sql: PostgresSql): Maintenance {
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
-    async forgetExpired(now, limit) {
-      let gone = 0;
-      for (const { name, text } of FORGET) {
-        const counted = named(name, `with d as (${text} returning 1) select count(*) as gone from d`);
-        gone += Number((await sql.query(counted, [now.getTime(), limit]))[0]?.['gone']);
-      }
-      return gone;
-    },
-    async expireDeferred(now, limit) {
-      return (await sql.query(EXPIRE_DEFERRED, [now.getTime(), limit])).length;
-    },
-    async endingTrustLists(until, limit, after) {
-      return endings(await sql.query(ENDING_TRUST_LISTS, endingParameters(until, limit, after)));
-    },
     async refreshStatistics() {
       const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
       for (const table of grown) await sql.query({ name: `analyze_${table}`, text: `analyze ${table}` }, []);
       return grown;
-    },
-    async tryLease(name, holder, now, ttlSeconds) {
-      const until = now.getTime() + ttlSeconds * 1000;
-      return (await sql.query(LEASE, [name, holder, until, now.getTime()])).length > 0;
     },
   };
 }
 
 export function sqliteMaintenance(sql: SqliteSql): Maintenance {
   return {
-    ...sqliteRetention(sql),
-    ...sqliteRemains(sql),
+    ...jobs(sqliteJobs(sql), FORGET_PICK_UPS.sqlite),
+    ...sqliteCleaningUp(sql),
     time: () =>
       sql.transaction((run) => {
         const now = run.time();
@@ -171,23 +169,10 @@ export function sqliteMaintenance(sql: SqliteSql): Maintenance {
         }
         return pairs(rows);
       }),
-    forgetExpired: (now, limit) =>
-      sql.transaction((run) =>
-        FORGET.reduce((gone, statement) => gone + run.change(statement, now.getTime(), limit), 0),
-      ),
-    expireDeferred: (now, limit) =>
-      sql.transaction((run) => run.all(EXPIRE_DEFERRED, now.getTime(), limit).length),
-    endingTrustLists: (until, limit, after) =>
-      sql.single((run) => endings(run.all(ENDING_TRUST_LISTS, ...endingParameters(until, limit, after)))),
     refreshStatistics: () =>
       sql.transaction((run) => {
         run.all(OPTIMIZE);
         return [];
-      }),
-    tryLease: (name, holder, now, ttlSeconds) =>
-      sql.transaction((run) => {
-        const until = now.getTime() + ttlSeconds * 1000;
-        return run.all(LEASE, name, holder, until, now.getTime()).length > 0;
       }),
   };
 }

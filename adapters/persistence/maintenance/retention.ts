@@ -3,14 +3,12 @@ import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
-import { listOf, type Statement } from '../statement.ts';
+import { listOf, named } from '../statement.ts';
 
-type Retention = Pick<Maintenance, 'cleanUpSessions' | 'forgetPickUps'>;
+type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
 const OPEN = listOf(OPEN_STATUSES);
 const WAITING = listOf(DEFERRED_MOVES.expire.from);
-
-const named = (name: string, text: string): Statement => ({ name, text });
 
 /**
  * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential
@@ -52,20 +50,13 @@ const DUE_SQLITE = named(
 );
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
-const DROP_GRANTS = named('drop_grants', `delete from grants where (tenant_id, session_id) in ${THESE}`);
-const DROP_DEFERRED = named(
-  'drop_deferred',
-  `delete from deferred_transactions where (tenant_id, session_id) in ${THESE}`,
+const drop = (table: string, key = 'session_id') =>
+  named(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${THESE}`);
+const DROP_WHAT_HANGS_ON_THEM = ['grants', 'deferred_transactions', 'session_subjects'].map((table) =>
+  drop(table),
 );
-const DROP_SUBJECTS = named(
-  'drop_subjects',
-  `delete from session_subjects where (tenant_id, session_id) in ${THESE}`,
-);
-const DROP_EVENTS = named(
-  'drop_events',
-  `delete from session_events where (tenant_id, session_id) in ${THESE}`,
-);
-const DROP_SESSIONS = named('drop_sessions', `delete from sessions where (tenant_id, id) in ${THESE}`);
+const DROP_EVENTS = drop('session_events');
+const DROP_SESSIONS = drop('sessions', 'id');
 const ANONYMIZE = named(
   'anonymize_sessions',
   `update sessions set request = null, outcome = null, version = version + 1, expires_at = min(expires_at, $2)
@@ -74,34 +65,31 @@ const ANONYMIZE = named(
 
 /** The version moves on, so that nobody who read the client before writes the secret back. */
 const FORGET_PICK_UP = 'update clients set pick_up = null, version = version + 1 where client_id in';
-const FORGET_PICK_UPS_POSTGRES = named(
-  'forget_pick_ups',
-  `${FORGET_PICK_UP} (select client_id from clients
-     where cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked) returning client_id`,
-);
-const FORGET_PICK_UPS_SQLITE = named(
-  'forget_pick_ups',
-  `${FORGET_PICK_UP} (select client_id from clients where json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
-);
+export const FORGET_PICK_UPS = {
+  postgres: named(
+    'forget_pick_ups',
+    `${FORGET_PICK_UP} (select client_id from clients
+       where cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked)`,
+  ),
+  sqlite: named(
+    'forget_pick_ups',
+    `${FORGET_PICK_UP} (select client_id from clients where json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
+  ),
+};
 
-export function postgresRetention(sql: PostgresSql): Retention {
+export function postgresCleaningUp(sql: PostgresSql): CleaningUp {
   return {
     async cleanUpSessions(now, limit, { ttlSeconds }) {
       const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
       return { removed: Number(row?.['removed']), anonymized: Number(row?.['anonymized']) };
     },
-    async forgetPickUps(now, limit) {
-      return (await sql.query(FORGET_PICK_UPS_POSTGRES, [now.getTime(), limit])).length;
-    },
   };
 }
 
-export function sqliteRetention(sql: SqliteSql): Retention {
+export function sqliteCleaningUp(sql: SqliteSql): CleaningUp {
   return {
     cleanUpSessions: (now, limit, { ttlSeconds }) =>
       sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds)),
-    forgetPickUps: (now, limit) =>
-      sql.transaction((run) => run.change(FORGET_PICK_UPS_SQLITE, now.getTime(), limit)),
   };
 }
 
@@ -111,7 +99,7 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   const pairs = (rows: typeof due) => JSON.stringify(rows.map((row) => [row['tenant_id'], row['id']]));
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
-  for (const drop of [DROP_GRANTS, DROP_DEFERRED, DROP_SUBJECTS]) run.change(drop, pairs(due));
+  for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, pairs(due));
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
   const anonymized = run.change(ANONYMIZE, kept, now.getTime());

@@ -1,40 +1,39 @@
 import type { EntityManager, EntityName } from '@mikro-orm/core';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import type { PostgresSql } from '../postgres/sql.ts';
 import { ClientRow, documentRows } from '../rows/administration.row.ts';
 import { allRows } from '../rows/all.ts';
+import { snakeCase } from '../rows/columns.ts';
 import { LeaseRow } from '../rows/status.row.ts';
 import { TrustListRow } from '../rows/trust-list.row.ts';
-import type { SqliteSql } from '../sqlite/sql.ts';
 import type { Statement } from '../statement.ts';
+import type { JobSql } from './job-sql.ts';
 
 /**
  * A tenant is removed in two steps. First, in one transaction, goes what makes it one: its row, so that nothing is served
- * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go in portions, by
+ * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go a few at a time, by
  * whoever runs the job, however often that is interrupted. The mark goes last.
  */
-const AT_ONCE = [ClientRow, ...documentRows.values(), TrustListRow] as const;
+const IN_FIRST_STEP = [ClientRow, ...documentRows.values(), TrustListRow] as const;
 
 const MARK = 'tenant-removal/';
 /** A statement that began before the tenant went can write for so long. */
 const GRACE_MS = 60_000;
 /** Rows of one table that a new tenant of the same id waits for. */
-const MAX_AT_ONCE = 500;
+const MAX_OF_TABLE = 500;
 /** Tenants that one run looks at. */
 const MAX_MARKS = 100;
 
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
 const anyRow = (row: unknown) => row as EntityName<Record<string, unknown>>;
-const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 
-/** The tenant is `$1`, the portion `$2`, its mark `$3`: without that, or with a tenant of this id, nothing goes. */
-const PORTIONS: readonly Statement[] = OWN.map(({ meta }) => {
+/** The tenant is `$1`, at most `$2` rows, its mark `$3`: without that, or with a tenant of this id, nothing goes. */
+const REMOVALS: readonly Statement[] = OWN.map(({ meta }) => {
   const table = String(meta.tableName);
   const key = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>)
-    .flatMap(([name, { primary }]) => (primary ? [snake(name)] : []))
+    .flatMap(([name, { primary }]) => (primary ? [snakeCase(name)] : []))
     .join();
   const text = `delete from ${table} where (${key}) in (select ${key} from ${table} where tenant_id = $1 limit $2)
     and exists (select 1 from leases where name = $3) and not exists (select 1 from tenants where id = $1)`;
@@ -49,7 +48,7 @@ const END = { name: 'end_tenant_removal', text: 'delete from leases where name =
 
 /** The first step. */
 export async function beginRemoval(em: EntityManager, id: TenantId): Promise<void> {
-  for (const row of AT_ONCE) await em.nativeDelete(anyRow(row), { tenantId: id }, UNSCOPED);
+  for (const row of IN_FIRST_STEP) await em.nativeDelete(anyRow(row), { tenantId: id }, UNSCOPED);
   await em.upsert(LeaseRow, { name: `${MARK}${id}`, holder: '', expiresAt: Date.now() + GRACE_MS });
 }
 
@@ -61,9 +60,9 @@ export async function endRemoval(em: EntityManager, id: TenantId): Promise<void>
   const name = `${MARK}${id}`;
   if ((await em.nativeDelete(LeaseRow, { name })) === 0) return;
   for (const row of OWN) {
-    const options = { ...UNSCOPED, limit: MAX_AT_ONCE + 1, fields: ['tenantId'] } as never;
+    const options = { ...UNSCOPED, limit: MAX_OF_TABLE + 1, fields: ['tenantId'] } as never;
     const found = await em.find(anyRow(row), { tenantId: id }, options);
-    if (found.length > MAX_AT_ONCE) {
+    if (found.length > MAX_OF_TABLE) {
       throw new Failure(
         'conflict',
         'an older tenant of this id is still being removed; try again in a minute',
@@ -73,41 +72,17 @@ export async function endRemoval(em: EntityManager, id: TenantId): Promise<void>
   }
 }
 
-export function postgresRemains(sql: PostgresSql) {
-  return {
-    async removeRemains(now: Date, limit: number): Promise<number> {
-      let gone = 0;
-      for (const { name: mark } of await sql.query(MARKS, [MAX_MARKS])) {
-        const before = gone;
-        for (const { name, text } of PORTIONS) {
-          if (gone >= limit) return gone;
-          const counted = { name, text: `with d as (${text} returning 1) select count(*) as gone from d` };
-          const [row] = await sql.query(counted, [tenantOf(mark), limit - gone, String(mark)]);
-          gone += Number(row?.['gone']);
-        }
-        if (gone === before) await sql.query(END, [String(mark), now.getTime()]);
-      }
-      return gone;
-    },
-  };
+/** The second step, of as many tenants as there are. @returns how many rows went, at most `limit`. */
+export async function removeRemains(sql: JobSql, now: Date, limit: number): Promise<number> {
+  let gone = 0;
+  for (const { name } of await sql.all(MARKS, MAX_MARKS)) {
+    const mark = String(name);
+    const before = gone;
+    for (const statement of REMOVALS) {
+      if (gone >= limit) return gone;
+      gone += await sql.change(statement, mark.slice(MARK.length), limit - gone, mark);
+    }
+    if (gone === before) await sql.change(END, mark, now.getTime());
+  }
+  return gone;
 }
-
-export function sqliteRemains(sql: SqliteSql) {
-  return {
-    removeRemains: (now: Date, limit: number): Promise<number> =>
-      sql.transaction((run) => {
-        let gone = 0;
-        for (const { name: mark } of run.all(MARKS, MAX_MARKS)) {
-          const before = gone;
-          for (const statement of PORTIONS) {
-            if (gone >= limit) return gone;
-            gone += run.change(statement, tenantOf(mark), limit - gone, String(mark));
-          }
-          if (gone === before) run.change(END, String(mark), now.getTime());
-        }
-        return gone;
-      }),
-  };
-}
-
-const tenantOf = (mark: unknown) => String(mark).slice(MARK.length);

@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turns } from '../../../domain/shared/turns.ts';
 import { isUnexpected } from '../database-faults.ts';
-import type { Columns } from '../rows/change-columns.ts';
+import type { Fields } from '../rows/columns.ts';
 import type { Row, Statement } from '../statement.ts';
 import type { PostgresSql } from './sql.ts';
 
@@ -15,7 +15,7 @@ const UNIQUE_VIOLATION = '23505';
 const ENTRIES = 'audit_entries';
 
 /** `audit_addition`: where its writer takes the chain to end, the entry, and where the chain ends with it. */
-export type AuditAddition = Columns;
+export type AuditAddition = Fields;
 
 function additionOf(before: AuditHead, after: AuditHead, entry: AuditEntry): AuditAddition {
   const { at, actor, action, kind, target, detail } = entry;

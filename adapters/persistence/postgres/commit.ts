@@ -5,19 +5,8 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { isUnexpected } from '../database-faults.ts';
-import {
-  authorizationColumns,
-  type Columns,
-  deferredChangeColumns,
-  grantChangeColumns,
-  issuedColumns,
-  newDeferredColumns,
-  newGrantColumns,
-  newSessionColumns,
-  sessionChangeColumns,
-  statusColumns,
-  usedValueColumns,
-} from '../rows/change-columns.ts';
+import { type Parts, partsOf } from '../rows/change-columns.ts';
+import type { Fields } from '../rows/columns.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
@@ -41,79 +30,58 @@ export class PostgresCommit {
   }
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    const parts = this.#parts(tenantId, change, now);
+    const parts = partsOf(this.#cipher, tenantId, change);
+    const call = async (entry: AuditAddition | undefined) =>
+      (await this.#sql.query(COMMIT, parametersOf(tenantId, change, now, parts, entry)))[0];
     try {
-      if (change.audit === undefined) return readCommitted((await this.#call(parts, null))[0], change);
+      if (change.audit === undefined) return readCommitted(await call(undefined), change);
       const { by, change: told } = change.audit;
-      const row = await this.#chains.record(
-        tenantId,
-        by,
-        told,
-        async (entry) => (await this.#call(parts, entry))[0],
-      );
+      const row = await this.#chains.record(tenantId, by, told, call);
       return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);
     }
   }
-
-  #call(parts: readonly Parameter[], entry: AuditAddition | null): Promise<readonly Row[]> {
-    return this.#sql.query(COMMIT, [...parts, entry === null ? null : rowLiteral(entry)]);
-  }
-
-  /** Parameters of the function, but for the entry of the audit log, in their order. */
-  #parts(tenantId: TenantId, change: Change, now: Date): readonly Parameter[] {
-    const cipher = this.#cipher;
-    const { grant, session, authorization, deferred, issued, statuses, subject, opens, revisions } = change;
-    const row = <T>(value: T | undefined, columns: (value: T) => Columns) =>
-      value === undefined ? null : rowLiteral(columns(value));
-    const rows = (all: readonly Columns[] | undefined) =>
-      all === undefined || all.length === 0 ? null : arrayLiteral(all.map(rowLiteral));
-    return [
-      tenantId,
-      partsOf(change),
-      now.getTime(),
-      change.serving === true ? SERVING : null,
-      revisions === undefined ? null : JSON.stringify(revisions),
-      rows(change.uses && usedValueColumns(change.uses)),
-      change.unrevoked ?? null,
-      row(grant, grantChangeColumns),
-      row(session, (value) => sessionChangeColumns(cipher, tenantId, value)),
-      row(authorization, (value) => authorizationColumns(cipher, tenantId, value)),
-      row(deferred, (value) => deferredChangeColumns(cipher, tenantId, value)),
-      row(opens?.session, (value) => newSessionColumns(cipher, value)),
-      row(opens?.grant, (value) => newGrantColumns(cipher, tenantId, value)),
-      row(opens?.authorization, (value) => authorizationColumns(cipher, tenantId, value)),
-      row(opens?.deferred, newDeferredColumns),
-      row(issued, issuedColumns),
-      rows(statuses && statusColumns(statuses)),
-      row(subject, ({ hash, sessionId }) => [hash, sessionId]),
-      change.removes ?? null,
-    ];
-  }
 }
 
-/** In the order of the bits of `p_parts`. */
-function partsOf(change: Change): number {
-  const { opens, uses = [], statuses = [] } = change;
-  const parts = [
-    change.grant,
-    change.session,
-    change.authorization,
-    change.deferred,
-    change.unrevoked,
-    change.removes,
-    uses[0],
-    opens?.session,
-    opens?.grant,
-    opens?.authorization,
-    opens?.deferred,
-    change.issued,
-    change.subject,
-    statuses[0],
-    change.audit,
+const row = (fields: Fields | undefined) => (fields === undefined ? null : rowLiteral(fields));
+const rows = (all: readonly Fields[] | undefined) =>
+  all === undefined ? null : arrayLiteral(all.map(rowLiteral));
+
+/** In the order of the function. */
+function parametersOf(
+  tenantId: TenantId,
+  { serving, revisions }: Change,
+  now: Date,
+  parts: Parts,
+  entry: AuditAddition | undefined,
+): readonly Parameter[] {
+  const bits = Object.values(parts).reduce<number>(
+    (sum, part, place) => (part === undefined ? sum : sum + 2 ** place),
+    0,
+  );
+  return [
+    tenantId,
+    bits,
+    now.getTime(),
+    serving === true ? SERVING : null,
+    revisions === undefined ? null : JSON.stringify(revisions),
+    rows(parts.uses),
+    parts.unrevoked ?? null,
+    row(parts.grant),
+    row(parts.session),
+    row(parts.authorization),
+    row(parts.deferred),
+    row(parts.newSession),
+    row(parts.newGrant),
+    row(parts.newAuthorization),
+    row(parts.newDeferred),
+    row(parts.issued),
+    rows(parts.statuses),
+    row(parts.subject),
+    parts.removes ?? null,
+    row(entry),
   ];
-  return parts.reduce<number>((bits, part, place) => (part === undefined ? bits : bits + 2 ** place), 0);
 }
 
 /** The function answers with status, version and whether the status changed, where there is a session that was written. */

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { DOCUMENT_KINDS, type DocumentKind } from '../../../domain/resources.ts';
+import { DOCUMENTS, type DocumentKind } from '../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import { tenantFilter } from './tenant-filter.ts';
 
@@ -61,7 +61,7 @@ export const RemovedClientRow = defineEntity({
 });
 
 /** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */
-export const documentRows = new Map(DOCUMENT_KINDS.map((kind) => [kind, documentRow(kind)]));
+export const documentRows = new Map(DOCUMENTS.map(({ kind }) => [kind, documentRow(kind)]));
 
 function documentRow(kind: DocumentKind) {
   const words = kind.split('-');

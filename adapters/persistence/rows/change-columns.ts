@@ -1,75 +1,60 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import {
-  DEFERRED_MOVES,
-  type DeferredChange,
-  type DeferredTransaction,
-} from '../../../domain/issuance/deferred.ts';
-import type { Authorization } from '../../../domain/oauth/authorization.ts';
-import { GRANT_ACTS, type GrantChange, type NewGrant } from '../../../domain/oauth/grant.ts';
+import type { Change } from '../../../domain/changes/change.ts';
+import { DEFERRED_MOVES, type DeferredChange } from '../../../domain/issuance/deferred.ts';
+import { GRANT_ACTS, type GrantChange } from '../../../domain/oauth/grant.ts';
 import { inOrder, type UsedValue } from '../../../domain/oauth/used-value.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import type { IssuedBatch, StatusChange } from '../../../domain/status-lists/status-list.ts';
-import type { Field } from '../postgres/row-literal.ts';
-import {
-  authorizationParameters,
-  deferredParameters,
-  sealCredentials,
-  sealErrorMessage,
-} from './authorization-codec.ts';
-import { grantParameters, sealOutcome, sealRequest } from './session-codec.ts';
+import type { StatusChange } from '../../../domain/status-lists/status-list.ts';
+import { authorizationFields, DEFERRED } from './authorization-codec.ts';
+import type { Fields } from './columns.ts';
+import { GRANTS, ISSUED_BATCHES, SESSIONS } from './session-codec.ts';
 
 /**
- * The parts of a change as columns, without the tenant, which always comes first. PostgreSQL takes each as a composite
- * value of the type of the same name, SQLite as parameters of its statements.
+ * The parts of a change as fields. PostgreSQL takes each as a composite value of the type of the same name, SQLite as
+ * parameters of its statements. They stand in the order of the bits by which `commit_change_1` knows which there are.
  */
-export type Columns = readonly Field[];
+export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
+  const {
+    grant,
+    session,
+    authorization,
+    deferred,
+    opens,
+    issued,
+    subject,
+    uses = [],
+    statuses = [],
+  } = change;
+  return {
+    grant: grant && grantChange(grant),
+    session: session && sessionChange(cipher, tenantId, session),
+    authorization: authorization && authorizationFields(cipher, tenantId, authorization),
+    deferred: deferred && deferredChange(cipher, tenantId, deferred),
+    unrevoked: change.unrevoked,
+    removes: change.removes,
+    uses: unlessEmpty(usedValues(uses)),
+    newSession: opens?.session && SESSIONS.write(cipher, tenantId, opens.session),
+    newGrant: opens?.grant && GRANTS.write(cipher, tenantId, opens.grant),
+    newAuthorization: opens?.authorization && authorizationFields(cipher, tenantId, opens.authorization),
+    newDeferred: opens?.deferred && DEFERRED.write(cipher, tenantId, opens.deferred),
+    issued: issued && ISSUED_BATCHES.write(cipher, tenantId, issued),
+    subject: subject && [subject.hash, subject.sessionId],
+    statuses: unlessEmpty(statusChanges(statuses)),
+    audit: change.audit,
+  };
+}
+export type Parts = ReturnType<typeof partsOf>;
 
+const unlessEmpty = <T>(rows: readonly T[]) => (rows.length === 0 ? undefined : rows);
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
-export function usedValueColumns(uses: readonly UsedValue[]): readonly Columns[] {
-  return inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()]);
-}
-
-export function newSessionColumns(cipher: Cipher, session: Session): Columns {
-  return [
-    session.id,
-    session.publicId,
-    session.kind,
-    session.status,
-    session.version,
-    session.createdAt.getTime(),
-    session.updatedAt.getTime(),
-    session.expiresAt.getTime(),
-    JSON.stringify(session.configurationIds),
-    session.useDcApi,
-    sealRequest(cipher, session),
-    sealOutcome(cipher, session.tenantId, session.id, session.outcome),
-    session.issuedMask,
-    time(session.claimedAt),
-  ];
-}
-
-export function newGrantColumns(cipher: Cipher, tenantId: TenantId, grant: NewGrant): Columns {
-  return grantParameters(cipher, tenantId, grant);
-}
-
-/** Also of one that has moved on. */
-export function authorizationColumns(
-  cipher: Cipher,
-  tenantId: TenantId,
-  authorization: Authorization,
-): Columns {
-  return authorizationParameters(cipher, tenantId, authorization);
-}
-
-export function newDeferredColumns(transaction: DeferredTransaction): Columns {
-  return deferredParameters(transaction);
+function usedValues(uses: readonly UsedValue[]) {
+  return inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const);
 }
 
 /** `session_change`: what is expected comes first, what becomes of it second. */
-export function sessionChangeColumns(cipher: Cipher, tenantId: TenantId, change: SessionChange): Columns {
+function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {
   const { id, outcome, sets, bars, to } = change;
   const touches = to !== undefined || outcome !== undefined || sets !== undefined;
   const writes =
@@ -91,7 +76,7 @@ export function sessionChangeColumns(cipher: Cipher, tenantId: TenantId, change:
     change.issuedExactly ?? null,
     to ?? null,
     change.answers ?? false,
-    outcome === undefined ? null : sealOutcome(cipher, tenantId, id, outcome),
+    outcome === undefined ? null : SESSIONS.field('outcome', outcome, { cipher, tenantId, id }),
     change.counts ? 1 : 0,
     sets?.bit ?? 0,
     sets?.all ?? null,
@@ -105,7 +90,7 @@ export function sessionChangeColumns(cipher: Cipher, tenantId: TenantId, change:
   ];
 }
 
-export function grantChangeColumns(change: GrantChange): Columns {
+function grantChange(change: GrantChange): Fields {
   const { consumed, unexpired, unrevoked } = GRANT_ACTS[change.act];
   const redemption = change.act === 'redeem' ? change.redemption : undefined;
   return [
@@ -124,33 +109,22 @@ export function grantChangeColumns(change: GrantChange): Columns {
   ];
 }
 
-export function deferredChangeColumns(cipher: Cipher, tenantId: TenantId, change: DeferredChange): Columns {
+function deferredChange(cipher: Cipher, tenantId: TenantId, change: DeferredChange): Fields {
   const { id, act } = change;
   const { from, to } = DEFERRED_MOVES[act];
+  const place = { cipher, tenantId, id };
   return [
     id,
     from,
     to,
-    act === 'complete' ? sealCredentials(cipher, tenantId, id, change.credentials) : null,
+    act === 'complete' ? DEFERRED.field('credentials', change.credentials, place) : null,
     act === 'complete' ? change.batchId : null,
-    'errorMessage' in change ? sealErrorMessage(cipher, tenantId, id, change.errorMessage) : null,
-  ];
-}
-
-export function issuedColumns(batch: IssuedBatch): Columns {
-  return [
-    batch.sessionId,
-    batch.id,
-    batch.credentialConfigurationId,
-    batch.count,
-    batch.statusListId,
-    batch.firstCounter,
-    batch.issuedAt.getTime(),
+    'errorMessage' in change ? DEFERRED.field('errorMessage', change.errorMessage, place) : null,
   ];
 }
 
 /** The last word about each entry counts. */
-export function statusColumns(changes: readonly StatusChange[]): readonly Columns[] {
+function statusChanges(changes: readonly StatusChange[]) {
   const last = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
-  return Array.from(last.values(), ({ listId, index, status }) => [listId, index, status]);
+  return Array.from(last.values(), ({ listId, index, status }) => [listId, index, status] as const);
 }

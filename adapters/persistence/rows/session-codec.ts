@@ -1,76 +1,127 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantState } from '../../../application/ports/store.ts';
-import type { Grant, GrantedAuthorization, NewGrant, Redeemer } from '../../../domain/oauth/grant.ts';
-import type {
-  Session,
-  SessionKind,
-  SessionOutcome,
-  SessionRequest,
-  SessionStatus,
-} from '../../../domain/sessions/session.ts';
-import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
 import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
 import type { Row } from '../statement.ts';
+import { flag, json, named, number, optional, sealed, sealedBytes, table, text, time } from './columns.ts';
 
-const text = (value: unknown) => value as string;
-const number = (value: unknown) => Number(value);
-const date = (value: unknown) => new Date(Number(value));
-const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
-  value === null || value === undefined ? null : read(value);
+type OwnSession = Omit<Session, 'tenantId'>;
 
-export function sealRequest(cipher: Cipher, session: Session): string | null {
-  if (session.request === null) return null;
-  return cipher.seal(JSON.stringify(session.request), place('request', session.tenantId, session.id));
-}
-
-export function sealOutcome(
-  cipher: Cipher,
-  tenantId: string,
-  id: string,
-  outcome: SessionOutcome | null,
-): string | null {
-  return outcome === null ? null : cipher.seal(JSON.stringify(outcome), place('outcome', tenantId, id));
-}
-
-function place(column: string, tenantId: string, id: string): string {
-  return `sessions/${column}/${tenantId}/${id}`;
-}
+export const SESSIONS = table<OwnSession, keyof OwnSession>(
+  'sessions',
+  {
+    id: text(),
+    publicId: text(),
+    kind: text(),
+    status: text(),
+    version: number,
+    createdAt: time,
+    updatedAt: time,
+    expiresAt: time,
+    configurationIds: json(),
+    useDcApi: flag,
+    request: optional(sealed(json())),
+    outcome: optional(sealed(json())),
+    issuedMask: number,
+    claimedAt: optional(time),
+  },
+  {},
+);
 
 export function readSession(cipher: Cipher, row: Row): Session {
-  const tenantId = text(row['tenant_id']) as TenantId;
-  const id = text(row['id']) as SessionId;
-  const open = (column: 'request' | 'outcome') =>
-    optional(row[column], (sealed) =>
-      JSON.parse(cipher.open(text(sealed), place(column, tenantId, id)).toString('utf8')),
-    );
+  return { tenantId: row['tenant_id'] as TenantId, ...SESSIONS.read(cipher, row) };
+}
+
+export const GRANTS = table<Grant, keyof NewGrant>(
+  'grants',
+  {
+    id: text(),
+    kind: text(),
+    sessionId: text(),
+    publicId: text(),
+    codeHash: text(),
+    txCodeHash: optional(text()),
+    credentialConfigurationIds: named('configuration_ids', json()),
+    expiresAt: time,
+    server: text(),
+    authorization: named('document', optional(sealed(json()))),
+  },
+  {
+    attempts: number,
+    consumedAt: optional(time),
+    holder: optional(json()),
+    generation: number,
+    revokedAt: optional(time),
+  },
+);
+
+export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
+  'issued_batches',
+  {
+    sessionId: text(),
+    id: text(),
+    credentialConfigurationId: text(),
+    count: number,
+    statusListId: optional(text()),
+    firstCounter: optional(number),
+    issuedAt: time,
+  },
+  {},
+);
+
+type OwnStatusList = Omit<StatusList, 'token'>;
+
+export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
+  'status_lists',
+  {
+    id: text(),
+    credentialConfigurationId: optional(text()),
+    keyChainId: optional(text()),
+    bits: number as never,
+    capacity: number,
+    ttlSeconds: number,
+    immediateUpdate: flag,
+    enableAggregation: flag,
+    secret: sealedBytes,
+    usedEntries: number,
+    version: number,
+    createdAt: time,
+  },
+  {},
+);
+
+export function readStatusList(cipher: Cipher, row: Row): StatusList {
+  const jwt = row['token'];
   return {
-    tenantId,
-    id,
-    publicId: text(row['public_id']) as PublicId,
-    kind: text(row['kind']) as SessionKind,
-    status: text(row['status']) as SessionStatus,
-    version: number(row['version']),
-    createdAt: date(row['created_at']),
-    updatedAt: date(row['updated_at']),
-    expiresAt: date(row['expires_at']),
-    configurationIds: JSON.parse(text(row['configuration_ids'])) as string[],
-    useDcApi: Boolean(row['use_dc_api']),
-    request: open('request') as SessionRequest | null,
-    outcome: open('outcome') as SessionOutcome | null,
-    issuedMask: number(row['issued_mask']),
-    claimedAt: optional(row['claimed_at'], date),
+    ...STATUS_LISTS.read(cipher, row),
+    token:
+      typeof jwt !== 'string'
+        ? null
+        : {
+            jwt,
+            version: Number(row['token_version']),
+            issuedAt: new Date(Number(row['token_issued_at'])),
+            expiresAt: new Date(Number(row['token_expires_at'])),
+          },
   };
+}
+
+export function readStatusListVersion(row: Row): { id: string; version: number; keyChainId: string | null } {
+  const { id, version, key_chain_id } = row as { id: string; version: unknown; key_chain_id: string | null };
+  return { id, version: Number(version), keyChainId: key_chain_id };
 }
 
 /** Reads `TENANT_STATE`, which every combined read carries. */
 export function readTenantState(row: Row): TenantState {
   return {
-    id: text(row['state_id']) as TenantId,
-    status: text(row['state_status']) as TenantStatus,
-    revision: number(row['state_revision']),
+    id: row['state_id'] as TenantId,
+    status: row['state_status'] as TenantStatus,
+    revision: Number(row['state_revision']),
     revisions: readRevisions(row['state_revisions']),
   };
 }
@@ -80,126 +131,21 @@ export function readRevisions(value: unknown): StoredRevisions {
   return (typeof value === 'string' ? JSON.parse(value) : value) as StoredRevisions;
 }
 
-/** Without the tenant, which the caller puts first. */
-export function grantParameters(
-  cipher: Cipher,
-  tenantId: TenantId,
-  grant: NewGrant,
-): (string | number | null)[] {
-  const { authorization } = grant;
-  return [
-    grant.id,
-    grant.kind,
-    grant.sessionId,
-    grant.publicId,
-    grant.codeHash,
-    grant.txCodeHash,
-    JSON.stringify(grant.credentialConfigurationIds),
-    grant.expiresAt.getTime(),
-    grant.server,
-    authorization === null
-      ? null
-      : cipher.seal(JSON.stringify(authorization), grantPlace(tenantId, grant.id)),
-  ];
-}
-
-function grantPlace(tenantId: string, id: string): string {
-  return `grants/document/${tenantId}/${id}`;
-}
-
-export function readGrant(cipher: Cipher, row: Row): Grant {
-  const id = text(row['id']);
-  const place = grantPlace(text(row['tenant_id']), id);
-  const authorization = optional(
-    row['document'],
-    (sealed) => JSON.parse(cipher.open(text(sealed), place).toString('utf8')) as GrantedAuthorization,
-  );
-  return {
-    id,
-    kind: text(row['kind']) as Grant['kind'],
-    server: text(row['server']) as Grant['server'],
-    sessionId: text(row['session_id']) as SessionId,
-    publicId: text(row['public_id']) as PublicId,
-    codeHash: text(row['code_hash']),
-    txCodeHash: optional(row['tx_code_hash'], text),
-    credentialConfigurationIds: JSON.parse(text(row['configuration_ids'])) as string[],
-    expiresAt: date(row['expires_at']),
-    attempts: number(row['attempts']),
-    consumedAt: optional(row['consumed_at'], date),
-    authorization,
-    holder: optional(row['holder'], (json) => JSON.parse(text(json)) as Redeemer),
-    generation: number(row['generation']),
-    revokedAt: optional(row['revoked_at'], date),
-  };
-}
-
-export function readBatch(row: Row): IssuedBatch {
-  return {
-    id: text(row['id']),
-    sessionId: text(row['session_id']) as SessionId,
-    credentialConfigurationId: text(row['credential_configuration_id']),
-    count: number(row['count']),
-    statusListId: optional(row['status_list_id'], text),
-    firstCounter: optional(row['first_counter'], number),
-    issuedAt: date(row['issued_at']),
-  };
-}
-
-/** Rows that carry the head each; one without a batch when nothing was issued. */
-export function readIssued(rows: readonly Row[]) {
+/** Rows with the tenant's state each; one without a batch when nothing was issued. */
+export function readIssued(cipher: Cipher, rows: readonly Row[]) {
   const [first] = rows;
   if (first === undefined) return undefined;
-  const ids = optional(first['configuration_ids'], (json) => JSON.parse(text(json)) as string[]);
+  const ids = first['configuration_ids'] as string | null;
   return {
     tenant: readTenantState(first),
-    configurationIds: ids ?? undefined,
-    batches: rows.filter((row) => row['id'] !== null).map(readBatch),
+    configurationIds: ids === null ? undefined : (JSON.parse(ids) as string[]),
+    batches: rows.filter((row) => row['id'] !== null).map((row) => ISSUED_BATCHES.read(cipher, row)),
   };
-}
-
-export function statusSecretPlace(tenantId: string, id: string): string {
-  return `status_lists/secret/${tenantId}/${id}`;
 }
 
 /** What `FIND_TRUST_LIST` selects. */
 export function readPublication(row: Row): { readonly jwt: string; readonly nextUpdate: Date } {
-  return { jwt: text(row['jwt']), nextUpdate: new Date(number(row['next_update'])) };
-}
-
-export function readStatusListVersion(row: Row): { id: string; version: number; keyChainId: string | null } {
-  return {
-    id: text(row['id']),
-    version: number(row['version']),
-    keyChainId: optional(row['key_chain_id'], text),
-  };
-}
-
-export function readStatusList(cipher: Cipher, row: Row): StatusList {
-  const id = text(row['id']);
-  const jwt = optional(row['token'], text);
-  return {
-    id,
-    credentialConfigurationId: optional(row['credential_configuration_id'], text),
-    keyChainId: optional(row['key_chain_id'], text),
-    bits: number(row['bits']) as StatusList['bits'],
-    capacity: number(row['capacity']),
-    ttlSeconds: number(row['ttl_seconds']),
-    immediateUpdate: Boolean(row['immediate_update']),
-    enableAggregation: Boolean(row['enable_aggregation']),
-    secret: cipher.open(text(row['secret']), statusSecretPlace(text(row['tenant_id']), id)),
-    usedEntries: number(row['used_entries']),
-    version: number(row['version']),
-    createdAt: date(row['created_at']),
-    token:
-      jwt === null
-        ? null
-        : {
-            jwt,
-            version: number(row['token_version']),
-            issuedAt: date(row['token_issued_at']),
-            expiresAt: date(row['token_expires_at']),
-          },
-  };
+  return { jwt: row['jwt'] as string, nextUpdate: new Date(Number(row['next_update'])) };
 }
 
 export function readRelease(row: Row | undefined): SeenRelease | undefined {

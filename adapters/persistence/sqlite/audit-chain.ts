@@ -2,10 +2,8 @@ import type { AuditChange, TenantActor } from '../../../domain/audit/audit-entry
 import { extend } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import type { Statement } from '../statement.ts';
+import { named } from '../statement.ts';
 import type { SqliteRun } from './sql.ts';
-
-const named = (name: string, text: string): Statement => ({ name, text });
 
 const READ_HEAD = named(
   'read_audit_head',

@@ -4,35 +4,26 @@ import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
-import {
-  authorizationColumns,
-  type Columns,
-  deferredChangeColumns,
-  grantChangeColumns,
-  issuedColumns,
-  newDeferredColumns,
-  newGrantColumns,
-  newSessionColumns,
-  sessionChangeColumns,
-  statusColumns,
-  usedValueColumns,
-} from '../rows/change-columns.ts';
-import { readRevisions } from '../rows/session-codec.ts';
-import type { Statement } from '../statement.ts';
+import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
+import { type Parts, partsOf } from '../rows/change-columns.ts';
+import type { Fields } from '../rows/columns.ts';
+import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
+import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import type { SqliteRun, SqliteSql } from './sql.ts';
 
-const named = (name: string, text: string): Statement => ({ name, text });
-const places = (count: number) => Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
-const insert = (table: string, columns: string, otherwise = '') =>
-  named(
+/** The tenant comes first. */
+const insert = (table: string, columns: readonly string[], otherwise = '') => {
+  const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
+  return named(
     `new_${table}`,
-    `insert into ${table} (${columns}) values (${places(columns.split(',').length)}) ${otherwise}`,
+    `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`,
   );
+};
 
-// `$1` is the tenant throughout, `$2` the time; columns of the part follow in the order of change-columns.ts.
+// `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
 const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');
-const GRANT = named(
+const GRANT_CHANGE = named(
   'grant_change',
   `update grants set
      consumed_at = case when $9 then $2 else consumed_at end, holder = coalesce($10, holder),
@@ -67,12 +58,12 @@ const CHANGE_SESSION = named(
    where tenant_id = $1 and id = $3 returning status, version`,
 );
 const IS_SESSION = named('is_session', 'select 1 from sessions where tenant_id = $1 and id = $2');
-const AUTHORIZATION = named(
+const AUTHORIZATION_CHANGE = named(
   'authorization_change',
   `update authorizations set version = $4, document = $5, expires_at = $6
    where tenant_id = $1 and id = $3 and version = $4 - 1`,
 );
-const DEFERRED = named(
+const DEFERRED_CHANGE = named(
   'deferred_change',
   `update deferred_transactions set status = $5, credentials = $6, batch_id = coalesce($7, batch_id),
      error_message = $8, updated_at = $2
@@ -86,36 +77,21 @@ const REMOVALS = ['grants', 'session_events', 'deferred_transactions', 'session_
   named(`remove_${table}`, `delete from ${table} where tenant_id = $1 and session_id = $2`),
 );
 const REMOVE_SESSION = named('remove_sessions', 'delete from sessions where tenant_id = $1 and id = $2');
-const USE = insert('used_values', 'tenant_id, kind, hash, expires_at', 'on conflict do nothing');
-const EVENT = insert('session_events', 'tenant_id, session_id, version, status, at');
-const NEW_SESSION = insert(
-  'sessions',
-  'tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids, ' +
-    'use_dc_api, request, outcome, issued_mask, claimed_at, issued_count, revoked_mask',
-);
-const NEW_GRANT = insert(
-  'grants',
-  'tenant_id, id, kind, session_id, public_id, code_hash, tx_code_hash, configuration_ids, expires_at, server, ' +
-    'document, attempts, generation',
-);
-const NEW_AUTHORIZATION = insert('authorizations', 'tenant_id, id, version, document, expires_at');
-const NEW_DEFERRED = insert(
-  'deferred_transactions',
-  'tenant_id, id, session_id, public_id, grant_id, credential_configuration_id, holder_keys, status, ' +
-    'interval_seconds, created_at, updated_at, expires_at',
-);
-const ISSUED = insert(
-  'issued_batches',
-  'tenant_id, session_id, id, credential_configuration_id, count, status_list_id, first_counter, issued_at',
-);
-const SUBJECT = insert('session_subjects', 'tenant_id, subject_hash, session_id', 'on conflict do nothing');
+const USE = insert('used_values', ['kind', 'hash', 'expires_at'], 'on conflict do nothing');
+const EVENT = insert('session_events', ['session_id', 'version', 'status', 'at']);
+const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 'revoked_mask']);
+const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generation']);
+const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
+const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
+const ISSUED = insert(ISSUED_BATCHES.name, ISSUED_BATCHES.columns);
+const SUBJECT = insert('session_subjects', ['subject_hash', 'session_id'], 'on conflict do nothing');
 const RAISE_LIST = named(
   'raise_status_list',
   'update status_lists set version = version + 1 where tenant_id = $1 and id = $2 returning version',
 );
 const SET_ENTRY = insert(
   'status_entries',
-  'tenant_id, list_id, idx, status, changed_version',
+  ['list_id', 'idx', 'status', 'changed_version'],
   `on conflict (tenant_id, list_id, idx)
      do update set status = excluded.status, changed_version = excluded.changed_version`,
 );
@@ -143,72 +119,73 @@ export class SqliteCommit {
   }
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+    const parts = partsOf(this.#cipher, tenantId, change);
     try {
-      return await this.#sql.transaction((run) => this.#apply(run, tenantId, change, now.getTime()));
+      return await this.#sql.transaction((run) => this.#apply(run, tenantId, change, parts, now.getTime()));
     } catch (error) {
       if (error instanceof Unexpected) return error.found;
       throw error;
     }
   }
 
-  #apply(run: SqliteRun, tenantId: TenantId, change: Change, now: number): Committed {
-    const cipher = this.#cipher;
-    const { grant, authorization, deferred, opens, issued, subject } = change;
-    const write = (statement: Statement, ...columns: Columns) => run.change(statement, tenantId, ...columns);
-    const move = (part: Exclude<Part, 'uses'>, statement: Statement, columns: Columns) => {
-      if (write(statement, now, ...columns) === 0) throw new Unexpected(part);
+  #apply(run: SqliteRun, tenantId: TenantId, change: Change, parts: Parts, now: number): Committed {
+    const write = (statement: Statement, fields: Fields | undefined, ...more: Fields) =>
+      fields && run.change(statement, tenantId, ...fields, ...more);
+    const move = (part: Exclude<Part, 'uses'>, statement: Statement, fields: Fields | undefined) => {
+      if (fields && write(statement, [now, ...fields]) === 0) throw new Unexpected(part);
     };
     expectTenant(run, tenantId, change);
-    if (grant !== undefined) move('grant', GRANT, grantChangeColumns(grant));
-    const session = this.#changeSession(run, tenantId, change, now);
-    if (authorization !== undefined)
-      move('authorization', AUTHORIZATION, authorizationColumns(cipher, tenantId, authorization));
-    if (deferred !== undefined) move('deferred', DEFERRED, deferredChangeColumns(cipher, tenantId, deferred));
+    move('grant', GRANT_CHANGE, parts.grant);
+    const session = changeSession(run, tenantId, parts.session, change.session, now);
+    move('authorization', AUTHORIZATION_CHANGE, parts.authorization);
+    move('deferred', DEFERRED_CHANGE, parts.deferred);
     if (change.unrevoked !== undefined && run.all(IS_REVOKED, tenantId, change.unrevoked).length > 0)
       throw new Unexpected('unrevoked');
     if (change.removes !== undefined) {
-      for (const removal of REMOVALS) write(removal, change.removes);
-      if (write(REMOVE_SESSION, change.removes) === 0) throw new Unexpected('removes');
+      for (const removal of REMOVALS) write(removal, [change.removes]);
+      if (write(REMOVE_SESSION, [change.removes]) === 0) throw new Unexpected('removes');
     }
-    for (const columns of usedValueColumns(change.uses ?? [])) {
-      const [kind, , expiresAt] = columns as [UsedValue['kind'], string, number];
+    for (const fields of parts.uses ?? []) {
+      const [kind, , expiresAt] = fields;
       // What is over may have been used and forgotten, so it counts as used.
-      if (expiresAt <= run.time() || write(USE, ...columns) === 0) throw new Unexpected({ kind });
+      if (expiresAt <= run.time() || write(USE, fields) === 0) throw new Unexpected({ kind });
     }
-    if (opens?.session !== undefined) {
-      const { id, version, status, createdAt } = opens.session;
-      write(NEW_SESSION, ...newSessionColumns(cipher, opens.session), 0, 0);
-      write(EVENT, id, version, status, createdAt.getTime());
-    }
-    if (opens?.grant !== undefined) write(NEW_GRANT, ...newGrantColumns(cipher, tenantId, opens.grant), 0, 0);
-    if (opens?.authorization !== undefined)
-      write(NEW_AUTHORIZATION, ...authorizationColumns(cipher, tenantId, opens.authorization));
-    if (opens?.deferred !== undefined) write(NEW_DEFERRED, ...newDeferredColumns(opens.deferred));
-    if (issued !== undefined) write(ISSUED, ...issuedColumns(issued));
-    if (subject !== undefined) write(SUBJECT, subject.hash, subject.sessionId);
-    setStatuses(run, tenantId, change);
+    write(NEW_SESSION, parts.newSession, 0, 0);
+    const opened = change.opens?.session;
+    write(EVENT, opened && [opened.id, opened.version, opened.status, opened.createdAt.getTime()]);
+    write(NEW_GRANT, parts.newGrant, 0, 0);
+    write(NEW_AUTHORIZATION, parts.newAuthorization);
+    write(NEW_DEFERRED, parts.newDeferred);
+    write(ISSUED, parts.issued);
+    write(SUBJECT, parts.subject);
+    setStatuses(run, tenantId, parts);
     if (change.audit !== undefined) this.#chainOf(tenantId).record(run, change.audit.by, change.audit.change);
     return { done: true, ...(session !== undefined && { session }) };
   }
+}
 
-  #changeSession(run: SqliteRun, tenantId: TenantId, { session: change }: Change, now: number) {
-    if (change === undefined) return undefined;
-    const columns = sessionChangeColumns(this.#cipher, tenantId, change);
-    const [, writes] = columns;
-    const [found] = run.all(FIND_SESSION, tenantId, now, ...columns);
-    if (found === undefined) {
-      const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
-      if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
-      return undefined;
-    }
-    if (writes !== true) return undefined;
-    const completes = Number(found['completes'] ?? 0);
-    const [row] = run.all(CHANGE_SESSION, tenantId, now, ...columns, completes);
-    const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
-    const moved = status !== found['was'];
-    if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
-    return { status, version, moved };
+function changeSession(
+  run: SqliteRun,
+  tenantId: TenantId,
+  fields: Fields | undefined,
+  change: Change['session'],
+  now: number,
+) {
+  if (change === undefined || fields === undefined) return undefined;
+  const [, writes] = fields;
+  const [found] = run.all(FIND_SESSION, tenantId, now, ...fields);
+  if (found === undefined) {
+    const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
+    if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
+    return undefined;
   }
+  if (writes !== true) return undefined;
+  const completes = Number(found['completes'] ?? 0);
+  const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
+  const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
+  const moved = status !== found['was'];
+  if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
+  return { status, version, moved };
 }
 
 function expectTenant(run: SqliteRun, tenantId: TenantId, { serving, revisions = {} }: Change): void {
@@ -220,9 +197,9 @@ function expectTenant(run: SqliteRun, tenantId: TenantId, { serving, revisions =
   }
 }
 
-function setStatuses(run: SqliteRun, tenantId: TenantId, { statuses = [] }: Change): void {
-  const versions = new Map<unknown, number>();
-  for (const [listId = null, index = null, status = null] of statusColumns(statuses)) {
+function setStatuses(run: SqliteRun, tenantId: TenantId, { statuses = [] }: Parts): void {
+  const versions = new Map<string, number>();
+  for (const [listId, index, status] of statuses) {
     let version = versions.get(listId);
     if (version === undefined) {
       const [row] = run.all(RAISE_LIST, tenantId, listId);

@@ -155,6 +155,24 @@ export function describeDatabase(
     });
   });
 
+  it('a kind that came later can be written for a tenant from before', async () => {
+    const { store, url } = open();
+    const tenantId = await addTenant(store);
+    await rawSql(url, (run) => run(`update tenants set revisions = '{"all":7}' where id = '${tenantId}'`));
+    const before = await stepsOf(store, tenantId).state();
+    const write = () =>
+      store.forTenant(tenantId, ({ credentialConfigurations: all }) => all.put(aConfiguration('card')), {
+        by: 'system',
+      });
+    for (const revision of [1, 2]) {
+      await write();
+      expect((await stepsOf(store, tenantId).state())?.revisions).to.deep.equal({
+        ...before?.revisions,
+        credentials: revision,
+      });
+    }
+  });
+
   describe('opening', () => {
     it('an up-to-date database again keeps its rows', async () => {
       const { store, url, cipher } = open();

@@ -72,21 +72,4 @@ export class Migration00000000000001_initial extends Migration {
     );
     this.addSql(`create index "used_values_by_expiry" on "used_values" using brin ("expires_at");`);
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(`drop table if exists "clients" cascade;`);
-    this.addSql(`drop table if exists "credential_configurations" cascade;`);
-    this.addSql(`drop table if exists "grants" cascade;`);
-    this.addSql(`drop table if exists "issuance_configurations" cascade;`);
-    this.addSql(`drop table if exists "issued_batches" cascade;`);
-    this.addSql(`drop table if exists "key_chains" cascade;`);
-    this.addSql(`drop table if exists "leases" cascade;`);
-    this.addSql(`drop table if exists "presentation_configurations" cascade;`);
-    this.addSql(`drop table if exists "session_events" cascade;`);
-    this.addSql(`drop table if exists "sessions" cascade;`);
-    this.addSql(`drop table if exists "status_entries" cascade;`);
-    this.addSql(`drop table if exists "status_lists" cascade;`);
-    this.addSql(`drop table if exists "tenants" cascade;`);
-    this.addSql(`drop table if exists "used_values" cascade;`);
-  }
 }

@@ -72,21 +72,4 @@ export class Migration00000000000001_initial extends Migration {
     );
     this.addSql(`create index \`used_values_by_expiry\` on \`used_values\` (\`expires_at\`);`);
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(`drop table if exists \`clients\`;`);
-    this.addSql(`drop table if exists \`credential_configurations\`;`);
-    this.addSql(`drop table if exists \`grants\`;`);
-    this.addSql(`drop table if exists \`issuance_configurations\`;`);
-    this.addSql(`drop table if exists \`issued_batches\`;`);
-    this.addSql(`drop table if exists \`key_chains\`;`);
-    this.addSql(`drop table if exists \`leases\`;`);
-    this.addSql(`drop table if exists \`presentation_configurations\`;`);
-    this.addSql(`drop table if exists \`session_events\`;`);
-    this.addSql(`drop table if exists \`sessions\`;`);
-    this.addSql(`drop table if exists \`status_entries\`;`);
-    this.addSql(`drop table if exists \`status_lists\`;`);
-    this.addSql(`drop table if exists \`tenants\`;`);
-    this.addSql(`drop table if exists \`used_values\`;`);
-  }
 }

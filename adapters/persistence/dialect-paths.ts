@@ -1,0 +1,66 @@
+import type { EntityManager, MikroORM } from '@mikro-orm/core';
+import type { Cipher } from '../../application/ports/cipher.ts';
+import type { Maintenance } from '../../application/ports/maintenance.ts';
+import type { Macs } from '../../domain/audit/macs.ts';
+import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { settleChain } from './administration/audit-chain.ts';
+import { lockTenant } from './administration/revisions.ts';
+import { reaching } from './database-faults.ts';
+import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
+import { PostgresChains } from './postgres/audit-chain.ts';
+import { PostgresCommit } from './postgres/commit.ts';
+import { postgresSql } from './postgres/sql.ts';
+import { type ListingStatements, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery } from './reads.ts';
+import { sqliteChain } from './sqlite/audit-chain.ts';
+import { SqliteCommit } from './sqlite/commit.ts';
+import { sqliteSql } from './sqlite/sql.ts';
+
+/** What the dialects do in their own ways. */
+export type DialectPaths = {
+  readonly commit: { apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> };
+  readonly query: (tenantId: TenantId) => TenantQuery;
+  readonly listing: ListingStatements;
+  readonly maintenance: Maintenance;
+  readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Lets one transaction of the tenant on; the others that lock wait for its end. */
+  readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
+  /** What is remembered of the end of these chains is out of date. */
+  readonly moved: (scopes: readonly string[]) => void;
+};
+
+export async function onSqlite(orm: MikroORM, cipher: Cipher, macs: Macs): Promise<DialectPaths> {
+  const sql = await sqliteSql(orm);
+  return {
+    commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
+    query:
+      (tenantId) =>
+      (statement, ...parameters) =>
+        sql.single((run) => run.all(statement, tenantId, ...parameters)),
+    listing: SQLITE_LISTING,
+    maintenance: sqliteMaintenance(sql),
+    exclusively: sql.exclusively,
+    // There is one transaction at a time anyway.
+    lock: async () => {},
+    moved: () => {},
+  };
+}
+
+export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Promise<DialectPaths> {
+  const sql = await postgresSql(orm);
+  const chains = new PostgresChains(sql, macs, (tenantId) =>
+    reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId))),
+  );
+  return {
+    commit: new PostgresCommit(sql, cipher, chains),
+    query:
+      (tenantId) =>
+      (statement, ...parameters) =>
+        sql.query(statement, [tenantId, ...parameters]),
+    listing: POSTGRES_LISTING,
+    maintenance: postgresMaintenance(sql),
+    exclusively: (work) => work(),
+    lock: lockTenant,
+    moved: (scopes) => chains.forget(scopes),
+  };
+}

@@ -1,0 +1,27 @@
+import type { PostgresSql } from '../postgres/sql.ts';
+import type { SqliteSql } from '../sqlite/sql.ts';
+import type { Parameter, Row, Statement } from '../statement.ts';
+
+/** Runs the statements of jobs that read the same in both dialects, each a transaction by itself. */
+export type JobSql = {
+  all(statement: Statement, ...parameters: Parameter[]): Promise<readonly Row[]>;
+  /** @returns how many rows changed. */
+  change(statement: Statement, ...parameters: Parameter[]): Promise<number>;
+};
+
+export function postgresJobs(sql: PostgresSql): JobSql {
+  return {
+    all: (statement, ...parameters) => sql.query(statement, parameters),
+    async change({ name, text }, ...parameters) {
+      const counted = { name, text: `with d as (${text} returning 1) select count(*) as changed from d` };
+      return Number((await sql.query(counted, parameters))[0]?.['changed']);
+    },
+  };
+}
+
+export function sqliteJobs(sql: SqliteSql): JobSql {
+  return {
+    all: (statement, ...parameters) => sql.single((run) => run.all(statement, ...parameters)),
+    change: (statement, ...parameters) => sql.single((run) => run.change(statement, ...parameters)),
+  };
+}
