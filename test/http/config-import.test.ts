@@ -63,11 +63,13 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
 /** Alike for all starts on one database, as the addresses in it are. */
 const PUBLIC_URL = 'http://localhost:3999';
 
-for (const { name, open } of databases()) {
+for (const { name, open, copy } of databases()) {
   describe(`A folder of files that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;
     let running: TestService | undefined;
+    /** What a start makes of the folder as it is before each test, made by the first test that begins with it. */
+    let imported: TestDatabase | undefined;
 
     beforeEach(async function () {
       const opened = await open();
@@ -82,6 +84,7 @@ for (const { name, open } of databases()) {
       folder.remove();
       await database.drop();
     });
+    after(() => imported?.drop());
 
     const start = async (environment: Readonly<Record<string, string>> = {}) => {
       running = await startTestService({
@@ -100,6 +103,16 @@ for (const { name, open } of databases()) {
     const startAndStop = async () => {
       await start();
       await stop();
+    };
+    /** As after a start and a stop on the empty database. */
+    const beginImported = async () => {
+      if (imported === undefined) {
+        await startAndStop();
+        imported = await copy(database);
+        return;
+      }
+      await database.drop();
+      database = await copy(imported);
     };
     const failToStart = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
       try {
@@ -162,7 +175,7 @@ for (const { name, open } of databases()) {
     });
 
     it('changes nothing when it is imported again, not a single row', async () => {
-      await startAndStop();
+      await beginImported();
       const before = await dump(database.url);
       await startAndStop();
       expect(await dump(database.url)).to.deep.equal(before);
@@ -170,7 +183,7 @@ for (const { name, open } of databases()) {
     });
 
     it('changes what differs, and nothing else', async () => {
-      await startAndStop();
+      await beginImported();
       const before = await dump(database.url);
       folder.write({
         'acme/issuance/credentials/card.json': { ...CARD, lifeTime: 3600 },
@@ -212,6 +225,7 @@ for (const { name, open } of databases()) {
     });
 
     it('leaves alone what it does not mention', async () => {
+      await beginImported();
       const service = await start();
       const admin = await asAdministrator(service);
       const more = {
@@ -242,7 +256,7 @@ for (const { name, open } of databases()) {
     });
 
     it('stops the start when a file is wrong: every fault of every file is named, and nothing is imported', async () => {
-      await startAndStop();
+      await beginImported();
       const before = await dump(database.url);
       const more = { ...CARD, config: { ...CARD.config, scope: 'more' }, iaeActions: null };
       folder.write({

@@ -13,10 +13,13 @@ import { createTenant, ROOT, startTestService, type TestService } from '../suppo
 import { isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_601);
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 45);
+/** For each route on each database. */
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 24);
 
-for (const kind of databases()) {
-  describe(`Whatever a client sends, on ${kind.name} (seed ${SEED})`, function () {
+for (const [turn, kind] of databases().entries()) {
+  // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
+  const seed = SEED + turn * 1_000;
+  describe(`Whatever a client sends, on ${kind.name} (seed ${seed})`, function () {
     this.timeout(180_000);
     let database: TestDatabase | undefined;
     let service: TestService;
@@ -105,7 +108,7 @@ for (const kind of databases()) {
       const faults = new Map<string, string>();
       for (const [index, route] of inOrder().entries()) {
         // Each request has one or two faults already, so there is nothing to shrink.
-        for (const { raw, plain } of fc.sample(requestsFor(route), { seed: SEED + index, numRuns: RUNS })) {
+        for (const { raw, plain } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
           const fault = faultOf(answer, route, { plain, secrets: secrets() }) ?? undocumented(raw, answer);

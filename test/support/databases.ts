@@ -25,13 +25,15 @@ export type DatabaseKind = {
   open(): Promise<TestDatabase | undefined>;
   /** The same without tables, for what brings a database up to date. */
   openEmpty(): Promise<TestDatabase | undefined>;
+  /** One with all that is in another of this kind, to which nobody may be connected. */
+  copy(database: TestDatabase): Promise<TestDatabase>;
 };
 
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
-    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite },
-    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres },
+    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite, copy: copySqlite },
+    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres, copy: copyPostgres },
   ];
 }
 
@@ -47,6 +49,12 @@ async function openEmptySqlite(): Promise<TestDatabase> {
     url: `sqlite:${join(folder, 'test.db')}`,
     drop: async () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+async function copySqlite({ url }: TestDatabase): Promise<TestDatabase> {
+  const copy = await openEmptySqlite();
+  copyFileSync(url.slice('sqlite:'.length), copy.url.slice('sqlite:'.length));
+  return copy;
 }
 
 let template: Promise<string> | undefined;
@@ -76,6 +84,12 @@ async function openPostgres(): Promise<TestDatabase | undefined> {
 
 function openEmptyPostgres(): Promise<TestDatabase | undefined> {
   return createPostgres(undefined);
+}
+
+async function copyPostgres({ url }: TestDatabase): Promise<TestDatabase> {
+  const copy = await createPostgres(new URL(url).pathname.slice(1));
+  if (copy === undefined) throw new Error('the server of the original is gone');
+  return copy;
 }
 
 /** @param source what it is a copy of; nobody may be connected to that. */

@@ -25,7 +25,9 @@ export type Documentable = {
 export class Documentation {
   readonly #operations: readonly (Operation & { readonly method: string })[];
   readonly #ajv: Ajv2020;
-  readonly #validators = new Map<Schema, ValidateFunction>();
+  /** By text: most operations refuse in the same few ways, each with a schema object of its own. */
+  readonly #byText = new Map<string, ValidateFunction>();
+  readonly #bySchema = new Map<Schema, ValidateFunction>();
   static readonly #made = new Map<string, Documentation>();
 
   /** Services with the same routes share one. */
@@ -51,7 +53,9 @@ export class Documentation {
           return { method, name, responses, pattern: new RegExp(`^${source.join('[^/]+')}$`) };
         }),
       );
-    this.#ajv = new Ajv2020({ strict: false, allErrors: false, verbose: false });
+    // What is compiled is run a few times, so that it is not worth making it quick.
+    const code = { optimize: false } as const;
+    this.#ajv = new Ajv2020({ strict: false, allErrors: false, verbose: false, inlineRefs: false, code });
     ajvFormats.default(this.#ajv);
     this.#ajv.addSchema({ $id: 'https://vidimus.test/openapi', components });
   }
@@ -81,14 +85,15 @@ export class Documentation {
   }
 
   #validatorOf(schema: Schema): ValidateFunction {
-    const known = this.#validators.get(schema);
-    if (known !== undefined) return known;
+    const bySchema = this.#bySchema.get(schema);
+    if (bySchema !== undefined) return bySchema;
     const text = JSON.stringify(schema).replaceAll(
       '"#/components/',
       '"https://vidimus.test/openapi#/components/',
     );
-    const made = this.#ajv.compile(JSON.parse(text));
-    this.#validators.set(schema, made);
+    const made = this.#byText.get(text) ?? this.#ajv.compile(JSON.parse(text));
+    this.#bySchema.set(schema, made);
+    this.#byText.set(text, made);
     return made;
   }
 }
