@@ -3,7 +3,7 @@ import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { SERVING } from '../domain/tenants/tenant.ts';
 import type { RememberedCaller, TenantCaller } from './caller.ts';
-import { Known, Outdated, type World } from './known.ts';
+import { type Entry, Known, Outdated, type World } from './known.ts';
 import { type Store, StoreUnavailable } from './ports/store.ts';
 import type { TenantConfiguration } from './tenant-configuration.ts';
 
@@ -32,10 +32,15 @@ export async function assertCurrent(store: Store, configured: TenantConfiguratio
  * @throws Failure `not_found` where no such tenant serves wallets: an unknown and a suspended one look alike.
  */
 export function attempt<T>(world: World, tenantId: TenantId, work: (known: Known) => Promise<T>): Promise<T> {
-  return run(world, tenantId, world.tenantConfigurations.latest(tenantId), work);
+  const { tenantConfigurations } = world;
+  const enter = tenantConfigurations.ofWallet.bind(tenantConfigurations);
+  return run(world, tenantId, tenantConfigurations.latest(tenantId), enter, work);
 }
 
-/** The same for a client, whose rights are judged anew with what is stored. */
+/**
+ * The same for a client, whose rights are judged anew with what is stored.
+ * @throws Failure `unauthenticated` for a tenant that is gone, `forbidden` for one that is suspended.
+ */
 export function attemptFor<T>(
   world: World,
   caller: RememberedCaller,
@@ -43,7 +48,9 @@ export function attemptFor<T>(
 ): Promise<T> {
   const { remembered, again, ...rest } = caller;
   remembered.look(['clients']);
-  return run(world, caller.tenantId, remembered, async (known) =>
+  const { tenantConfigurations } = world;
+  const enter = tenantConfigurations.ofCaller.bind(tenantConfigurations);
+  return run(world, caller.tenantId, remembered, enter, async (known) =>
     work(
       known,
       known.configured === remembered
@@ -57,12 +64,12 @@ async function run<T>(
   world: World,
   tenantId: TenantId,
   remembered: TenantConfiguration | undefined,
+  enter: Entry,
   work: (known: Known) => Promise<T>,
 ): Promise<T> {
-  const { store, tenantConfigurations } = world;
   let first: { readonly error: Failure; readonly rested: boolean } | undefined;
   if (remembered !== undefined) {
-    const known = new Known(world, remembered, false);
+    const known = new Known(world, remembered, false, enter);
     try {
       return await work(known);
     } catch (error) {
@@ -71,10 +78,10 @@ async function run<T>(
         first = { error, rested: known.restsOnMemory };
     }
   }
-  const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
+  const configured = enter(await world.store.read(tenantId).state());
   // What was refused by the present configuration, and by nothing else that was remembered, stays refused.
   if (first !== undefined && !first.rested && remembered?.isWholly(configured.state)) throw first.error;
-  return work(new Known(world, configured, true));
+  return work(new Known(world, configured, true, enter));
 }
 
 /** Applies a change outside an attempt: what is under way is recorded even of a tenant that was suspended meanwhile. */

@@ -28,6 +28,9 @@ export type Refusals = { readonly [part in Exclude<Part, 'uses'>]?: () => Failur
   readonly uses?: (kind: Extract<Committed, { part: 'uses' }>['kind']) => Failure;
 };
 
+/** @throws Failure when the tenant is gone or suspended, as it is said to those who ask. */
+export type Entry = (state: TenantState | undefined) => TenantConfiguration;
+
 /** A tenant as one attempt knows it. */
 export class Known {
   readonly configured: TenantConfiguration;
@@ -40,8 +43,11 @@ export class Known {
   /** Whether it is known from the store, and not from memory: then it is not tried again. */
   readonly isStored: boolean;
 
-  constructor(world: World, configured: TenantConfiguration, isStored: boolean) {
+  readonly #enter: Entry;
+
+  constructor(world: World, configured: TenantConfiguration, isStored: boolean, enter: Entry) {
     this.#world = world;
+    this.#enter = enter;
     this.configured = configured;
     this.isStored = isStored;
     this.now = world.clock.now();
@@ -57,13 +63,14 @@ export class Known {
 
   /**
    * What was read together with the tenant, which must be the one that the attempt rests on.
-   * @throws Failure `not_found` when the tenant is gone or suspended.
+   * @throws Failure when the tenant is gone or suspended.
    */
   async confirm<T>(reading: WithTenant<T>): Promise<T & { readonly tenant: TenantState }> {
     const read = await reading;
-    this.#world.tenantConfigurations.ofWallet(read?.tenant);
-    if (read === undefined || (!this.isStored && !this.configured.isWholly(read.tenant)))
-      throw new Outdated();
+    const isAsRemembered = read !== undefined && this.configured.isWholly(read.tenant);
+    if (!this.isStored && !isAsRemembered) throw new Outdated();
+    this.#enter(read?.tenant);
+    if (read === undefined) throw new Outdated();
     return read;
   }
 

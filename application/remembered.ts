@@ -37,11 +37,13 @@ export class Remembered {
     this.#entries.set(`session ${session.tenantId} ${session.publicId}`, { session });
   }
 
-  /** Its status is another one now. */
+  /** Its status is another one now; if more has happened to it, somewhere else, it is not remembered any more. */
   move(tenantId: TenantId, id: SessionId, status: Session['status'], version: number): void {
     const publicId = this.#publicIds.get(`${tenantId} ${id}`);
     const session = publicId === undefined ? undefined : this.session(tenantId, publicId);
-    if (session !== undefined) this.keepSession({ ...session, status, version });
+    if (session === undefined) return;
+    if (version === session.version + 1) this.keepSession({ ...session, status, version });
+    else this.forgetSession(tenantId, id);
   }
 
   forgetSession(tenantId: TenantId, id: SessionId): void {

@@ -36,7 +36,9 @@ export class TenantConfigurations {
   of(state: TenantState): TenantConfiguration {
     const seen = this.#states.get(state.id)?.state;
     // An answer may be overtaken by a later one.
-    const newest = seen !== undefined && seen.revision > state.revision ? seen : state;
+    // One that was made anew under its id begins anywhere.
+    const isSame = seen?.revisions.all === state.revisions.all;
+    const newest = seen !== undefined && isSame && seen.revision > state.revision ? seen : state;
     this.#states.set(state.id, { state: newest, at: performance.now() });
     return new TenantConfiguration(this.#store, state, this.#memory);
   }
@@ -63,6 +65,18 @@ export class TenantConfigurations {
   ofWallet(state: TenantState | undefined): TenantConfiguration {
     if (state === undefined || state.status !== SERVING) throw new Failure('not_found', 'unknown address');
     return this.of(state);
+  }
+
+  /**
+   * For clients, who are told how their tenant stands.
+   * @throws Failure `unauthenticated`, `forbidden`.
+   */
+  ofCaller(state: TenantState | undefined): TenantConfiguration {
+    if (state === undefined)
+      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
+    const configured = this.of(state);
+    if (state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
+    return configured;
   }
 
   /** Remembers what a change made of sessions and grants, and wakes up whoever watches them. */

@@ -71,10 +71,7 @@ export class AuthenticateClient extends needs({
 
   async #stored({ subject }: VerifiedAccess): Promise<TenantConfiguration> {
     const { store, tenantConfigurations } = this.ports;
-    const state = await store.read(subject as TenantId).state();
-    if (state === undefined)
-      throw new Failure('unauthenticated', 'the client of this token does not exist any more');
-    return tenantConfigurations.of(state);
+    return tenantConfigurations.ofCaller(await store.read(subject as TenantId).state());
   }
 
   /** @returns what the token says, or the caller itself when it manages tenants. */

@@ -153,12 +153,11 @@ export class RetrieveDeferred extends needs({
       ...(form === 'get' && credentials[0] !== undefined ? { credential: credentials[0] } : {}),
       notification_id: batchId,
     });
-    const { store } = this.ports;
     const taken = await known.tryCommit(retrieve(session, transaction, spending), REFUSALS);
     if (taken !== 'session') return { status: 200, ...sealed };
     // The session is over or was revoked: nobody gets the credentials any more.
     const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage: OVER } } as const;
-    await store.commit(known.tenantId, refusal, known.now);
+    await known.commit(refusal, { ...REFUSALS, deferred: denied });
     throw denied();
   }
 }

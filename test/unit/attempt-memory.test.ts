@@ -5,8 +5,8 @@ import type { Known } from '../../application/known.ts';
 import { hashCode } from '../../application/oauth/redeem-grant.ts';
 import type { WakeUp } from '../../application/ports/event-bus.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
-import type { Session } from '../../domain/sessions/session.ts';
-import { answered, fetched } from '../../domain/sessions/session-change.ts';
+import type { Session, SessionOutcome } from '../../domain/sessions/session.ts';
+import { answered, fetched, noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { rememberedCaller } from '../support/remembered-caller.ts';
@@ -41,6 +41,17 @@ describe('What an attempt leaves in memory', () => {
     const { session } = await anOffer(world);
     await run((known) => known.commit({ session: fetched(session) }));
     expect(remembered(session)).to.deep.include({ status: 'fetched', version: 2 });
+  });
+
+  it('is not a session to which more has happened than its status', async () => {
+    const { session } = await anOffer(world);
+    // Another process has noted what a backend was told.
+    const outcome = { deliveries: [] } as unknown as SessionOutcome;
+    await world.store.commit(ACME, { session: noted(session, outcome, undefined) }, world.clock.now());
+    await run((known) => known.commit({ session: fetched(session) }));
+    expect(remembered(session)).to.equal(undefined);
+    const { outcome: kept, status } = await world.session(session.id);
+    expect([kept, status]).to.deep.equal([outcome, 'fetched']);
   });
 
   it('is the grant of an offer, until somebody uses it', async () => {
@@ -130,6 +141,33 @@ describe('What an attempt leaves in memory', () => {
         return configured === known.configured && configured !== caller.remembered;
       });
       expect([isNew, again.callCount]).to.deep.equal([true, 1]);
+    });
+  });
+
+  describe('a client whose tenant', () => {
+    const aim = async (own: WalletWorld) => {
+      const caller = rememberedCaller(await own.caller());
+      const { session } = await anOffer(own);
+      const commit = (known: Known) => known.commit({ session: fetched(session) });
+      const read = (known: Known) => known.confirm(known.reads.session(session.id));
+      return async () => [
+        await endOf(attemptFor(own, caller, commit)),
+        await endOf(attemptFor(own, caller, read)),
+      ];
+    };
+
+    it('was suspended by another process is told so', async () => {
+      const own = await WalletWorld.open();
+      const ends = await aim(own);
+      await own.change({ status: 'suspended' });
+      expect(await ends()).to.deep.equal(['forbidden', 'forbidden']);
+    });
+
+    it('was removed by another process does not exist any more', async () => {
+      const own = await WalletWorld.open();
+      const ends = await aim(own);
+      await own.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
+      expect(await ends()).to.deep.equal(['unauthenticated', 'unauthenticated']);
     });
   });
 
