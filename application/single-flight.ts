@@ -19,7 +19,7 @@ export class SingleFlight<T> {
     return this.#underWay.has(key);
   }
 
-  /** Whoever asks from here on gets nothing that began before. */
+  /** The one who asks from here on gets nothing that began before. */
   forget(isMeant: (key: string) => boolean): void {
     for (const key of this.#underWay.keys()) if (isMeant(key)) this.#underWay.delete(key);
   }

@@ -169,7 +169,7 @@ export class TenantConfiguration {
     return value;
   }
 
-  /** Whoever takes a value rests on all that it rests on. */
+  /** The one who takes a value rests on all that it rests on. */
   #find<T>(name: string): { readonly value: T } | undefined {
     const kept = this.#memory.find(this.state, name);
     if (kept === undefined) return undefined;

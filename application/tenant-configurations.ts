@@ -79,7 +79,7 @@ export class TenantConfigurations {
     return configured;
   }
 
-  /** Remembers what a change made of sessions and grants, and wakes up whoever watches them. */
+  /** Remembers what a change made of sessions and grants, and wakes up the one who watches them. */
   committed(tenantId: TenantId, change: Change, { session }: Extract<Committed, { done: true }>): void {
     const { remembered } = this;
     const { opens, statuses = [] } = change;

@@ -90,7 +90,7 @@ export const masterSecret = list
   )
   .refine(
     (secrets) => secrets.every((secret) => secret.length < 32 || new Set(secret).size >= 8),
-    'a random secret, not a repeated character',
+    'too few different characters; make a random secret, for example with: openssl rand -base64 48',
   );
 
 /** As it is: readers of tokens compare it letter by letter, and some end in a slash. */

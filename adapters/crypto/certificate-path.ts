@@ -21,7 +21,7 @@ const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 const MIN_RSA_BITS = 2048;
 
 /**
- * Critical extensions that are processed here, or ask nothing of whoever does not restrict policies: subject
+ * Critical extensions that are processed here, or ask nothing of the one who does not restrict policies: subject
  * and authority key identifiers, key usage, subject alternative name, basic constraints, CRL distribution
  * points, certificate policies, extended key usage. Name constraints are not among them, so a path under
  * critical ones is refused.

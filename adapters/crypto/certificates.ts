@@ -158,7 +158,7 @@ function searchPath(
   let failure = refuse('untrusted_chain', 'no path to a trust anchor');
   for (const [position, certificate] of chain.entries()) {
     const next = chain[position + 1];
-    // RFC 5280 section 6.1.3 (a)(4): whoever issued it has the name that it calls its issuer.
+    // RFC 5280 section 6.1.3 (a)(4): the one who issued it has the name that it calls its issuer.
     for (const anchor of authoritiesOf(certificate.issuer)) {
       // A leaf that is itself an anchor has no path: the anchor must be another certificate.
       if (anchor.hash === chain[0]?.hash || !isSignedBy(certificate, anchor)) continue;

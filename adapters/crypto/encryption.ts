@@ -28,7 +28,7 @@ const CIPHERS: ReadonlyMap<unknown, ContentCipher> = new Map([
   ['A256GCM', { cipher: 'aes-256-gcm', bits: 256 }],
 ]);
 
-/** A JWS as plaintext: nobody of ours reads one there (OpenID4VP 1.0 section 8.3). */
+/** A JWS as plaintext: nobody here reads one there (OpenID4VP 1.0 section 8.3). */
 const NESTED = /^\s*[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\s*$/;
 
 const deflate = promisify(deflateRaw);
@@ -116,7 +116,7 @@ function readHeader(part: string, kid: string, inflates: boolean): JsonObject | 
   if (!isJsonObject(header) || header['alg'] !== 'ECDH-ES' || header['kid'] !== kid) return undefined;
   // RFC 7516 section 4.1.13: we understand no extension.
   if (Object.hasOwn(header, 'crit')) return undefined;
-  // RFC 7516 section 4.1.3: compressed plaintext could grow beyond every limit, so only whoever bounds it takes it.
+  // RFC 7516 section 4.1.3: compressed plaintext could grow beyond every limit, so only the one who bounds it takes it.
   if (Object.hasOwn(header, 'zip') && !(inflates && header['zip'] === 'DEF')) return undefined;
   // RFC 7519 section 5.2: announces a nested JWT.
   if (String(header['cty'] ?? '').toUpperCase() === 'JWT') return undefined;

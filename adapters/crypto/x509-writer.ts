@@ -91,7 +91,7 @@ export class X509Writer extends CertificateAuthority {
       },
       this.#signingCrypto(key, publicJwk),
     );
-    // RFC 2986 section 3: the signature proves that whoever asks has the key.
+    // RFC 2986 section 3: the signature proves that the one who asks has the key.
     if (!(await request.verify(webcrypto)))
       throw new Error('The signing key is not the one to be certified.');
     return Buffer.from(request.rawData).toString('base64');

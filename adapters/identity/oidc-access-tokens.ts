@@ -36,7 +36,7 @@ const REMEMBERED_MS = 60_000;
 
 type Remembered = { readonly access: VerifiedAccess; readonly until: number };
 
-/** For whoever writes the provider's rules; what a token holds is told to nobody. */
+/** For the one who writes the provider's rules; what a token holds is told to nobody. */
 const WORDS: Partial<Record<ForeignTokenReason, string>> = {
   issuer: 'comes from another issuer than OIDC names',
   audience: `is not for "${AUDIENCE}", which its aud has to name`,

@@ -14,7 +14,7 @@ export abstract class KmsProvider {
   /** @returns the raw signature: `r || s` for ECDSA (RFC 7518 section 3.4), never DER. */
   abstract sign(key: SigningKey, data: Uint8Array | string): Uint8Array | Promise<Uint8Array>;
 
-  /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of ours. */
+  /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of this service. */
   import(_tenantId: string, _privateKey: PrivateKeyMaterial): Promise<StoredKey> {
     return Promise.reject(
       new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'),

@@ -131,7 +131,7 @@ export class OrmStore extends Store {
       if (writing?.alone || condition !== undefined) await this.#dialect.lock(em, tenantId);
       em.setFilterParams('tenant', { tenantId });
       const raised = new Map<ConfiguredKind, Promise<void>>();
-      // Before the first write: whoever writes to a tenant locks its row before any other of its own.
+      // Before the first write: the one who writes to a tenant locks its row before any other of its own.
       const touch = (kind: ConfiguredKind) => {
         const raising = raised.get(kind) ?? raiseRevision(em, tenantId, kind, { isFirst: raised.size === 0 });
         raised.set(kind, raising);

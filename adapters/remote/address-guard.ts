@@ -70,7 +70,7 @@ export class AddressGuard {
   }
 }
 
-/** RFC 6761 section 6.3: these names lead to this machine, whoever is asked. */
+/** RFC 6761 section 6.3: these names lead to this machine, no matter who is asked. */
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
 const LOOPBACK = ['127.0.0.1', '::1'];
 

@@ -7,7 +7,7 @@ const CONNECTIONS_PER_ORIGIN = 32;
 const WAITING_PER_ORIGIN = 96;
 /** At once, to all origins. */
 const CALLS = 2048;
-/** Beyond these, a connection ends with its call: whoever names origins without number keeps no memory by that. */
+/** Beyond these, a connection ends with its call: the one who names origins without number keeps no memory by that. */
 const KEPT_CONNECTIONS = 512;
 /** However long a server would like to keep one. */
 const KEPT_MS = 10_000;

@@ -20,7 +20,7 @@ export class RegistrarTokens {
     this.#clock = ports.clock;
   }
 
-  /** A token that is good for a while. Whoever asks at the same time shares one login. @throws RegistrarError */
+  /** A token that is good for a while. The one who asks at the same time shares one login. @throws RegistrarError */
   async get(account: RegistrarAccount): Promise<string> {
     const key = keyOf(account);
     const known = this.#tokens.get(key);

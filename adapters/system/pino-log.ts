@@ -5,7 +5,7 @@ import { Log, type LogFields } from '../../application/ports/log.ts';
 const BUFFER_BYTES = 4096;
 const FLUSH_MS = 500;
 
-/** Structured log lines as JSON on standard output, written in portions: a write per line costs more than the line. */
+/** Structured log lines as JSON on standard output, written in blocks: a write per line costs more than the line. */
 export class PinoLog extends Log {
   readonly #logger: Logger;
   readonly #end: () => void;

@@ -19,7 +19,7 @@ export function attestationChallenge(
   return freshChallenge(ports, tenantId, purposeOf(issuer), now);
 }
 
-/** Whether a challenge is one of ours and has not ended. It may be used more than once until then. */
+/** Whether a challenge is one of this service and has not ended. It may be used more than once until then. */
 export function acceptsChallenge(
   settings: ServiceSettings,
   tenantId: TenantId,

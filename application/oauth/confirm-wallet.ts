@@ -68,7 +68,7 @@ export class ConfirmWallet extends needs({
     const authorization = found?.authorization;
     if (!isCurrent(authorization, 'confirmation', confirmation, clock.now())) throw unknown();
     if (authorization.stage !== 'confirming' || authorization.server !== 'chained') throw unknown();
-    // RFC 9700 section 4.7: whoever answers is who logged in
+    // RFC 9700 section 4.7: the one who answers is who logged in
     if (!isSecret(browserSecrets.get(id) ?? '', authorization.upstream?.browserHash)) throw unknown();
     return { configured, authorization };
   }

@@ -50,7 +50,7 @@ export class DecideAuthorization extends needs({
       throw new Failure('invalid_request', 'this answer belongs to no page that was shown for the request');
     }
     const { interaction, request } = authorization;
-    // Whoever began knows a token; what is done by another site's form in the user's browser brings no cookie.
+    // The one who began knows a token; what is done by another site's form in the user's browser brings no cookie.
     if (interaction !== undefined && !isBoundBrowser(authorization, decision.browserSecrets)) throw over();
     const { redirectUri, state } = request;
     const issuer = issuerIdentifier(settings, tenantId);

@@ -27,9 +27,9 @@ export class ExternalSessions extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * The session that the token names, or the newest of its user, or a new one. The caller knows that whoever sends the
+   * The session that the token names, or the newest of its user, or a new one. The caller knows that the one who sends the
    * token may use it.
-   * @returns the token as one of ours would read.
+   * @returns the token as one of this service would read.
    * @throws Failure `invalid_token` when the token names a session that is no offer for it, `insufficient_scope` when
    *   it covers nothing that the tenant issues.
    */
@@ -50,7 +50,7 @@ export class ExternalSessions extends needs({
     return this.#claims(configured, token, session, ids);
   }
 
-  /** The session of an offer; whoever else had it before, the newest user is noted. */
+  /** The session of an offer; no matter who had it before, the newest user is noted. */
   async #offered(
     configured: TenantConfiguration,
     token: ExternalToken,

@@ -50,7 +50,7 @@ type Login = {
 /** One sentence for everything that is not the answer to a login of this browser; nothing has changed then. */
 const unknown = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
 
-/** The redirect address that the upstream provider knows: from its code to one of ours. */
+/** The redirect address that the upstream provider knows: from its code to one of this service. */
 export class FinishUpstreamLogin extends needs({
   ...WORLD,
   authorizationServers: AuthorizationServers,
@@ -88,7 +88,7 @@ export class FinishUpstreamLogin extends needs({
     if (!isCurrent(authorization, 'upstream', state, clock.now())) throw unknown();
     const { upstream: leg, server } = authorization;
     if (leg === undefined || server !== 'chained') throw unknown();
-    // RFC 9700 section 4.7: whoever comes back is who was sent
+    // RFC 9700 section 4.7: the one who comes back is who was sent
     if (!isSecret(browserSecrets.get(id) ?? '', leg.browserHash)) throw unknown();
     return { configured, authorization, leg };
   }

@@ -38,7 +38,7 @@ export class OAuthCallers extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * Whoever asks for tokens needs a proof where this server binds them.
+   * The one who asks for tokens needs a proof where this server binds them.
    * @throws Failure `not_found` for a tenant without this server, `invalid_client` and the codes of client attestations,
    *   `invalid_dpop_proof`, `use_dpop_nonce`.
    */

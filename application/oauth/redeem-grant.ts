@@ -49,7 +49,7 @@ export class RedeemGrant extends needs({
 }
 
 /**
- * RFC 6749 section 4.1.2: whoever holds the tokens of a code that comes back may not be who should. Who saw the code and
+ * RFC 6749 section 4.1.2: the one who holds the tokens of a code that comes back may not be who should. Who saw the code and
  * knows no transaction code could not have redeemed it, and must not take the tokens of the one who did.
  */
 function isReplay(grant: Grant | undefined, txCodeHash: string | null): grant is Grant {

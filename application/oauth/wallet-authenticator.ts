@@ -27,12 +27,12 @@ export type AuthenticatedWallet = {
 
 type Expected = { readonly method: string; readonly url: string; readonly now: Date };
 
-/** A verified token of a server of ours, or of one that the tenant names. */
+/** A verified token of a server of this service, or of one that the tenant names. */
 type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
 
 const invalid = (message: string) => new Failure('invalid_token', message);
 
-/** Checks the access tokens of wallets, and that whoever sends one holds its key. */
+/** Checks the access tokens of wallets, and that the one who sends one holds its key. */
 export class WalletAuthenticator extends needs({
   walletTokens: WalletTokens,
   externalTokens: ExternalTokens,

@@ -56,7 +56,7 @@ export class WalletTokens extends needs({
     const known = this.#verified.get(memoKey(configured, token));
     if (known !== undefined) return known.expiresAtSeconds * 1000 > now.getTime() ? known : undefined;
     const jws = token.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(token);
-    // RFC 9068 section 4: another kind of token of ours must not pass for an access token
+    // RFC 9068 section 4: another kind of token of this service must not pass for an access token
     if (jws === undefined || jws.header['typ'] !== ACCESS_TOKEN_TYPE) return undefined;
     const key = publicKeys(await configured.keyChains(), now).find(
       ({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid'],

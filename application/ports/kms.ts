@@ -17,7 +17,7 @@ export abstract class Kms {
   abstract generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey>;
   /**
    * Takes a key that was made elsewhere, at a provider chosen as in `generate`.
-   * @throws Failure `invalid_input` when it is no signature key of ours or the provider takes none.
+   * @throws Failure `invalid_input` when it is no signature key of this service or the provider takes none.
    */
   abstract import(tenantId: string, privateKey: PrivateKeyMaterial, provider?: string): Promise<StoredKey>;
   /**

@@ -23,7 +23,7 @@ export type Maintenance = {
   /**
    * Parts with the data of sessions that their tenant keeps no longer: `ttlSeconds` of its configuration after they
    * were made, once they have ended or expired. `full` removes the session with its grants and events; `anonymize`
-   * keeps the row without request and outcome, and its events; whoever remembers the request can do nothing with it
+   * keeps the row without request and outcome, and its events; the one who remembers the request can do nothing with it
    * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
    * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
    * handed out stays as it is. The oldest of a tenant come first.

@@ -46,7 +46,7 @@ export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatch
     // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
     if (closed.aborted) watch.close();
     closed.addEventListener('abort', () => watch.close(), { once: true });
-    // A sequence that the session has not reached yet is none of ours.
+    // A sequence that the session has not reached yet is none of this service.
     const after = lastSequence !== undefined && lastSequence <= session.version ? lastSequence : undefined;
     return this.#follow(essenceOf(session), rights, watch, after);
   }

@@ -64,7 +64,7 @@ export class StatusAllocator extends needs({
   }
 
   /**
-   * Takes entries back that nobody was given: of an issuance that was refused after it had taken them. Whoever repeats
+   * Takes entries back that nobody was given: of an issuance that was refused after it had taken them. The one who repeats
    * a request that is refused would use the list up otherwise. Not for one whose outcome is unknown.
    */
   giveBack(tenantId: TenantId, { listId, firstCounter, indices }: AllocatedEntries): void {

@@ -106,7 +106,7 @@ export class ResponseIntake extends needs({
   }
 
   /**
-   * OpenID4VP 1.0 section 14.1: one response per request. Whoever calls a backend claims the request first, so that of
+   * OpenID4VP 1.0 section 14.1: one response per request. The one who calls a backend claims the request first, so that of
    * several at once exactly one goes on.
    */
   async #claim(known: Known, found: Answerable, envelope: Envelope): Promise<ResponseReply> {

@@ -9,7 +9,7 @@ import { record } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 
-/** Records what came of a session whose response was claimed, and wakes up whoever watches it. */
+/** Records what came of a session whose response was claimed, and wakes up the one who watches it. */
 export class SessionOutcomes extends needs(WORLD) {
   /**
    * @param event absent to note something without changing the status.

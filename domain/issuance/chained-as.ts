@@ -3,7 +3,7 @@ import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts'
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { IssuerAddress } from '../shared/web-address.ts';
 
-/** An authorization server of ours that has users log in at another one. */
+/** An authorization server of this service that has users log in at another one. */
 export const ChainedAsConfig = z
   .strictObject({
     enabled: z.boolean().default(true).describe('false: its addresses answer 404 and its tokens are refused'),

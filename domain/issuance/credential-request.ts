@@ -49,7 +49,7 @@ export function resolveConfiguration(
   return configuration;
 }
 
-/** Servers of ours call a dataset by its configuration; others have names of their own. */
+/** Servers of this service call a dataset by its configuration; others have names of their own. */
 function identifiedBy(identifier: string, { configurationOfIdentifier: known }: WalletTokenClaims): string {
   return known === undefined ? identifier : (known.get(identifier) ?? '');
 }

@@ -71,7 +71,7 @@ export function authorizationDetails(configurationIds: readonly string[]): reado
 
 /**
  * @param issuer the credential issuer.
- * @returns undefined unless the payload is one of a server of ours for this issuer and has not expired.
+ * @returns undefined unless the payload is one of a server of this service for this issuer and has not expired.
  */
 export function readAccessTokenPayload(
   payload: JsonObject,

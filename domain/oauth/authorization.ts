@@ -104,7 +104,7 @@ export function isCurrent(
   return read?.id === authorization.id && isSecret(read.secret, authorization.handles[purpose]);
 }
 
-/** @throws Failure `invalid_request` for anything that does not look like a request URI of ours. */
+/** @throws Failure `invalid_request` for anything that does not look like a request URI of this service. */
 export function handleOfRequestUri(requestUri: string): string {
   if (!requestUri.startsWith(REQUEST_URI_PREFIX)) {
     throw new Failure('invalid_request', 'the request_uri is unknown, expired or used');

@@ -121,7 +121,7 @@ function readRights(claims: JsonObject, { credentialIssuer, configurations }: Co
 }
 
 /**
- * The entries that are about credentials of ours (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations`
+ * The entries that are about credentials of this service (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations`
  * (RFC 9396 section 2.2) are rights to something else.
  */
 function readDetails(value: Json | undefined, credentialIssuer: string): readonly JsonObject[] {

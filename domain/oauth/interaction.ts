@@ -77,7 +77,7 @@ function aimOf(action: InteractiveAction): string {
     : JSON.stringify([action.type, action.url, action.callbackUrl ?? null]);
 }
 
-/** What an action is remembered by: whoever changes what it aims at asks for another one. */
+/** What an action is remembered by: the one who changes what it aims at asks for another one. */
 function markOf(action: InteractiveAction): string {
   return hash('sha256', aimOf(action), 'base64url').slice(0, 22);
 }

@@ -10,7 +10,7 @@ export function isChallenge(text: string | undefined): text is string {
   return text !== undefined && CHALLENGE.test(text) && decodeBase64url(text) !== undefined;
 }
 
-/** RFC 7636 section 4.6, S256 only: `plain` protects nothing against whoever reads the request. */
+/** RFC 7636 section 4.6, S256 only: `plain` protects nothing against the one who reads the request. */
 export function verifies(verifier: string | undefined, challenge: string): boolean {
   if (verifier === undefined || !VERIFIER.test(verifier)) return false;
   const digest = createHash('sha256').update(verifier).digest();

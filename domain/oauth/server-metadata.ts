@@ -53,7 +53,7 @@ export function readServerMetadata(document: JsonObject, issuer: string): Server
   return { ...metadata, authorizationEndpoint, tokenEndpoint, jwksUri, clientAuthenticationMethods };
 }
 
-/** Absent, or an address that is no weaker than the issuer's: whoever is at https does not send us to http. */
+/** Absent, or an address that is no weaker than the issuer's: the one who is at https does not send us to http. */
 function isEndpoint(value: Json | undefined, issuer: string): value is string | undefined {
   if (value === undefined) return true;
   if (typeof value !== 'string') return false;

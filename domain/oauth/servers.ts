@@ -5,7 +5,7 @@ export function issuerOf(server: AuthorizationServer, credentialIssuer: string):
   return server === 'chained' ? `${credentialIssuer}/chained-as` : credentialIssuer;
 }
 
-/** @returns undefined for an issuer that is no server of ours. */
+/** @returns undefined for an issuer that is no server of this service. */
 export function serverOf(issuer: string, credentialIssuer: string): AuthorizationServer | undefined {
   if (issuer === credentialIssuer) return 'built-in';
   return issuer === issuerOf('chained', credentialIssuer) ? 'chained' : undefined;

@@ -95,7 +95,7 @@ type AskedPresentation = {
   readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
 };
 
-/** A wallet posts its answer to an address of ours (OpenID4VP 1.0 section 8.2). */
+/** A wallet posts its answer to an address of this service (OpenID4VP 1.0 section 8.2). */
 export type PostedVerification = AskedPresentation & {
   readonly responseMode: 'direct_post' | 'direct_post.jwt';
   readonly clientId: string;

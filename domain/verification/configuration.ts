@@ -35,7 +35,7 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
-/** Whose credentials are accepted: a certificate of ours or of somebody else. Without any, none is. */
+/** Whose credentials are accepted: a certificate of this service or of somebody else. Without any, none is. */
 export const TrustAnchorConfig = z
   .union(
     [
@@ -208,7 +208,7 @@ function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: Dcq
 /** Each list is asked for at every response. */
 const MAX_TRUST_LISTS = 20;
 
-/** OpenID4VP 1.0 section 6.1.1: whoever asks for issuers of a list has to know who signs it. */
+/** OpenID4VP 1.0 section 6.1.1: the one who asks for issuers of a list has to know who signs it. */
 function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }: DcqlQuery) {
   const lists = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
   const asked = credentials.flatMap(({ trusted_authorities = [] }, i) =>

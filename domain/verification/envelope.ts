@@ -73,7 +73,7 @@ export function openPlaintext(plaintext: string | undefined, request: Mode): Env
 
 /**
  * Sorts the members of what a page hands over from the Digital Credentials API (OpenID4VP 1.0 appendix A.4). There is
- * no state: whoever knows the address got it with the request.
+ * no state: the one who knows the address got it with the request.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
 export function openDcApiData(

@@ -84,7 +84,7 @@ function checkDemands(
   }
 }
 
-/** A list that is there and has nothing of ours in it refuses. */
+/** A list that is there and has nothing of this service in it refuses. */
 function requireOne(metadata: JsonObject, name: string, ours: readonly string[]): void {
   const theirs = metadata[name];
   if (theirs === undefined) return;

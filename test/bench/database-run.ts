@@ -89,7 +89,7 @@ class Round {
     }
     await this.#service.start();
     await this.#wallets.prepare(await setUpTenant(this.#service.origin, this.#provider));
-    await this.#wallets.stock('dc+sd-jwt', FEW_CREDENTIALS);
+    await this.#wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
     await analyze(this.#url);
 
     const short = {
@@ -117,7 +117,7 @@ class Round {
       await this.#measure(name, 'many', long);
     const presenting = PRESENTATION_SCENARIOS.filter((name) => wanted.includes(name));
     if (presenting.length > 0) {
-      for (const format of FORMATS) await this.#wallets.stock(format, CREDENTIALS);
+      for (const format of FORMATS) await this.#wallets.collect(format, CREDENTIALS);
       // A verifier is seldom the issuer: what the issuance left in the caches must not help.
       await this.#service.stop();
       await this.#service.start();

@@ -1,7 +1,7 @@
+import { type Held, HeldCredentials } from './held-credentials.ts';
 import { expectStatus, HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
 import { Presentations } from './presentations.ts';
 import type { ScenarioName } from './scenarios.ts';
-import { type Held, Stock } from './stock.ts';
 import { Attester, bind, disclosing, dpopProof, KeyRing, keyProof, type WalletKey } from './wallet-crypto.ts';
 import { presentMdoc, showing } from './wallet-mdoc.ts';
 import {
@@ -55,7 +55,10 @@ const VALID = 0;
 /** The flows of the wallets and of the administrator that starts them. Every answer is checked. */
 export class Flows {
   /** Credentials with a status, for presentations and revocations. */
-  readonly stocks: Readonly<Record<Format, Stock>> = { 'dc+sd-jwt': new Stock(), mso_mdoc: new Stock() };
+  readonly held: Readonly<Record<Format, HeldCredentials>> = {
+    'dc+sd-jwt': new HeldCredentials(),
+    mso_mdoc: new HeldCredentials(),
+  };
   readonly #keys = new KeyRing();
   readonly #world: World;
   readonly #http: HttpClient;
@@ -71,7 +74,7 @@ export class Flows {
     this.#issuer = `${world.origin}/${world.tenantId}`;
     this.#attester = new Attester(world.provider);
     this.#bearer = { authorization: `Bearer ${world.token}` };
-    this.#presentations = new Presentations({ http: this.#http, bearer: this.#bearer, stocks: this.stocks });
+    this.#presentations = new Presentations({ http: this.#http, bearer: this.#bearer, held: this.held });
   }
 
   of(scenario: ScenarioName): Flow {
@@ -95,7 +98,7 @@ export class Flows {
     return flows[scenario];
   }
 
-  /** Issues one credential of the stock. */
+  /** Issues one of the credentials to hold. */
   async stockUp(format: Format): Promise<void> {
     const id = this.#world.statusIds[format];
     await this.#issue(id, format === 'mso_mdoc' ? { claims: ELEMENTS } : {});
@@ -139,7 +142,7 @@ export class Flows {
     const format = FORMATS.find((one) => this.#world.statusIds[one] === configurationId);
     if (format !== undefined && count === 1 && key !== undefined) {
       const present = PRESENTER[format](credential, key);
-      this.stocks[format].all.push({ credential, session, revoked: false, present });
+      this.held[format].all.push({ credential, session, revoked: false, present });
     }
   }
 
@@ -214,7 +217,7 @@ export class Flows {
   }
 
   async #readSession(): Promise<void> {
-    const { session } = this.stocks['dc+sd-jwt'].next();
+    const { session } = this.held['dc+sd-jwt'].next();
     const found = json('session', await this.#http.get(`/session/${session}`, this.#bearer), 200);
     if (found['id'] !== session) throw new WrongAnswer('session', 'another session');
   }
@@ -226,7 +229,7 @@ export class Flows {
   }
 
   async #readList(): Promise<string> {
-    const [held] = this.stocks['dc+sd-jwt'].all;
+    const [held] = this.held['dc+sd-jwt'].all;
     const claims = payloadOf(held?.credential ?? '');
     const { uri } = (claims['status'] as { status_list?: { uri?: string } } | undefined)?.status_list ?? {};
     const list = await this.#http.get(pathOf(uri ?? null));
@@ -237,7 +240,7 @@ export class Flows {
 
   /** Turns each credential over, so that each call changes something. */
   async #revoke(): Promise<void> {
-    const held = this.stocks['dc+sd-jwt'].next();
+    const held = this.held['dc+sd-jwt'].next();
     held.revoked = !held.revoked;
     const body = { sessionId: held.session, status: held.revoked ? REVOKED : VALID };
     expectStatus('revoke', await this.#http.postJson('/session/revoke', body, this.#bearer), 201);
@@ -252,6 +255,6 @@ export class Flows {
 
   /** Begins with the first credentials again. */
   rewind(): void {
-    for (const stock of Object.values(this.stocks)) stock.rewind();
+    for (const held of Object.values(this.held)) held.rewind();
   }
 }

@@ -35,7 +35,7 @@ export function runMemory(
   return withCast(kind, options, async ({ service, wallets, provider }) => {
     await service.start();
     await wallets.prepare(await setUpTenant(service.origin, provider));
-    for (const format of FORMATS) await wallets.stock(format, CREDENTIALS_PER_FORMAT);
+    for (const format of FORMATS) await wallets.collect(format, CREDENTIALS_PER_FORMAT);
     await service.stop();
     await service.start();
     const before = await read(service, 0);

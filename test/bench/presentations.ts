@@ -1,12 +1,12 @@
+import type { HeldCredentials } from './held-credentials.ts';
 import { expectStatus, type HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
-import type { Stock } from './stock.ts';
 import { type Bound, encrypt } from './wallet-crypto.ts';
 import { ASKED, type Asking, type Format } from './world.ts';
 
 type Parts = {
   readonly http: HttpClient;
   readonly bearer: Readonly<Record<string, string>>;
-  readonly stocks: Readonly<Record<Format, Stock>>;
+  readonly held: Readonly<Record<Format, HeldCredentials>>;
 };
 
 /** What verifiers and wallets do with one presentation request, from its making to its result. */
@@ -19,7 +19,7 @@ export class Presentations {
 
   /** Answers each query of the configuration with a credential of its own. */
   async verify({ requestId, queries }: Asking): Promise<void> {
-    const { http, stocks } = this.#parts;
+    const { http, held: all } = this.#parts;
     const bearer = { ...this.#parts.bearer };
     const body = { response_type: 'uri', requestId };
     const offer = json('request', await http.postJson('/verifier/offer', body, bearer), 201);
@@ -30,7 +30,7 @@ export class Presentations {
     const bound = boundTo(request);
     const vpToken = Object.fromEntries(
       queries.map(({ id, format }) => {
-        const held = stocks[format].next(({ revoked }) => !revoked);
+        const held = all[format].next(({ revoked }) => !revoked);
         return [id, [held.present(bound)]];
       }),
     );

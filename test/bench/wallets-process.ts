@@ -20,8 +20,8 @@ export class WalletsProcess {
   }
 
   /** Issues until the wallets hold so many credentials of the format with a status. */
-  async stock(format: Format, count: number): Promise<void> {
-    await this.#order({ kind: 'stock', format, count });
+  async collect(format: Format, count: number): Promise<void> {
+    await this.#order({ kind: 'collect', format, count });
   }
 
   /** Presents so many times, both formats in turn. @throws Error for a wrong answer. */

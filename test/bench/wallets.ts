@@ -22,15 +22,15 @@ async function obey(order: Order): Promise<void> {
     return report({ kind: 'done' });
   }
   if (flows === undefined) throw new Error('the wallets are not prepared');
-  if (order.kind === 'stock') return stock(flows, order.format, order.count);
+  if (order.kind === 'collect') return collect(flows, order.format, order.count);
   if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
   const { warmUpMs, measuredMs } = order;
   report({ kind: 'measured', measured: await drive(flows.of(order.scenario), warmUpMs, measuredMs) });
 }
 
-async function stock(from: Flows, format: Format, count: number): Promise<void> {
-  const { all } = from.stocks[format];
+async function collect(from: Flows, format: Format, count: number): Promise<void> {
+  const { all } = from.held[format];
   await inAllWallets(async () => {
     while (all.length < count) await from.stockUp(format);
   });

@@ -40,7 +40,7 @@ export type Order =
       readonly measuredMs: number;
     }
   /** Issues until there are so many credentials of the format with a status. */
-  | { readonly kind: 'stock'; readonly format: Format; readonly count: number }
+  | { readonly kind: 'collect'; readonly format: Format; readonly count: number }
   /** Presents so many times, both formats in turn; a wrong answer is the end. */
   | { readonly kind: 'present'; readonly count: number };
 

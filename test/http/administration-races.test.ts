@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { addClient, created } from '../support/populated.ts';
-import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { describeRaces, tally, times } from '../support/raced-services.ts';
 import { createTenant } from '../support/test-service.ts';
 
-describeRaces('Administrators at the same time', (arena) => {
+describeRaces('Administrators at the same time', (racing) => {
   it('leave one secret valid after many rotations', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     await created(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
     const answers = await times(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
     const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
@@ -23,7 +23,7 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('create a tenant once', async () => {
-    const { service } = arena();
+    const { service } = racing();
     const token = await service.rootToken();
     const json = { id: 'wanted', name: 'Wanted', roles: ['clients:manage'] };
     const answers = await times(10, () => service.call('POST', '/tenant', { token, json }));
@@ -35,14 +35,14 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('create a client once', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     const json = { clientId: 'wanted', roles: ['issuance:offer'] };
     const answers = await times(10, () => service.call('POST', '/client', { token, json }));
     expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
   });
 
   it('write one configuration as if they came one after the other', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     const body = (lifeTime: number) => ({
       id: 'contested',
       lifeTime,
@@ -58,7 +58,7 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('delete a session once', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',
@@ -70,7 +70,7 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('change rights that no process misses afterwards', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     const client = await addClient({ service, token }, 'demoted', {
       roles: ['issuance:manage', 'clients:manage'],
     });
@@ -84,7 +84,7 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('leave one key chain of a usage that something needs', async () => {
-    const { service } = arena();
+    const { service } = racing();
     const { token } = await createTenant(service, 'keepers');
     const badge = {
       id: 'badge',
@@ -106,7 +106,7 @@ describeRaces('Administrators at the same time', (arena) => {
   });
 
   it('name no key chain in a configuration that goes at the same time', async () => {
-    const { service } = arena();
+    const { service } = racing();
     const { token } = await createTenant(service, 'namers');
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
     for (let round = 0; round < 8; round++) {

@@ -3,7 +3,7 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Browser, type ChainedWallet, payloadOf, type Visit } from '../support/chained-wallet.ts';
 import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { times } from '../support/race-arena.ts';
+import { times } from '../support/raced-services.ts';
 import { CLIENT_ID } from '../support/raw-wallet.ts';
 
 const EVIL = 'https://evil.example/take?all=this';

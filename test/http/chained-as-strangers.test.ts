@@ -3,7 +3,7 @@ import { BentProvider } from '../support/bent-provider.ts';
 import { openConfirmation } from '../support/chained-artefacts.ts';
 import { Browser, type ChainedWallet, type Visit } from '../support/chained-wallet.ts';
 import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { describeRaces, tally, times } from '../support/raced-services.ts';
 import { CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
@@ -140,9 +140,9 @@ describe('a login for whoever pushed a request', () => {
 
 const CALLERS = 50;
 
-describeRaces('An approval of an unverified wallet', (arena) => {
+describeRaces('An approval of an unverified wallet', (racing) => {
   it('gives one code to 50 of the same, and none beside a denial', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
     const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
     expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);

@@ -4,7 +4,7 @@ import { collectRoutes } from '../../bootstrap/routes.ts';
 import { type Edit, editsOf } from '../support/edits.ts';
 import { created, type Populated, populate, UPSTREAM_SECRET } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
-import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { describeRaces, tally, times } from '../support/raced-services.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf } from '../support/requests.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
@@ -168,10 +168,10 @@ describe('Who edits what somebody else changed meanwhile', () => {
   });
 });
 
-describeRaces('Edits with one tag', (arena) => {
+describeRaces('Edits with one tag', (racing) => {
   it('succeed once, whatever they edit and whoever else does', async function () {
     this.timeout(180_000);
-    const { service } = arena();
+    const { service } = racing();
     const world = await populate(service, 'raced');
     const root = await service.rootToken();
     for (const edit of editsOf(world.ids, registrar)) {
@@ -193,7 +193,7 @@ describeRaces('Edits with one tag', (arena) => {
   });
 
   it('never overwrite one that came without', async () => {
-    const { service } = arena();
+    const { service } = racing();
     const world = await populate(service, 'mixed');
     const path = `/client/${world.ids.client}`;
     const { token } = world;

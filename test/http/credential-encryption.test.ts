@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { Backend } from '../support/backend.ts';
 import { decryptMessage, encryptMessage, responseKey } from '../support/message-encryption.ts';
-import { times } from '../support/race-arena.ts';
+import { times } from '../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import type { Held } from '../support/present.ts';
-import { tally } from '../support/race-arena.ts';
+import { tally } from '../support/raced-services.ts';
 import type { Answer } from '../support/test-service.ts';
 
 for (const kind of databases()) {

@@ -4,17 +4,17 @@ import sinon from 'sinon';
 import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
 import { created } from '../support/populated.ts';
 import { verifiedByLeaf } from '../support/present.ts';
-import { describeRaces, readySessions, tally, times } from '../support/race-arena.ts';
+import { describeRaces, readySessions, tally, times } from '../support/raced-services.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-describeRaces('Keys', (arena) => {
+describeRaces('Keys', (racing) => {
   const call = (method: string, path: string, json?: object): Promise<Answer> =>
-    arena().service.call(method, path, { token: arena().token, ...(json === undefined ? {} : { json }) });
+    racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
   const create = (id: string, more: object = {}) => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     return created(service, token, '/key-chain', { id, usageType: 'signing', ...more });
   };
   const kid = ({ key }: { key: { kid: string } }): string => key.kid;
@@ -38,8 +38,8 @@ describeRaces('Keys', (arena) => {
   });
 
   it('sign what is issued meanwhile, each under its own certificate', async () => {
-    const { wallet } = arena();
-    const sessions = await readySessions(arena(), 12);
+    const { wallet } = racing();
+    const sessions = await readySessions(racing(), 12);
     const [issued] = await Promise.all([
       times(12, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { key: newKey() })),
       times(6, () => call('POST', '/key-chain/signing/rotate')),
@@ -70,7 +70,7 @@ describeRaces('Keys', (arena) => {
   it('stay deleted when a certificate is made for them at the same time', async () => {
     for (let round = 0; round < 24; round++) {
       const id = `going-${round}`;
-      const { key } = await created(arena().service, arena().token, '/key', { id });
+      const { key } = await created(racing().service, racing().token, '/key', { id });
       const [made, removed] = await Promise.all([
         call('POST', '/certs', { id: `cert-${round}`, keyId: id, certUsageTypes: ['signing'] }),
         pause(round % 6).then(() => call('DELETE', `/key/${id}`)),
@@ -93,7 +93,7 @@ describeRaces('Keys', (arena) => {
 
   it('are rotated once by many maintenance at the same time', async () => {
     await create('due', { rotationEnabled: true, rotationIntervalDays: 20 });
-    const chore = arena().service.service.container.get(RenewKeyChains);
+    const chore = racing().service.service.container.get(RenewKeyChains);
     const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });
     try {
       await times(8, () => chore.execute(new Date(), 100));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { times } from '../support/race-arena.ts';
+import { times } from '../support/raced-services.ts';
 import { type Bend, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { created, offerBody, presentationBody } from '../support/populated.ts';
 import { answerOf, fetchRequest } from '../support/presenter.ts';
-import { describeRaces, readySessions, tally, times } from '../support/race-arena.ts';
+import { describeRaces, readySessions, tally, times } from '../support/raced-services.ts';
 import { newKey } from '../support/raw-wallet.ts';
 
 const CALLERS = 50;
@@ -10,9 +10,9 @@ function vctOf(credential: string): string {
   return JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()).vct;
 }
 
-describeRaces('What can be used once', (arena) => {
+describeRaces('What can be used once', (racing) => {
   it('is redeemed once: a pre-authorized code', async () => {
-    const { service, token, wallet } = arena();
+    const { service, token, wallet } = racing();
     for (let round = 0; round < 3; round++) {
       const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
       const code = await wallet.code(uri);
@@ -22,8 +22,8 @@ describeRaces('What can be used once', (arena) => {
   });
 
   it('is used once by 50 sessions: a nonce', async () => {
-    const { wallet } = arena();
-    const sessions = await readySessions(arena(), CALLERS);
+    const { wallet } = racing();
+    const sessions = await readySessions(racing(), CALLERS);
     const nonce = await wallet.nonce();
     const answers = await times(CALLERS, (index) =>
       wallet.request(sessions[index]?.accessToken ?? '', 'pid', { nonce }),
@@ -35,8 +35,8 @@ describeRaces('What can be used once', (arena) => {
   });
 
   it('is used once with 50 nonces: a DPoP proof', async () => {
-    const { wallet } = arena();
-    const [session] = await readySessions(arena(), 1);
+    const { wallet } = racing();
+    const [session] = await readySessions(racing(), 1);
     const headers = wallet.authorization(session?.accessToken ?? '');
     const nonces = await times(CALLERS, () => wallet.nonce());
     const answers = await times(CALLERS, (index) =>
@@ -46,9 +46,9 @@ describeRaces('What can be used once', (arena) => {
   });
 
   it('is answered once: a presentation request', async () => {
-    const { service, token, wallet } = arena();
+    const { service, token, wallet } = racing();
     const holder = newKey();
-    const [session] = await readySessions(arena(), 1);
+    const [session] = await readySessions(racing(), 1);
     const issued = await wallet.request(session?.accessToken ?? '', 'pid', { key: holder });
     const credential = issued.body.credentials[0].credential as string;
     const { webhook: _webhook, ...question } = presentationBody('question', 'signing');
@@ -70,7 +70,7 @@ describeRaces('What can be used once', (arena) => {
   });
 
   it('is handed over once: the secret of a client', async () => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     await created(service, token, '/client', { clientId: 'picked', roles: ['issuance:offer'] });
     const answers = await times(20, () => service.call('GET', '/client/picked/secret', { token }));
     expect(tally(answers)).to.deep.equal({ 200: 1, '410 gone': 19 });

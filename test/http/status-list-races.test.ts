@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { created } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
-import { describeRaces, readySessions, tally, times } from '../support/race-arena.ts';
+import { describeRaces, readySessions, tally, times } from '../support/raced-services.ts';
 
-describeRaces('Status lists that administrators remove', (arena) => {
+describeRaces('Status lists that administrators remove', (racing) => {
   it('are gone or serve whoever got an entry, with many credentials at once', async () => {
-    const { service, token, wallet } = arena();
+    const { service, token, wallet } = racing();
     const made: { id: string; uri: string }[] = [];
     for (let i = 0; i < 12; i++) made.push(await created(service, token, '/status-lists', { capacity: 100 }));
-    const sessions = await readySessions(arena(), 30);
+    const sessions = await readySessions(racing(), 30);
     const issuing = times(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
     const removing = times(36, (i) =>
       service.call('DELETE', `/status-lists/${made[i % made.length]?.id}`, { token }),

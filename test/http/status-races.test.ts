@@ -1,7 +1,7 @@
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { created, credentialBody } from '../support/populated.ts';
-import { type Arena, describeRaces, readySessions, tally, times } from '../support/race-arena.ts';
+import { describeRaces, type Racing, readySessions, tally, times } from '../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../support/test-service.ts';
 
@@ -15,7 +15,7 @@ function entriesOf(answers: readonly Answer[]): Entry[] {
 }
 
 /** The entries of a list as everybody can read them at one of the processes. */
-async function readList({ service, addresses }: Arena, process: string, uri: string) {
+async function readList({ service, addresses }: Racing, process: string, uri: string) {
   const address = uri.replace(addresses[0] ?? '', process);
   const answer = await fetch(address);
   expect(answer.status, address).to.equal(200);
@@ -27,11 +27,11 @@ async function readList({ service, addresses }: Arena, process: string, uri: str
 }
 
 /** No index twice, all inside their list, and all valid there. */
-async function expectOwnEntries(arena: Arena, entries: readonly Entry[]): Promise<void> {
+async function expectOwnEntries(racing: Racing, entries: readonly Entry[]): Promise<void> {
   expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(entries.length);
   for (const uri of new Set(entries.map((entry) => entry.uri))) {
-    for (const process of arena.addresses) {
-      const list = await readList(arena, process, uri);
+    for (const process of racing.addresses) {
+      const list = await readList(racing, process, uri);
       for (const { idx } of entries.filter((entry) => entry.uri === uri)) {
         expect(idx).to.be.within(0, list.capacity - 1);
         expect(list.at(idx)).to.equal(0);
@@ -40,13 +40,13 @@ async function expectOwnEntries(arena: Arena, entries: readonly Entry[]): Promis
   }
 }
 
-/** Another tenant of the arena, which issues `pid` too. */
+/** Another tenant of the racing, which issues `pid` too. */
 async function another(
-  { service, addresses }: Arena,
+  { service, addresses }: Racing,
   id: string,
   statusListConfig: object,
   batchSize = 1,
-): Promise<Arena> {
+): Promise<Racing> {
   const { token } = await createTenant(service, id, { statusListConfig });
   await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
   await created(service, token, '/issuer/config', { display: [{ name: 'Issuer', locale: 'en' }], batchSize });
@@ -54,9 +54,9 @@ async function another(
 }
 
 /** Many credential requests at once, of a session each, with `batch` proofs. */
-async function issue(arena: Arena, count: number, batch = 1) {
-  const { wallet } = arena;
-  const sessions = await readySessions(arena, count);
+async function issue(racing: Racing, count: number, batch = 1) {
+  const { wallet } = racing;
+  const sessions = await readySessions(racing, count);
   const nonces = await times(count, () => wallet.nonce());
   const answers = await times(count, (index) => {
     const jwt = Array.from({ length: batch }, () => keyProof(newKey(), wallet.issuer, nonces[index] ?? ''));
@@ -67,15 +67,15 @@ async function issue(arena: Arena, count: number, batch = 1) {
   return { sessions, entries: entriesOf(answers) };
 }
 
-describeRaces('Status lists', (arena) => {
+describeRaces('Status lists', (racing) => {
   it('give no index to two of 200 credentials', async () => {
-    const { entries } = await issue(arena(), 200);
+    const { entries } = await issue(racing(), 200);
     expect(entries).to.have.length(200);
-    await expectOwnEntries(arena(), entries);
+    await expectOwnEntries(racing(), entries);
   });
 
   it('give no index to two credentials when lists are small and run full', async () => {
-    const small = await another(arena(), 'small', { capacity: 104 }, 3);
+    const small = await another(racing(), 'small', { capacity: 104 }, 3);
     const { entries } = await issue(small, 90, 3);
     expect(entries).to.have.length(270);
     expect(new Set(entries.map(({ uri }) => uri)).size, 'lists').to.be.within(3, 8);
@@ -83,7 +83,7 @@ describeRaces('Status lists', (arena) => {
   });
 
   it('lose none of 100 revocations at once', async () => {
-    const revoking = await another(arena(), 'revoking', { immediateUpdate: true });
+    const revoking = await another(racing(), 'revoking', { immediateUpdate: true });
     const { service, token, addresses } = revoking;
     const { sessions, entries } = await issue(revoking, 110);
     // All processes hold the lists before anything is revoked, so the change must reach what they hold.
@@ -106,7 +106,7 @@ describeRaces('Status lists', (arena) => {
   });
 
   it('end up right when sessions are revoked and reinstated at once', async () => {
-    const flipping = await another(arena(), 'flipping', { immediateUpdate: true });
+    const flipping = await another(racing(), 'flipping', { immediateUpdate: true });
     const { service, token } = flipping;
     const { sessions, entries } = await issue(flipping, 20);
     const answers = await times(80, (index) => {

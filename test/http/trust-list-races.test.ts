@@ -9,7 +9,7 @@ import { Store } from '../../application/ports/store.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
 import { TrustListPublisher } from '../../application/trust-lists/trust-list-publisher.ts';
 import { created } from '../support/populated.ts';
-import { describeRaces, tally, times } from '../support/race-arena.ts';
+import { describeRaces, tally, times } from '../support/raced-services.ts';
 import type { Answer } from '../support/test-service.ts';
 
 const numberOf = (jwt: string): number =>
@@ -19,11 +19,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
 
-describeRaces('Trust lists', (arena) => {
+describeRaces('Trust lists', (racing) => {
   const call = (method: string, path: string, json?: object): Promise<Answer> =>
-    arena().service.call(method, path, { token: arena().token, ...(json === undefined ? {} : { json }) });
+    racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
   const create = (id: string) => {
-    const { service, token } = arena();
+    const { service, token } = racing();
     return created(service, token, '/trust-list', { id, entities: ENTITIES });
   };
   /** The numbers of all releases: those that were replaced, and the one that is there. */
@@ -86,7 +86,7 @@ describeRaces('Trust lists', (arena) => {
 
   it('are signed anew once by many at the same time', async () => {
     await create('renewed');
-    const { container } = arena().service.service;
+    const { container } = racing().service.service;
     const [store, log] = [container.get(Store), container.get(Log)];
     const ports = {
       ...{ store, kms: container.get(Kms), random: container.get(Random), clock: container.get(Clock) },
@@ -108,7 +108,7 @@ describeRaces('Trust lists', (arena) => {
   it('name no key chain that goes at the same time', async () => {
     for (let round = 0; round < 6; round++) {
       const issuerKeyChainId = `own-${round}`;
-      const { service, token } = arena();
+      const { service, token } = racing();
       await created(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
       const entities = [{ type: 'internal', issuerKeyChainId, info: { name: 'Own' } }];
       const [removed, named] = await Promise.all([

@@ -47,7 +47,7 @@ function readBasic(authorization: string): ClientCredentials | undefined {
 
 /**
  * RFC 6749 section 2.3.1 form-encodes both parts, yet many clients send them as they are. A text that is no valid
- * encoding stands for itself, and so does `+`, because no client id and no secret of ours contains a space.
+ * encoding stands for itself, and so does `+`, because no client id and no secret of this service contains a space.
  */
 function decode(text: string): string {
   try {

@@ -55,7 +55,7 @@ function readRequest(
   body: z.infer<typeof TokenRequest>,
   { headers }: { readonly headers: { readonly authorization?: string | undefined } },
 ) {
-  // Whoever wants another grant has other credentials, or none.
+  // The one who wants another grant has other credentials, or none.
   if (body.grant_type === '') throw new Failure('invalid_request', 'grant_type is missing');
   if (body.grant_type !== 'client_credentials') {
     throw new Failure('unsupported_grant_type', 'only client_credentials is supported here');

@@ -60,7 +60,7 @@ export async function settleChain(em: EntityManager, macs: Macs, scope: string):
   await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
 }
 
-/** Begins the log unless it has begun; whoever does so at the same moment finds it done. */
+/** Begins the log unless it has begun; the one who does so at the same moment finds it done. */
 export async function beginLog(em: EntityManager, macs: Macs): Promise<void> {
   if ((await auditLog(em, SERVICE_SCOPE).head()) !== undefined) return;
   await em.transactional(async (own) => {

@@ -5,7 +5,7 @@ import { placeOf } from './documents.ts';
 
 /**
  * Refuses a cipher that would not open all of the database, and notes the key with which it is going to seal.
- * The note comes first: whoever starts without that key later is refused, also after a crash.
+ * The note comes first: the one who starts without that key later is refused, also after a crash.
  * @param seals false for who only reads, and leaves no note.
  */
 export async function checkCipher(em: EntityManager, cipher: Cipher, seals: boolean): Promise<void> {

@@ -51,7 +51,7 @@ export class Journal {
       const entries = await append(scope, additions);
       const isOutside = by !== SYSTEM && by.tenantId === null;
       const copies = mirrored(scope, additions, entries);
-      // Whoever makes a tenant: without that nobody would miss one that somebody takes away.
+      // The one who makes a tenant: without that nobody would miss one that somebody takes away.
       ofService.push(...copies.filter(({ change }) => isOutside || isCreation(change)));
     }
     if (ofService.length > 0) await append(SERVICE_SCOPE, ofService);

@@ -13,7 +13,7 @@ export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise
 /**
  * What was read of this kind is read anew after this.
  * @param options `isFirst`: of its transaction, which raises the revision of the tenant once.
- * @throws Failure `not_found`: whoever writes for a tenant that went meanwhile would leave something behind.
+ * @throws Failure `not_found`: the one who writes for a tenant that went meanwhile would leave something behind.
  */
 export async function raiseRevision(
   em: EntityManager,

@@ -12,7 +12,7 @@ import type { JobSql } from './job-sql.ts';
 /**
  * A tenant is removed in two steps. First, in one transaction, goes what makes it one: its row, so that nothing is served
  * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go a few at a time, by
- * whoever runs the job, however often that is interrupted. The mark goes last.
+ * the one who runs the job, however often that is interrupted. The mark goes last.
  */
 const IN_FIRST_STEP = [ClientRow, ...documentRows.values(), TrustListRow] as const;
 

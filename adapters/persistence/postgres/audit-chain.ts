@@ -50,7 +50,7 @@ const ATTEMPTS = 50;
 
 /**
  * Adds entries to chains within the one statement that they tell of. A writer must know the hash before its own, so
- * each process remembers where the chains ended, and its writers to one chain come one after the other; whoever was
+ * each process remembers where the chains ended, and its writers to one chain come one after the other; the one who was
  * overtaken by another process reads the head and tries again.
  */
 export class PostgresChains {

@@ -38,7 +38,7 @@ export class OneAtATime {
     return turn;
   }
 
-  /** Whoever waits inside for somebody who waits outside would wait forever. */
+  /** The one who waits inside for somebody who waits outside would wait forever. */
   #refuseNesting(): void {
     if (this.#inside.getStore()?.ended === false) {
       throw new Error('Inside a transaction only its own repositories may be used.');

@@ -19,7 +19,7 @@ const NUMBERS: Readonly<Record<SigningAlgorithm, number>> = {
   EdDSA: -8,
 };
 
-/** The name of an algorithm of COSE; `undefined` for everything that is no signature algorithm of ours. */
+/** The name of an algorithm of COSE; `undefined` for everything that is no signature algorithm of this service. */
 export function algorithmOfCose(number: unknown): SigningAlgorithm | undefined {
   return NAMES.get(number);
 }

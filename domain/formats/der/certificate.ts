@@ -60,7 +60,7 @@ export function readCertificate(der: Buffer): Certificate | undefined {
   try {
     return readFields(der);
   } catch {
-    // DerError of ours, or OpenSSL could not read it: either way not a certificate.
+    // DerError of this service, or OpenSSL could not read it: either way not a certificate.
     return undefined;
   }
 }

@@ -7,7 +7,7 @@ const GENERALIZED = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
 
 /**
  * A time of a certificate, in seconds of UTC and in no other form (RFC 5280 sections 4.1.2.5.1 and 4.1.2.5.2).
- * @throws DerError for everything that is no time of the calendar: whoever compared with such a time would learn that
+ * @throws DerError for everything that is no time of the calendar: the one who compared with such a time would learn that
  *   nothing is before or after it.
  */
 export function readTime({ tag, content }: Pick<DerElement, 'tag' | 'content'>): Date {

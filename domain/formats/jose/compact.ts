@@ -70,7 +70,7 @@ export function readAlgorithm(header: JsonObject, allowed: readonly string[]): H
   return { algorithm };
 }
 
-/** Whether the algorithm that a header announces is one of ours and that of the key (RFC 8725 section 3.1). */
+/** Whether the algorithm that a header announces is one of this service and that of the key (RFC 8725 section 3.1). */
 export function fitsKey(header: JsonObject, key: PublicJwk): boolean {
   const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
   return verdict.fault === undefined && verdict.algorithm === algorithmOf(key);

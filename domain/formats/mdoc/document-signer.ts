@@ -2,7 +2,7 @@ import { Refusal } from '../../shared/refusal.ts';
 import { extensionsOf, fieldsOf, readValidity } from '../der/certificate.ts';
 import { DerError, readOid, readSequence } from '../der/reader.ts';
 
-/** `id-mdl-kp-mdlDS`, the extended key usage of whoever signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
+/** `id-mdl-kp-mdlDS`, the extended key usage of the one who signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
 export const MDL_DOCUMENT_SIGNER = '1.0.18013.5.1.2';
 
 /** What the format asks of the signer's certificate beyond its path. */

@@ -94,7 +94,7 @@ function checkNames(value: Json, path: string, depth: number): void {
     return;
   }
   for (const [name, member] of Object.entries(value)) {
-    // RFC 9901 section 4.1: these names mean something else to whoever reads the credential.
+    // RFC 9901 section 4.1: these names mean something else to the one who reads the credential.
     if (RESERVED_NAMES.has(name)) throw invalidInput(`${path}.${name}`, `"${name}" is a reserved name.`);
     if (typeof member === 'object') checkNames(member, `${path}.${name}`, depth + 1);
   }

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import type { Match, PresentedCredential } from './match.ts';
 import type { ClaimsPath, IsUndisclosed } from './path.ts';
 
-/** Members that serve the protocol; whoever asked for claims gets none of them. */
+/** Members that serve the protocol; the one who asked for claims gets none of them. */
 const PROTOCOL_MEMBERS: ReadonlySet<unknown> = new Set(['cnf', 'status', '_sd', '_sd_alg']);
 
 /**

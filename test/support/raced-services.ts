@@ -7,7 +7,7 @@ import { type Answer, createTenant, ROOT, startTestService, type TestService } f
 const MASTER_SECRET = 'a master secret for the races 0123456789';
 
 /** One database and one or two processes over it; calls go to the processes in turn. */
-export type Arena = {
+export type Racing = {
   readonly service: TestService;
   /** One per process. */
   readonly addresses: readonly string[];
@@ -18,7 +18,7 @@ export type Arena = {
 
 /** Sessions with an access token each, ready for their credential request. */
 export function readySessions(
-  { service, token, wallet }: Pick<Arena, 'service' | 'token' | 'wallet'>,
+  { service, token, wallet }: Pick<Racing, 'service' | 'token' | 'wallet'>,
   count: number,
 ): Promise<readonly { readonly session: string; readonly accessToken: string }[]> {
   return times(count, async () => {
@@ -41,7 +41,7 @@ export function tally(answers: readonly Answer[]): Record<string, number> {
 }
 
 /** Defines the tests of `suite` for every kind of database, and on PostgreSQL for two processes too. */
-export function describeRaces(subject: string, suite: (arena: () => Arena) => void): void {
+export function describeRaces(subject: string, suite: (racing: () => Racing) => void): void {
   for (const kind of databases()) {
     // SQLite belongs to one process.
     for (const processes of kind.name === 'sqlite' ? [1] : [1, 2]) {
@@ -51,21 +51,21 @@ export function describeRaces(subject: string, suite: (arena: () => Arena) => vo
         let database: TestDatabase | undefined;
         let first: TestService | undefined;
         let second: SecondProcess | undefined;
-        let arena: Arena;
+        let racing: Racing;
         before(async function () {
           database = await kind.open();
           if (database === undefined) return this.skip();
           const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
           first = await startTestService(environment);
           if (processes === 2) second = await startSecond(first.address, environment);
-          arena = await prepare(first, second === undefined ? [] : [second.address]);
+          racing = await prepare(first, second === undefined ? [] : [second.address]);
         });
         after(async () => {
           await second?.stop();
           await first?.close();
           await database?.drop();
         });
-        suite(() => arena);
+        suite(() => racing);
       });
     }
   }
@@ -82,7 +82,7 @@ function startSecond(publicUrl: string, environment: Readonly<Record<string, str
   });
 }
 
-async function prepare(first: TestService, others: readonly string[]): Promise<Arena> {
+async function prepare(first: TestService, others: readonly string[]): Promise<Racing> {
   const service = spread(first, others);
   const { token } = await createTenant(service, 'acme');
   await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));

@@ -10,7 +10,7 @@ export type Held = {
 };
 
 /** What the wallets hold of one kind, used in turn. */
-export class Stock {
+export class HeldCredentials {
   readonly all: Held[] = [];
   #turn = 0;
 
