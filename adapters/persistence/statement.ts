@@ -6,6 +6,9 @@ export const named = (name: string, text: string): Statement => ({ name, text })
 export type Row = Readonly<Record<string, unknown>>;
 export type Parameter = string | number | boolean | null | readonly string[] | readonly number[];
 
+/** A value of a column, an array of texts, or null. */
+export type Field = string | number | boolean | null | readonly string[];
+
 /** Words of the domain, fit to stand between brackets in a statement. */
 export function listOf(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(', ');

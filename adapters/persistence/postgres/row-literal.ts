@@ -1,5 +1,4 @@
-/** A value of a column, an array of texts, or null. */
-export type Field = string | number | boolean | null | readonly string[];
+import type { Field } from '../statement.ts';
 
 /**
  * A composite value in the text form that PostgreSQL reads (manual, section 8.16.6); the driver has no encoder for one.

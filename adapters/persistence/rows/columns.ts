@@ -1,6 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Field } from '../postgres/row-literal.ts';
-import type { Row } from '../statement.ts';
+import type { Field, Row } from '../statement.ts';
 import { decodeDocument, encodeDocument } from './document-codec.ts';
 
 /** Fields of one row in the order of its columns, without the tenant, which always comes first. */
