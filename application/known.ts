@@ -42,7 +42,6 @@ export class Known {
   readonly #world: World;
   /** Whether it is known from the store, and not from memory: then it is not tried again. */
   readonly isStored: boolean;
-
   readonly #enter: Entry;
 
   constructor(world: World, configured: TenantConfiguration, isStored: boolean, enter: Entry) {

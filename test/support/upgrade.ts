@@ -13,7 +13,10 @@ export type Upgrade = {
 };
 
 /** Defines the tests of `suite` for every kind of database. */
-export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade) => void): void {
+export function describeUpgrade(
+  subject: string,
+  suite: (upgrade: () => Upgrade, kind: Upgrade['kind']) => void,
+): void {
   for (const { name: kind, openEmpty } of databases()) {
     describe(`${subject}, on ${kind}`, function () {
       this.timeout(60_000);
@@ -45,7 +48,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade)
         await running?.close();
         await database?.drop();
       });
-      suite(() => upgrade);
+      suite(() => upgrade, kind);
     });
   }
 }

@@ -9,7 +9,7 @@ type Pool = {
 };
 type Client = {
   query(query: { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[] }>;
-  once(event: 'error', listener: () => void): unknown;
+  on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
   /** @param error ends the connection. */
   release(error?: unknown): void;
@@ -33,7 +33,7 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
     async query({ name, text }, values) {
       const client = await reaching(() => pool.connect());
       // The statement that is under way fails with it.
-      client.once('error', nothing);
+      client.on('error', nothing);
       let fault: unknown;
       try {
         const { rows } = await client.query({ name, text, values: values as Parameter[] });

@@ -211,8 +211,10 @@ describe('Key chains', () => {
   it('are not made under an authority that went meanwhile', async () => {
     await create({ id: 'root', usageType: 'signing' });
     const generate = world.kms.generate.bind(world.kms);
+    let isThere = true;
     world.kms.generate = async (...wanted) => {
-      await world.write(({ keyChains }) => keyChains.remove('root')).catch(() => {});
+      if (isThere) await world.write(({ keyChains }) => keyChains.remove('root'));
+      isThere = false;
       return generate(...wanted);
     };
     expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal(
