@@ -122,6 +122,6 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(CertificateAuthority, new X509Authority({ kms, random }));
   provide(SchemaValidator, new AjvSchemaValidator());
   provide(EventBus, eventBus);
-  provide(TenantConfigurations, new TenantConfigurations({ store, eventBus }));
+  provide(TenantConfigurations, new TenantConfigurations({ store, settings: service, eventBus }));
   return container;
 }

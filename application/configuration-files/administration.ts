@@ -68,8 +68,7 @@ export class Administration {
 
   /** Who imports what belongs to a tenant; sees it as it is now. @throws Failure `not_found`. */
   async callerOf(tenantId: TenantId): Promise<TenantCaller> {
-    const { store } = this.ports;
-    const head = await store.read(tenantId).state();
+    const head = await this.ports.store.read(tenantId).state();
     if (head === undefined) throw new Failure('not_found', 'the tenant is gone');
     return {
       tenantId,
@@ -77,7 +76,7 @@ export class Administration {
       roles: OF_TENANTS,
       allowedPresentationConfigs: null,
       allowedIssuanceConfigs: null,
-      configured: new TenantConfiguration(store, head),
+      configured: new TenantConfiguration(this.ports, head),
     };
   }
 }

@@ -21,7 +21,7 @@ import { needs } from '../needs.ts';
 import { hashCode, hashTxCode } from '../oauth/redeem-grant.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -55,7 +55,7 @@ export class CreateOffer extends needs({
   async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
-    const issuer = issuerIdentifier(settings, tenantId);
+    const { issuer } = configured;
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
@@ -108,7 +108,7 @@ export class CreateOffer extends needs({
 
   #context(configured: TenantConfiguration): Promise<OfferContext> {
     return configured.derive('offers/context', async () => {
-      const issuer = issuerIdentifier(this.ports.settings, configured.tenantId);
+      const { issuer } = configured;
       const configurations = await configured.credentialConfigurations();
       const known = new Map(
         configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),

@@ -11,8 +11,8 @@ export type HostedType = { readonly text: string; readonly integrity: string };
 export function hostedType(
   configured: TenantConfiguration,
   configuration: CredentialConfiguration,
-  issuer: string,
 ): HostedType | undefined {
+  const { issuer } = configured;
   const { id, config } = configuration;
   if (config.format === 'mso_mdoc' || vctOf(configuration, issuer) !== typeAddress(configuration, issuer)) {
     return undefined;

@@ -14,7 +14,7 @@ import { needs } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
@@ -52,10 +52,9 @@ export class ReplaceIssuanceConfiguration extends needs({
    *   tenant's, addresses that may not be called, or the placeholder of a secret that nobody stored.
    */
   async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
-    const { tenantId } = caller;
     const { store, clock, settings, remote } = this.ports;
     const now = clock.now();
-    if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
+    if (!isPreferenceKnown(caller.configured.issuer, body)) {
       const message = 'name one of authServers, the chained server when it is enabled, or built-in';
       throw invalidInput('preferredAuthServer', message);
     }

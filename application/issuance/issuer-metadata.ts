@@ -15,8 +15,6 @@ import { publicKeys } from '../oauth/wallet-tokens.ts';
 import { Clock } from '../ports/clock.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { hostedType } from './hosted-type.ts';
@@ -33,19 +31,17 @@ export type IssuerDocument = {
 
 /** Public documents of a tenant's issuer; built once per change of the configuration. */
 export class GetIssuerMetadata extends needs({
-  store: Store,
   tenantConfigurations: TenantConfigurations,
   clock: Clock,
   kms: Kms,
   encryption: Encryption,
-  settings: ServiceSettings,
 }) {
   /**
    * @returns JSON text.
    * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     if (kind === 'jwks') return this.#keySet(configured);
     return configured.derive(`metadata/${kind}`, async () =>
       JSON.stringify(await this.#build(configured, kind)),
@@ -61,7 +57,7 @@ export class GetIssuerMetadata extends needs({
     tenantId: TenantId,
     wanted: { readonly signed: boolean; readonly languages: readonly string[] },
   ): Promise<IssuerDocument> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
     const locales = configured.derive('metadata/locales', () => localesOf(whole));
     const language = pickLocale(locales, wanted.languages);
@@ -82,25 +78,19 @@ export class GetIssuerMetadata extends needs({
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
   async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const configuration = await configured.credentialConfiguration(configurationId);
-    const issuer = issuerIdentifier(this.ports.settings, tenantId);
-    const hosted = configuration && hostedType(configured, configuration, issuer);
+    const hosted = configuration && hostedType(configured, configuration);
     if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
     return hosted.text;
   }
 
   /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
   async schema(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const { schema } = (await configured.credentialConfiguration(configurationId)) ?? {};
     if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
     return JSON.stringify(schema);
-  }
-
-  async #configured(tenantId: TenantId): Promise<TenantConfiguration> {
-    const { store, tenantConfigurations } = this.ports;
-    return tenantConfigurations.ofWallet(await store.read(tenantId).state());
   }
 
   /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
@@ -112,7 +102,7 @@ export class GetIssuerMetadata extends needs({
   async #build(configured: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
     const issuance = await configured.issuance();
     const parts = {
-      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
+      issuer: configured.issuer,
       issuance,
       configurations: await configured.credentialConfigurations(),
     };
@@ -126,17 +116,16 @@ export class GetIssuerMetadata extends needs({
   }
 
   async #issuerMetadata(configured: TenantConfiguration): Promise<JsonObject> {
-    const { encryption, settings } = this.ports;
     const chains = await configured.keyChains();
     return issuerMetadata({
-      issuer: issuerIdentifier(settings, configured.tenantId),
+      issuer: configured.issuer,
       issuance: await configured.issuance(),
       configurations: await configured.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
         chains.find(({ id, usages }) =>
           keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
         )?.active.key.handle.algorithm,
-      encryptionKeys: encryption
+      encryptionKeys: this.ports.encryption
         .requestKeys(configured.tenantId)
         .slice(0, 1)
         .map(({ publicJwk }) => publicJwk),

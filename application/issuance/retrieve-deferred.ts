@@ -9,7 +9,7 @@ import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
@@ -71,9 +71,7 @@ export class RetrieveDeferred extends needs({
     const isPost = form.form === 'post';
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: isPost ? 'POST' : 'GET',
-      url: isPost
-        ? `${issuerIdentifier(settings, configured.tenantId)}/deferred_credential`
-        : `${settings.publicUrl}/deferred_credential`,
+      url: `${isPost ? configured.issuer : settings.publicUrl}/deferred_credential`,
       now,
     });
     const { token } = wallet;

@@ -32,9 +32,9 @@ export class BeginInteraction extends needs({
    *   `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
-    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
+    const { tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
     const now = clock.now();
-    const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
+    const configured = await tenantConfigurations.serving(tenantId);
     const endpoint = 'interactive-authorization';
     const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
     const types = readInteractionTypes(oauth.form['interaction_types_supported']);

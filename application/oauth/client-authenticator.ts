@@ -18,7 +18,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
+import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 

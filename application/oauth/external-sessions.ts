@@ -8,7 +8,7 @@ import type { PublicId } from '../../domain/shared/ids.ts';
 import { assertCurrent } from '../attempt.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -136,7 +136,7 @@ export class ExternalSessions extends needs({
     const { iat } = claims;
     return {
       issuer,
-      audience: issuerIdentifier(this.ports.settings, configured.tenantId),
+      audience: configured.issuer,
       subject,
       publicId,
       tokenId: tokenIdOf(token),

@@ -30,7 +30,7 @@ export class PushAuthorization extends needs({
   ): Promise<PushedRequest> {
     const { store, tenantConfigurations, oauthCallers, clock, random } = this.ports;
     const now = clock.now();
-    const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
+    const configured = await tenantConfigurations.serving(tenantId);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
     const request = await this.#read(configured, oauth, caller);
     const session = await findOffer(this.ports, configured, server, request, now);

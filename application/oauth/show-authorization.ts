@@ -6,8 +6,8 @@ import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { freshChallenge } from './challenges.ts';
 import { type Consent, consentSubject } from './consents.ts';
-import { freshChallenge } from './fresh-challenge.ts';
 import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
 

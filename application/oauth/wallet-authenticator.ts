@@ -5,7 +5,6 @@ import { serverOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { ExternalSessions } from './external-sessions.ts';
@@ -38,7 +37,6 @@ export class WalletAuthenticator extends needs({
   externalTokens: ExternalTokens,
   externalSessions: ExternalSessions,
   dpopProofs: DpopProofs,
-  settings: ServiceSettings,
 }) {
   /**
    * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
@@ -115,7 +113,7 @@ export class WalletAuthenticator extends needs({
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
     const accepted = await this.ports.dpopProofs.check(configured, dpop, {
       ...expected,
-      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
+      issuer: configured.issuer,
       accessToken: text,
     });
     // RFC 9449 section 7.1

@@ -25,7 +25,7 @@ describe('Sessions for administrators', () => {
     const head = await stepsOf(world.store, ACME).state();
     return rememberedCaller({
       ...caller,
-      configured: new TenantConfiguration(world.store, head ?? caller.configured.state),
+      configured: new TenantConfiguration(world, head ?? caller.configured.state),
     });
   };
 

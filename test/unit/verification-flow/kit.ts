@@ -149,7 +149,7 @@ export class World {
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
-  readonly tenantConfigurations = new TenantConfigurations({ store: this.store, eventBus: this.eventBus });
+  readonly tenantConfigurations = new TenantConfigurations(this);
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
