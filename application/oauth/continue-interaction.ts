@@ -1,21 +1,20 @@
 import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
-import { readHandle } from '../../domain/oauth/handle.ts';
 import { readAnswer } from '../../domain/oauth/interaction.ts';
 import { sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { AcceptInteractionPage } from './accept-interaction-page.ts';
-import { AcceptInteractionPresentation } from './accept-interaction-presentation.ts';
-import { type InteractionRun, InteractionRuns } from './interaction-runs.ts';
+import { AcceptInteractionPage, AcceptInteractionPresentation } from './accept-interaction.ts';
+import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { isOffered } from './offered-sessions.ts';
+import { authorizationOf } from './pushed-requests.ts';
 
 /** An intermediate request of an interactive authorization (OpenID4VCI 1.1 section 6.2). */
 export class ContinueInteraction extends needs({
   ...WORLD,
   oauthCallers: OAuthCallers,
-  interactionRuns: InteractionRuns,
+  interactionSteps: InteractionSteps,
   acceptInteractionPresentation: AcceptInteractionPresentation,
   acceptInteractionPage: AcceptInteractionPage,
 }) {
@@ -37,13 +36,11 @@ export class ContinueInteraction extends needs({
 
   /** @throws Failure of the wire's session unless `auth_session` is the present one, of this wallet and in time. */
   async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
-    const { store, tenantConfigurations, oauthCallers, clock } = this.ports;
+    const { oauthCallers, clock } = this.ports;
     const now = clock.now();
-    const found = await store.read(tenantId).authorization(readHandle(authSession)?.id ?? '');
-    const configured = tenantConfigurations.ofWallet(found?.tenant);
+    const { configured, authorization } = await authorizationOf(this.ports, tenantId, authSession);
     const endpoint = 'interactive-authorization';
     const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
-    const authorization = found?.authorization;
     const interaction = authorization?.interaction;
     const isOpen =
       isCurrent(authorization, 'auth_session', authSession, now) &&
@@ -61,7 +58,7 @@ export class ContinueInteraction extends needs({
     if (session === null) return run;
     const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
     if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
-    throw await this.ports.interactionRuns.deny(run, 'the offer is over');
+    throw await this.ports.interactionSteps.deny(run, 'the offer is over');
   }
 }
 

@@ -5,7 +5,7 @@ import {
   REQUEST_URI_PREFIX,
 } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
-import type { Interaction } from '../../domain/oauth/interaction.ts';
+import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
 import {
   codeIssued,
   interactionRequired,
@@ -14,17 +14,20 @@ import {
 } from '../../domain/oauth/interaction-wire.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
+import { InteractionBackends } from './interaction-backends.ts';
 import { InteractionPresentation } from './interaction-presentation.ts';
 import { replayed } from './oauth-callers.ts';
+import { ended } from './wallet-responses.ts';
 
 /** What a request spends, with the commit that it causes. */
 export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
@@ -44,18 +47,21 @@ type Asked = {
   readonly handles: Authorization['handles'];
 };
 
-/** Where wallets post to; the endpoint is below the issuer of the built-in server. */
-export function interactionEndpoint(settings: ServiceSettings, tenantId: TenantId): string {
-  return `${issuerIdentifier(settings, tenantId)}/interactive-authorization`;
-}
+/** One intermediate request and the authorization as it is stored. */
+export type InteractionRun = Proceeding & {
+  readonly interaction: Interaction;
+  /** Undefined for a wallet that began by itself, until a backend has to be told of it. */
+  readonly session: Session | undefined;
+};
 
-/** Moves interactive authorizations on: to the next action, or to a code. */
+/** Moves interactive authorizations on: to the next action, to a code, or out of the hands of the wallet. */
 export class InteractionSteps extends needs({
   store: Store,
   random: Random,
   authorizationCodes: AuthorizationCodes,
   interactionPresentation: InteractionPresentation,
-  settings: ServiceSettings,
+  interactionBackends: InteractionBackends,
+  log: Log,
 }) {
   /**
    * Asks for the first action that is left. Nothing is stored yet.
@@ -92,10 +98,8 @@ export class InteractionSteps extends needs({
     { presentationConfigId }: Extract<InteractiveAction, { type: 'openid4vp_presentation' }>,
     now: Date,
   ): Promise<Asked> {
-    const { interactionPresentation, settings } = this.ports;
-    const endpoint = interactionEndpoint(settings, configured.tenantId);
-    const asking = { wire, endpoint, now };
-    const { pending, request } = await interactionPresentation.ask(configured, presentationConfigId, asking);
+    const asking = { configured, wire, now };
+    const { pending, request } = await this.ports.interactionPresentation.ask(asking, presentationConfigId);
     return { pending, details: { openid4vp_request: request }, handles: {} };
   }
 
@@ -133,6 +137,42 @@ export class InteractionSteps extends needs({
     const code = await this.ports.authorizationCodes.grant(configured, last, now, yielded);
     if (code === undefined) throw sessionFailure(wire);
     return codeIssued(wire, code);
+  }
+
+  /**
+   * Before a backend is called: of several requests with one `auth_session`, exactly one goes on. Should it stop
+   * half-way, the wallet has to begin again.
+   * @throws Failure of the wire's session for the others.
+   */
+  async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
+    const { configured, now, authorization, interaction, spending } = run;
+    const claimed = moveOn(authorization, { handles: {}, interaction: suspend(interaction) });
+    await this.advance(configured, claimed, spending);
+    const { credentialConfigurationIds: ids } = authorization.request;
+    const session = run.session ?? (await this.ports.interactionBackends.openSession(configured, ids, now));
+    return {
+      ...run,
+      authorization: { ...claimed, session: { id: session.id, publicId: session.publicId } },
+      session,
+      spending: { ...spending, used: [] },
+    };
+  }
+
+  /**
+   * Ends it. There is one answer per request and no second try (OpenID4VP 1.0 section 14.1).
+   * @param reason for the log: names, never a claim.
+   * @returns what the wallet learns.
+   */
+  async deny(run: InteractionRun, reason: string): Promise<Failure> {
+    const { configured, authorization, spending } = run;
+    await this.advance(configured, ended(authorization), spending);
+    const sessionId = authorization.session?.id;
+    this.ports.log.warn('an interactive authorization was denied', {
+      tenantId: configured.tenantId,
+      sessionId,
+      reason,
+    });
+    return new Failure('access_denied', 'the authorization was denied');
   }
 
   /** @throws Failure of the wire's session when another step was first, or for a value that was used before. */

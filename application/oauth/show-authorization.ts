@@ -1,18 +1,14 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
-import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { freshChallenge } from './challenges.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { bindBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
-import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
-
-/** Visits of one address at the same time that are told apart. */
-const MAX_ATTEMPTS = 3;
+import { type BrowserRequest, visit } from './pushed-requests.ts';
 
 /** Purpose of the token that the page carries, per request. */
 export function decisionPurpose(authorizationId: string): string {
@@ -30,19 +26,12 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
    * @throws Failure `invalid_request`.
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<ShownConsent | SentBrowser> {
-    const { clock } = this.ports;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const now = clock.now();
-      const options = { opening: true, interactive: true };
-      const found = await findPushedRequest(this.ports, tenantId, 'built-in', browser, now, options);
-      const { configured, authorization } = found;
-      if (authorization.interaction !== undefined) {
-        const shown = await this.#interact(configured, authorization, browser, now);
-        if (shown !== undefined) return shown;
-      } else if (await this.#opens(tenantId, authorization))
-        return this.#consent(configured, authorization, browser, now);
-    }
-    throw new Failure('invalid_request', 'the request is open elsewhere');
+    return visit(this.ports, tenantId, 'built-in', browser, async (configured, authorization, now) => {
+      if (authorization.interaction !== undefined)
+        return this.#interact(configured, authorization, browser, now);
+      const isOpen = await this.#opens(tenantId, authorization);
+      return isOpen ? this.#consent(configured, authorization, browser, now) : undefined;
+    });
   }
 
   /**
@@ -56,11 +45,10 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
     browser: BrowserRequest,
     now: Date,
   ): Promise<ShownConsent | SentBrowser | undefined> {
-    const { tenantId } = configured;
     if (authorization.holder.authenticated === true) {
-      return sendToPage(this.ports, tenantId, authorization, now);
+      return sendToPage(this.ports, configured, authorization, now);
     }
-    const keep = await bindBrowser(this.ports, tenantId, authorization, now);
+    const keep = await bindBrowser(this.ports, configured, authorization, now);
     if (keep === undefined) return undefined;
     return { ...(await this.#consent(configured, authorization, browser, now)), keep };
   }
@@ -79,11 +67,11 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
     { requestUri = '' }: BrowserRequest,
     now: Date,
   ): Promise<Consent> {
-    const { tenantId } = configured;
+    const { issuer, tenantId } = configured;
     const purpose = decisionPurpose(authorization.id);
     return {
       ...(await consentSubject(configured, authorization)),
-      action: `${issuerIdentifier(this.ports.settings, tenantId)}/authorize`,
+      action: `${issuer}/authorize`,
       fields: {
         client_id: authorization.request.clientId,
         request_uri: requestUri,
