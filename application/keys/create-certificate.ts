@@ -1,7 +1,7 @@
-import { leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import type { CertificateCreation } from '../../domain/keys/key-chain-input.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
@@ -11,7 +11,7 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { certifyLeaf } from './certify-leaf.ts';
+import { certifyLeaf, leafOf } from './certify-leaf.ts';
 import { readCertificates } from './read-certificates.ts';
 import { chainsOfKey } from './shared-key.ts';
 
@@ -56,8 +56,7 @@ export class CreateCertificate extends needs({
     const chain: KeyChain = {
       id: wanted.id ?? random.token(),
       tenantId: caller.tenantId,
-      ...(wanted.description !== undefined &&
-        wanted.description !== null && { description: wanted.description }),
+      ...defined({ description: wanted.description ?? undefined }),
       usages: [...new Set(wanted.certUsageTypes)],
       kmsProvider,
       ...(crt === undefined && root !== undefined && { root }),
@@ -81,19 +80,13 @@ export class CreateCertificate extends needs({
     holder: KeyChain,
     { subjectName, certUsageTypes: usages }: CertificateCreation,
   ): Promise<KeyLeaf> {
-    const { certificateAuthority, clock, settings } = this.ports;
-    const { root, certValidityDays } = holder;
-    const { key } = holder.active;
+    const { root } = holder;
     if (root === undefined)
       throw invalidInput('crt', 'this key has no internal authority; give its certificates');
-    return certifyLeaf(certificateAuthority, {
-      tenantId: caller.tenantId,
+    return certifyLeaf(this.ports.certificateAuthority, {
+      ...leafOf(this.ports, holder, root),
       usages,
       subjectName: subjectName ?? (await caller.configured.tenant()).name,
-      dnsName: new URL(settings.publicUrl).hostname,
-      key,
-      root,
-      ...leafValidity(clock.now(), certValidityDays, root.notAfter),
     });
   }
 }

@@ -1,4 +1,3 @@
-import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
 import { beginInteraction, kindOf, requiredActions } from '../../domain/oauth/interaction.ts';
 import {
@@ -13,9 +12,8 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
-import { InteractionSteps, type Spending } from './interaction-steps.ts';
+import { InteractionSteps } from './interaction-steps.ts';
 import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
 
@@ -32,7 +30,7 @@ export class BeginInteraction extends needs({
    *   `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
-    const { tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
+    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
     const now = clock.now();
     const configured = await tenantConfigurations.serving(tenantId);
     const endpoint = 'interactive-authorization';
@@ -59,24 +57,14 @@ export class BeginInteraction extends needs({
       handles: {},
       interaction,
     });
-    const { client, used } = caller;
     if (actions.length === 0) {
-      await this.#open(configured, authorization, { client, used });
-      const spending = { client, used: [] };
+      await openAuthorization(store, tenantId, authorization, caller, clock.now());
+      const spending = { client: caller.client, used: [] };
       return interactionSteps.proceed({ configured, authorization, now, spending }, interaction);
     }
     const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
-    await this.#open(configured, { ...authorization, ...change }, { client, used });
+    await openAuthorization(store, tenantId, { ...authorization, ...change }, caller, clock.now());
     return answer;
-  }
-
-  async #open(
-    configured: TenantConfiguration,
-    authorization: Authorization,
-    { client, used }: Spending,
-  ): Promise<void> {
-    const { store, clock } = this.ports;
-    await openAuthorization(store, configured.tenantId, authorization, { client, used }, clock.now());
   }
 }
 

@@ -7,7 +7,6 @@ import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
@@ -38,7 +37,6 @@ export class StatusChecker extends needs({
   certificates: Certificates,
   clock: Clock,
   settings: ServiceSettings,
-  store: Store,
   tenantConfigurations: TenantConfigurations,
 }) {
   /** @throws Refusal `status_…` unless the status is *valid*; what cannot be established refuses as well. */
@@ -103,9 +101,7 @@ export class StatusChecker extends needs({
 
   /** Lists of a suspended tenant stay valid, so its status is not looked at. */
   async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
-    if (tenantId === own.tenantId) return own;
-    const state = await this.ports.store.read(tenantId).state();
-    return state === undefined ? undefined : this.ports.tenantConfigurations.of(state);
+    return tenantId === own.tenantId ? own : this.ports.tenantConfigurations.stored(tenantId);
   }
 }
 

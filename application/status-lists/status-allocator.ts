@@ -8,6 +8,7 @@ import { type ListSigners, listSigners } from '../../domain/status-lists/list-si
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import { bounded } from '../bounded.ts';
+import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
@@ -76,11 +77,8 @@ export class StatusAllocator extends needs({
   /** The indices of a run that was recorded earlier. */
   indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
     const key = `${tenantId} ${list.id}`;
-    let allocation = this.#allocations.get(key);
-    if (allocation === undefined) {
-      allocation = prepareAllocation(list.secret, list.capacity);
-      this.#allocations.set(key, allocation);
-    }
+    const prepare = () => prepareAllocation(list.secret, list.capacity);
+    const allocation = madeOnce(this.#allocations, key, prepare);
     return allocateFrom(allocation, firstCounter, count);
   }
 
@@ -123,12 +121,7 @@ export class StatusAllocator extends needs({
   }
 
   #reserve(key: string): CounterReserve {
-    let reserve = this.#reserves.get(key);
-    if (reserve === undefined) {
-      reserve = new CounterReserve(MAX_RESTS);
-      this.#reserves.set(key, reserve);
-    }
-    return reserve;
+    return madeOnce(this.#reserves, key, () => new CounterReserve(MAX_RESTS));
   }
 
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../bounded.ts';
+import { madeOnce } from '../made-once.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
 import { SingleFlight } from '../single-flight.ts';
@@ -57,12 +58,7 @@ export class FetchedLists<L extends Fetched> {
   }
 
   count(tenantId: string, kind: 'hits' | 'misses'): void {
-    let counts = this.#counts.get(tenantId);
-    if (counts === undefined) {
-      counts = { hits: 0, misses: 0 };
-      this.#counts.set(tenantId, counts);
-    }
-    counts[kind]++;
+    madeOnce(this.#counts, tenantId, () => ({ hits: 0, misses: 0 }))[kind]++;
   }
 
   /** @throws what `fetch` throws, for all who wait for it, and again for a while when it is a refusal. */

@@ -150,14 +150,13 @@ export class TrustLists extends needs({
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
   async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
     const { store, tenantConfigurations } = this.ports;
-    const reads = store.read(tenantId);
-    const published = await reads.trustList(listId);
-    const state = published === undefined ? undefined : await reads.state();
-    if (published === undefined || state === undefined) {
+    const published = await store.read(tenantId).trustList(listId);
+    const configured = published && (await tenantConfigurations.stored(tenantId));
+    if (published === undefined || configured === undefined) {
       throw new TrustListRefusal('unavailable', 'this service publishes no such list');
     }
     const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await tenantConfigurations.of(state).keyChains());
+    const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
     return { text: published.jwt, signers: { ...signers, anchors } };
   }
 
