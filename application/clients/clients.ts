@@ -11,9 +11,8 @@ import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { MAKING_SECRETS, makeSecret } from './client-secret.ts';
+import { MAKING_SECRETS, makeSecret, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
-import { readClientFor } from './own-client.ts';
 import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
 
 /** The clients of the caller's tenant, in order of their ids. */

@@ -11,6 +11,7 @@ import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
+import type { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Secrets } from '../ports/secrets.ts';
@@ -20,7 +21,7 @@ import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import { NotAskedRegistrar, OfflineRegistrationCertificates } from './offline.ts';
+import { NOT_ASKED, OfflineRegistrationCertificates } from './offline.ts';
 
 /** What administration needs that reaches no network. */
 export const ADMINISTRATION = {
@@ -47,7 +48,7 @@ const OF_TENANTS = ROLES.filter((role) => role !== 'tenants:manage');
 export class Administration {
   /** For every use case of administration; none of them reaches the network. */
   readonly ports: AdministrationPorts & {
-    readonly registrar: NotAskedRegistrar;
+    readonly registrar: Registrar;
     readonly registrationCertificates: OfflineRegistrationCertificates;
     readonly trustListPublisher: TrustListPublisher;
   };
@@ -60,7 +61,7 @@ export class Administration {
     this.isDryRun = isDryRun;
     this.ports = {
       ...ports,
-      registrar: new NotAskedRegistrar(),
+      registrar: NOT_ASKED,
       registrationCertificates: new OfflineRegistrationCertificates(ports),
       trustListPublisher: new TrustListPublisher(ports),
     };

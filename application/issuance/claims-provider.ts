@@ -1,12 +1,13 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
-import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import type { Identity } from '../../domain/oauth/grant.ts';
 import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
-import { userOf } from '../oauth/user-of-token.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
@@ -134,4 +135,24 @@ function reasonOf(error: unknown): string {
   if (error instanceof WebhookError) return `claims webhook: ${error.message}`;
   const cause = error instanceof Failure ? error.cause : error;
   return cause instanceof Error ? cause.message : 'unknown reason';
+}
+
+type User = {
+  /** Absent where nobody was asked: a pre-authorized code is all that the issuer knows. */
+  readonly identity?: Identity;
+  /** What was presented in an interactive authorization. */
+  readonly presented: readonly JsonObject[];
+};
+
+/** Who stands behind an access token, for the claims webhook. */
+async function userOf(store: Store, tenantId: TenantId, token: WalletTokenClaims): Promise<User> {
+  if (token.foreignClaims !== undefined) {
+    const { issuer: iss, subject: sub, foreignClaims } = token;
+    return { identity: { iss, sub, token_claims: foreignClaims }, presented: [] };
+  }
+  const found = token.grantId === undefined ? undefined : await store.read(tenantId).grant(token.grantId);
+  const authorization = found?.grant?.authorization ?? null;
+  if (authorization === null) return { presented: [] };
+  const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(token) };
+  return { identity: authorization.identity ?? own, presented: authorization.presented ?? [] };
 }

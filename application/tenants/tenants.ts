@@ -17,11 +17,13 @@ import type { TenantRepositories } from '../ports/repositories.ts';
 import { Store } from '../ports/store.ts';
 import {
   assertTenantRoles,
+  FIRST_KEY_CHAINS,
   MAKING_CLIENTS,
+  MAKING_TENANTS,
   makeAdministrator,
+  makeTenant,
   type TenantWithClients,
-} from './administrator.ts';
-import { FIRST_KEY_CHAINS, MAKING_TENANTS, makeTenant } from './make-tenant.ts';
+} from './make-tenant.ts';
 import { mergeSettings } from './merge-settings.ts';
 
 /** All tenants with their clients, in order of their ids. */

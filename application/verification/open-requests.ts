@@ -1,8 +1,10 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { isDcApi, type Session, statusAt, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -78,4 +80,13 @@ function answeredAlready(): Failure {
 
 function unknown(): Failure {
   return new Failure('not_found', 'unknown address');
+}
+
+/** Hands a request to the page that asks its browser with it (OpenID4VP 1.0 appendix A.1). */
+export class ServeDcApiRequest extends needs({ openRequests: OpenRequests }) {
+  /** @throws Failure `not_found`; `gone` once the request has expired or was answered. */
+  async execute(tenantId: TenantId, publicId: PublicId): Promise<JsonObject> {
+    const { request } = await this.ports.openRequests.fetch(tenantId, publicId, isDcApi);
+    return dcApiRequests(request);
+  }
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import { CreateCertificate } from '../../../application/keys/create-certificate.ts';
-import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import {
+  CreateCertificate,
+  FindCertificates,
+  RequestCertificate,
+} from '../../../application/keys/certificates.ts';
 import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
-import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DeleteKey } from '../../../application/keys/delete-key.ts';
-import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import { DeleteKey, FindCertificates } from '../../../application/keys/certificates.ts';
 import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';

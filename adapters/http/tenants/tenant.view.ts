@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
+import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
 import type { SessionStorageConfig, Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
-import { ServeDcApiRequest } from '../../../application/verification/serve-dc-api-request.ts';
+import { ServeDcApiRequest } from '../../../application/verification/open-requests.ts';
+import { ReceiveDcApiResponse } from '../../../application/verification/receive-response.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { family, reply, route } from '../route.ts';
 import { params, RESPONSE_LIMIT } from './wallet.routes.ts';

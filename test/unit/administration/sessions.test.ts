@@ -6,9 +6,12 @@ import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook
 import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
-import { DeleteSession } from '../../../application/sessions/delete-session.ts';
-import { GetSession } from '../../../application/sessions/get-session.ts';
-import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import {
+  DeleteSession,
+  GetSession,
+  ListSessions,
+  SessionListQuery,
+} from '../../../application/sessions/sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';

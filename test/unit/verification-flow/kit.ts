@@ -27,8 +27,7 @@ import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts'
 import { OpenRequests } from '../../../application/verification/open-requests.ts';
 import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
-import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
-import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
+import { ReceiveDcApiResponse, ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { ResponseIntake } from '../../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
