@@ -17,7 +17,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { attempt, isRefused } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
 import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
@@ -142,7 +142,8 @@ export class IssueCredential extends needs({
     try {
       await known.commit(issue(session, made.batch, spending), REFUSALS);
     } catch (error) {
-      if (isRefused(error)) batchMaker.discard(known.configured, made);
+      // What is refused has not happened for sure.
+      if (error instanceof Failure) batchMaker.discard(known.configured, made);
       throw error;
     }
     return handedOut(made);

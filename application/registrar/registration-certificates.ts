@@ -8,7 +8,8 @@ import {
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
-import { assertCurrent, isOutdated } from '../attempt.ts';
+import { assertCurrent } from '../attempt.ts';
+import { Outdated } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Store } from '../ports/store.ts';
@@ -120,7 +121,7 @@ export class RegistrationCertificates extends needs({
         return usable;
       } catch (error) {
         // A save that is refused changes nothing: neither what requests use nor when they ask again.
-        if (occasion === 'use' && error instanceof Failure && !isOutdated(error)) {
+        if (occasion === 'use' && error instanceof Failure && !(error instanceof Outdated)) {
           const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
           this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
         }

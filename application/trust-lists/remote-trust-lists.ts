@@ -16,15 +16,14 @@ import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import { Remote, RemoteError } from '../ports/remote.ts';
+import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { download, type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
-const TIMEOUT_MS = 5_000;
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
@@ -88,7 +87,7 @@ export class TrustLists extends needs({
     return this.#lists.stats(tenantId);
   }
 
-  /** The next check fetches. */
+  /** The next check fetches; so does one that follows a fetch under way. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
   }
@@ -164,18 +163,10 @@ export class TrustLists extends needs({
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    const options = {
-      method: 'GET',
-      headers: { accept: 'application/jwt, application/jose, */*;q=0.1' },
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: MAX_LIST_BYTES,
-    } as const;
-    const answer = await this.ports.remote.request(uri, options).catch((error: unknown) => {
-      if (error instanceof RemoteError) throw new TrustListRefusal('unavailable', error.fault);
-      throw error;
-    });
-    if (answer.status !== 200) throw new TrustListRefusal('unavailable', `HTTP status ${answer.status}`);
-    return { text: answer.body.toString('latin1').trim(), signers };
+    const wanted = { accept: 'application/jwt, application/jose, */*;q=0.1', maxBytes: MAX_LIST_BYTES };
+    const refusal = (why: string) => new TrustListRefusal('unavailable', why);
+    const { body } = await download(this.ports.remote, uri, wanted, refusal);
+    return { text: body.toString('latin1').trim(), signers };
   }
 }
 
