@@ -39,8 +39,9 @@ export class ClaimsProvider extends needs({
     if (session.request?.kind !== 'issuance') return undefined;
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
-    const faults = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
-    return faults.length === 0 ? source.claims : undefined;
+    const { claims } = source;
+    const faults = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
+    return faults.length === 0 ? claims : undefined;
   }
 
   /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */
@@ -55,13 +56,14 @@ export class ClaimsProvider extends needs({
     if (source.type === 'webhook') {
       return this.#fromWebhook(configured, session, configuration, source.webhook as WebhookConfig, token);
     }
+    const { claims } = source;
     try {
-      assertIssuable(this.ports.schemaValidator, configured, configuration, source.claims);
+      assertIssuable(this.ports.schemaValidator, { configured, configuration, claims });
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
     }
-    return { claims: source.claims };
+    return { claims };
   }
 
   /** One attempt: the intent is stored before the call, the outcome after it. */
@@ -85,7 +87,7 @@ export class ClaimsProvider extends needs({
     try {
       const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
       const provided = readAnswer(answer.body, configuration.id);
-      if ('claims' in provided) assertIssuable(schemaValidator, configured, configuration, provided.claims);
+      if ('claims' in provided) assertIssuable(schemaValidator, { configured, configuration, ...provided });
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
       return provided;
     } catch (error) {

@@ -31,35 +31,31 @@ export function ownSource({ claimsWebhook, claims, config }: CredentialConfigura
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
 }
 
+/** Claims, and what they are to be issued by. */
+export type Issuable = {
+  readonly configured: TenantConfiguration;
+  readonly configuration: CredentialConfiguration;
+  readonly claims: JsonObject;
+};
+
 /**
  * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
  * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
  */
-export function claimsFaults(
-  validator: SchemaValidator,
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): readonly SchemaFault[] {
-  const faults = schemaFaults(validator, configured, configuration, claims);
-  return faults.length > 0 ? faults : formatFaults(configured, configuration, claims);
+export function claimsFaults(validator: SchemaValidator, issuable: Issuable): readonly SchemaFault[] {
+  const faults = schemaFaults(validator, issuable);
+  return faults.length > 0 ? faults : formatFaults(issuable);
 }
 
 function schemaFaults(
   validator: SchemaValidator,
-  configured: TenantConfiguration,
-  { id, schema }: CredentialConfiguration,
-  claims: JsonObject,
+  { configured, configuration: { id, schema }, claims }: Issuable,
 ): readonly SchemaFault[] {
   if (schema === null || schema === undefined) return [];
   return configured.derive(`schema/${id}`, () => validator.compile(schema))(claims);
 }
 
-function formatFaults(
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): readonly SchemaFault[] {
+function formatFaults({ configured, configuration, claims }: Issuable): readonly SchemaFault[] {
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
   const faults = isMdoc
@@ -81,16 +77,11 @@ export function frameOf(
  * Claims that may be signed: they fit schema and format and override nothing of the protocol.
  * @throws Failure `credential_request_denied`; its cause tells the operator where the fault is.
  */
-export function assertIssuable(
-  validator: SchemaValidator,
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): void {
-  const [unfit] = schemaFaults(validator, configured, configuration, claims);
+export function assertIssuable(validator: SchemaValidator, issuable: Issuable): void {
+  const [unfit] = schemaFaults(validator, issuable);
   if (unfit !== undefined)
     throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
-  const [fault] = formatFaults(configured, configuration, claims);
+  const [fault] = formatFaults(issuable);
   if (fault !== undefined)
     throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
 }

@@ -121,9 +121,10 @@ export class CreateOffer extends needs({
   async #checkInlineClaims(configured: TenantConfiguration, request: OfferRequest): Promise<void> {
     for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
       if (source.type !== 'inline') continue;
+      const { claims } = source;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
+      const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -146,7 +147,8 @@ export class CreateOffer extends needs({
     if (configuration === undefined) return undefined;
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
-    const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
+    const { claims } = source;
+    const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;

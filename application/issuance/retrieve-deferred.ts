@@ -61,8 +61,15 @@ export class RetrieveDeferred extends needs({
       if (status === 'ready' && session !== undefined)
         return this.#handOut(known, asked, session, transaction, form);
       await known.commit(spending, REFUSALS);
-      if (status === 'pending') return this.#pending(asked, transaction, form);
-      throw status === 'failed' ? denied() : unknown();
+      if (status !== 'pending') throw status === 'failed' ? denied() : unknown();
+      const { id, intervalSeconds } = transaction;
+      if (form.form === 'get') {
+        throw new Failure('issuance_pending', {
+          message: 'the credential is not ready yet',
+          intervalSeconds,
+        });
+      }
+      return { status: 202, ...(await asked.seal({ transaction_id: id, interval: intervalSeconds })) };
     });
   }
 
@@ -116,20 +123,6 @@ export class RetrieveDeferred extends needs({
     if (isOwn) return transaction;
     await known.commit(spending, REFUSALS);
     throw unknown();
-  }
-
-  async #pending(
-    { seal }: Asked,
-    { id, intervalSeconds }: DeferredTransaction,
-    { form }: DeferredForm,
-  ): Promise<WalletAnswer> {
-    if (form === 'get') {
-      throw new Failure('issuance_pending', {
-        message: 'the credential is not ready yet',
-        intervalSeconds,
-      });
-    }
-    return { status: 202, ...(await seal({ transaction_id: id, interval: intervalSeconds })) };
   }
 
   /**

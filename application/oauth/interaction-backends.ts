@@ -37,11 +37,10 @@ export class InteractionBackends extends needs({
     configurationIds: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const { store } = this.ports;
     const at = { server: configured.issuerOf('built-in') };
     const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, at);
     const change = { serving: true, opens: { session } } as const;
-    if ((await store.commit(configured.tenantId, change, now)).done) return session;
+    if ((await this.ports.store.commit(configured.tenantId, change, now)).done) return session;
     throw new Failure('not_found', 'unknown address');
   }
 

@@ -181,9 +181,8 @@ export class InteractionSteps extends needs({
     next: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const { store } = this.ports;
     const change = { authorization: next, uses: used };
-    const advanced = await store.commit(configured.tenantId, change, next.createdAt);
+    const advanced = await this.ports.store.commit(configured.tenantId, change, next.createdAt);
     if (advanced.done) return;
     if (advanced.part === 'uses') throw replayed(advanced.kind, client);
     throw sessionFailure(next.interaction?.wire);

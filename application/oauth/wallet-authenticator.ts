@@ -26,6 +26,8 @@ export type AuthenticatedWallet = {
 
 type Expected = { readonly method: string; readonly url: string; readonly now: Date };
 
+type SentToken = { readonly kind: 'dpop' | 'bearer'; readonly text: string };
+
 /** A verified token of a server of this service, or of one that the tenant names. */
 type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
 
@@ -67,11 +69,7 @@ export class WalletAuthenticator extends needs({
     const { kind, text } = readAuthorization(authorization);
     const verified = await this.#verify(configured, text, expected.now);
     const bound = 'own' in verified ? verified.own : verified.external;
-    const proof = await this.#prove(
-      configured,
-      { kind, text, dpop, thumbprint: bound.keyThumbprint },
-      expected,
-    );
+    const proof = await this.#prove(configured, { kind, text, dpop }, bound.keyThumbprint, expected);
     if ('own' in verified) return { token: verified.own, dpop: proof };
     if (proof === undefined && (await configured.issuance()).dPopRequired) {
       throw invalid('this issuer takes access tokens only that are bound to a key');
@@ -96,15 +94,10 @@ export class WalletAuthenticator extends needs({
   /** @returns undefined for a bearer token. */
   async #prove(
     configured: TenantConfiguration,
-    sent: {
-      readonly kind: 'dpop' | 'bearer';
-      readonly text: string;
-      readonly dpop: readonly string[];
-      readonly thumbprint: string | undefined;
-    },
+    { kind, text, dpop }: SentToken & Pick<WalletCredentials, 'dpop'>,
+    thumbprint: string | undefined,
     expected: Expected,
   ): Promise<AcceptedDpopProof | undefined> {
-    const { kind, text, dpop, thumbprint } = sent;
     if (thumbprint === undefined) {
       if (kind === 'dpop') throw invalid('this access token is not bound to a key');
       return undefined;
@@ -132,7 +125,7 @@ async function isServed(
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */
-function readAuthorization(authorization: string | undefined): { kind: 'dpop' | 'bearer'; text: string } {
+function readAuthorization(authorization: string | undefined): SentToken {
   if (authorization === undefined) throw new Failure('missing_token');
   const [scheme = '', text = '', surplus] = authorization.trim().split(/ +/);
   const kind = scheme.toLowerCase();

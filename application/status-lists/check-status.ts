@@ -75,33 +75,23 @@ export class StatusChecker extends needs({
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
   async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
-    const configured = await this.#viewOf(tenantId, question.configured);
+    const { ownStatusLists, tenantConfigurations, certificates, clock } = this.ports;
+    // Lists of a suspended tenant stay valid, so its status is not looked at.
+    const isOwn = tenantId === question.configured.tenantId;
+    const configured = isOwn ? question.configured : await tenantConfigurations.stored(tenantId);
     if (configured === undefined || !(await isIssuedBy(configured, question))) {
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
     const { revocation } = question;
-    if (revocation !== undefined && !(await this.#isSignedBy(revocation, tenantId, listId))) {
-      throw new Refusal('status_invalid', 'signer');
+    if (revocation !== undefined) {
+      // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
+      const signer = await ownStatusLists.signerOf(tenantId, listId);
+      if (signer === undefined || !certificates.validate(signer, revocation, clock.now()).trusted)
+        throw new Refusal('status_invalid', 'signer');
     }
-    const status = await this.ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
+    const status = await ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
     if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
     return status;
-  }
-
-  /** Whether the list would be believed if it were fetched: signed by who alone may revoke for the issuer. */
-  async #isSignedBy(
-    revocation: readonly TrustAnchor[],
-    tenantId: TenantId,
-    listId: string,
-  ): Promise<boolean> {
-    const { ownStatusLists, certificates, clock } = this.ports;
-    const signer = await ownStatusLists.signerOf(tenantId, listId);
-    return signer !== undefined && certificates.validate(signer, revocation, clock.now()).trusted;
-  }
-
-  /** Lists of a suspended tenant stay valid, so its status is not looked at. */
-  async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
-    return tenantId === own.tenantId ? own : this.ports.tenantConfigurations.stored(tenantId);
   }
 }
 

@@ -6,17 +6,16 @@ import {
   type StatusListUpdate,
 } from '../../domain/status-lists/list-definition.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
-import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
+import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
-import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { assertStillTrusted, type Binding, bind } from './list-binding.ts';
+import { assertStillTrusted, bind } from './list-binding.ts';
 
 /** The status lists of the tenant as they stand now, in order of their age. */
 export class ListStatusLists extends needs({ store: Store }) {
@@ -46,33 +45,21 @@ export class CreateStatusList extends needs({
 }) {
   /** @throws Failure `invalid_input`, or `conflict` when there are enough lists that nothing uses. */
   async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
-    const { store, clock } = this.ports;
+    const { store, clock, random, settings } = this.ports;
     const { credentialConfigurationId = null, keyChainId, ...shape } = wanted;
+    const given = Object.entries(shape).filter(([, value]) => value !== null && value !== undefined);
     return changeOwnAlone(store, caller, async (repositories) => {
       assertRoom(await repositories.statusLists.list());
       // Null, too, leaves it to the service who signs: the default where that fits.
       const signer = keyChainId ?? undefined;
       const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
-      const list = await this.#shaped(repositories, binding, shape);
+      const { statusListConfig } = await repositories.tenant.get();
+      const own = { ...statusListConfig, ...Object.fromEntries(given) };
+      const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
+      const list = newStatusList(effectiveStatusListConfig(own, settings.statusDefaults), made);
       await repositories.statusLists.add(list);
       return list;
     });
-  }
-
-  async #shaped(
-    { tenant }: TenantRepositories,
-    binding: Binding,
-    wanted: StatusListConfig,
-  ): Promise<StatusList> {
-    const { clock, random, settings } = this.ports;
-    const { statusListConfig } = await tenant.get();
-    const given = Object.entries(wanted).filter(([, value]) => value !== null && value !== undefined);
-    const shape = effectiveStatusListConfig(
-      { ...statusListConfig, ...Object.fromEntries(given) },
-      settings.statusDefaults,
-    );
-    const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
-    return newStatusList(shape, made);
   }
 }
 

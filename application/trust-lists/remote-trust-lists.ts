@@ -106,19 +106,13 @@ export class TrustLists extends needs({
       try {
         return await this.#fetch(wanted);
       } catch (error) {
-        if (error instanceof TrustListRefusal) this.#logRefusal(wanted, error);
+        if (!(error instanceof TrustListRefusal)) throw error;
+        // The query may carry a secret of the operator's.
+        const { origin, pathname } = new URL(wanted.uri);
+        const about = { tenantId: wanted.tenantId, list: origin + pathname, reason: error.message };
+        this.ports.log.warn('trust list not used', about);
         throw error;
       }
-    });
-  }
-
-  #logRefusal({ tenantId, uri }: Wanted, refusal: TrustListRefusal): void {
-    // The query may carry a secret of the operator's.
-    const { origin, pathname } = new URL(uri);
-    this.ports.log.warn('trust list not used', {
-      tenantId,
-      list: origin + pathname,
-      reason: refusal.message,
     });
   }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route, show } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';

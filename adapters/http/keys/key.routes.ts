@@ -5,7 +5,7 @@ import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 

@@ -10,7 +10,7 @@ import { defined } from '../../../domain/shared/defined.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 import { browserCookie, CONSENT, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 

@@ -14,7 +14,7 @@ import { documentRoute, KEY_SET } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
 import { browserCookie, LOGIN, readBrowserCookies, seeOther, spentBrowserCookie } from './browser-cookie.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';

@@ -3,8 +3,7 @@ import { InteractiveAuthorization } from '../../../application/oauth/interactive
 import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { family, reply, route } from '../route.ts';
-import { ProtocolError } from '../shapes/protocol-error.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { ProtocolError, TenantPath } from '../shapes.ts';
 import { readBrowserCookies, seeOther, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 

@@ -6,7 +6,7 @@ import type { PushAuthorization } from '../../../application/oauth/push-authoriz
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 
 /** What a wallet sends to an authorization server: the form and every field of the headers that say who it is. */
 export function oauthRequest(form: Readonly<Record<string, string>>, request: RawRequest): OAuthRequest {

@@ -12,7 +12,7 @@ import { type StatusMessage, WatchSession } from '../../../application/sessions/
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { SessionView, toSessionView } from './session.view.ts';
 
 const params = z.object({

@@ -9,7 +9,8 @@ import {
   type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
-import { TenantReference } from '../shapes/tenant-reference.ts';
+import { TenantReference } from '../shapes.ts';
+import { viewOf } from '../view-of.ts';
 import { maskOfferRequest } from './masked-webhook.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
@@ -60,33 +61,23 @@ export const SessionView = z
 
 type TenantName = { readonly id: string; readonly name: string };
 
-/** Fields without a value are left out; JSON drops what is undefined. */
 export function toSessionView(session: Session, tenant: TenantName, now: Date) {
   const { outcome, request } = session;
   const status = statusAt(session, now);
-  return {
-    id: session.id,
+  const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
+  return viewOf(SessionView, {
+    ...session,
+    ...outcome,
     status,
-    kind: session.kind,
-    createdAt: session.createdAt.toISOString(),
-    updatedAt: (status === session.status ? session.updatedAt : session.expiresAt).toISOString(),
-    expiresAt: session.expiresAt.toISOString(),
-    useDcApi: session.useDcApi,
-    tenantId: session.tenantId,
-    tenant: { id: tenant.id, name: tenant.name },
-    configurationIds: session.configurationIds,
+    updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
+    tenant: viewOf(TenantReference, tenant),
     ...(request?.kind === 'issuance' && issuanceFields(request)),
     ...(request?.kind === 'verification' && verificationFields(request, session)),
     notifications: outcome?.notifications ?? [],
-    redirectUri:
-      outcome?.redirectUri ?? (request?.kind === 'verification' ? request.redirectUri : null) ?? null,
-    credentials: outcome?.credentials,
-    failure: outcome?.failure,
-    report: outcome?.report,
-    deliveries: outcome?.deliveries,
+    redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
-  };
+  });
 }
 
 function issuanceFields(request: IssuanceRequest) {

@@ -5,10 +5,9 @@ import { Revocation, RevokeSession } from '../../../application/status-lists/rev
 import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
-import { isKnown } from '../conditional.ts';
-import { accepts } from '../negotiation.ts';
+import { accepts, isKnown } from '../negotiation.ts';
 import { family, reply, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 
 const USE_CASES = {
   statusPublisher: StatusPublisher,

@@ -360,7 +360,7 @@ describe('A wallet that proves nothing', () => {
   it('is public or anonymous where they are not', async () => {
     client.configure({ walletAttestationRequired: false });
     const named = await client.authenticate({ fields, form: { client_id: 'somebody' } });
-    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [], challenge: undefined });
+    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [] });
     expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
   });
   it('is refused with a name that is too long', async () => {
