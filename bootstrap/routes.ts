@@ -26,9 +26,8 @@ import { tenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
 import { publishedListRoutes } from '../adapters/http/trust-lists/published-list.routes.ts';
 import { trustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
 import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
-import { dcApiRoutes } from '../adapters/http/verification/dc-api.routes.ts';
 import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
-import { presentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
+import { dcApiRoutes, presentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { obtain } from './wire.ts';
 

@@ -1,5 +1,6 @@
 import { mayUse } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   MAX_UNUSED_LISTS,
   type StatusListCreation,
@@ -15,7 +16,9 @@ import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { assertStillTrusted, bind } from './list-binding.ts';
+import { statusListUri } from './status-allocator.ts';
 
 /** The status lists of the tenant as they stand now, in order of their age. */
 export class ListStatusLists extends needs({ store: Store }) {
@@ -114,4 +117,21 @@ function assertRoom(lists: readonly StatusList[]): void {
     'conflict',
     `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`,
   );
+}
+
+/** The public addresses of a tenant's status lists (Token Status List section 9). */
+export class AggregateStatusLists extends needs({
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
+}) {
+  /** @throws Failure `not_found` for an unknown tenant, and for one whose lists take no part in aggregation. */
+  async execute(tenantId: TenantId): Promise<readonly string[]> {
+    const { tenantConfigurations, settings } = this.ports;
+    const configured = await tenantConfigurations.stored(tenantId);
+    if (configured === undefined) throw new Failure('not_found', 'unknown address');
+    const lists = (await configured.statusLists()).filter((list) => list.enableAggregation);
+    const wanted = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
+    if (lists.length === 0 && !wanted) throw new Failure('not_found', 'unknown address');
+    return lists.map((list) => statusListUri(settings, tenantId, list.id));
+  }
 }

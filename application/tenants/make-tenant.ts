@@ -12,7 +12,7 @@ import { MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
 import type { PortsOf } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { mergeSettings } from './merge-settings.ts';
+import { mergeSettings } from './own-settings.ts';
 
 export type TenantWithClients = {
   readonly tenant: Tenant;

@@ -24,7 +24,7 @@ import {
   makeTenant,
   type TenantWithClients,
 } from './make-tenant.ts';
-import { mergeSettings } from './merge-settings.ts';
+import { mergeSettings } from './own-settings.ts';
 
 /** All tenants with their clients, in order of their ids. */
 export class ListTenants extends needs({ store: Store }) {

@@ -21,13 +21,11 @@ import {
 } from '../../application/oauth/accept-interaction.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
-import { BeginInteraction } from '../../application/oauth/begin-interaction.ts';
 import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
 import { ClientKeys } from '../../application/oauth/client-keys.ts';
 import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
-import { ContinueInteraction } from '../../application/oauth/continue-interaction.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
-import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { DecideAuthorization, ShowAuthorization } from '../../application/oauth/decide-authorization.ts';
 import { DpopProofs } from '../../application/oauth/dpop-proofs.ts';
 import { ExternalSessions } from '../../application/oauth/external-sessions.ts';
 import { ExternalTokens } from '../../application/oauth/external-tokens.ts';
@@ -35,14 +33,17 @@ import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-log
 import { InteractionBackends } from '../../application/oauth/interaction-backends.ts';
 import { InteractionPresentation } from '../../application/oauth/interaction-presentation.ts';
 import { InteractionSteps } from '../../application/oauth/interaction-steps.ts';
-import { InteractiveAuthorization } from '../../application/oauth/interactive-authorization.ts';
+import {
+  BeginInteraction,
+  ContinueInteraction,
+  InteractiveAuthorization,
+} from '../../application/oauth/interactive-authorization.ts';
 import { OAuthCallers } from '../../application/oauth/oauth-callers.ts';
 import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
 import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
 import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ReturnToInteraction } from '../../application/oauth/return-to-interaction.ts';
-import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
 import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
 import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
-import { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
+import { DecideAuthorization, ShowAuthorization } from '../../../application/oauth/decide-authorization.ts';
 import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
 import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
-import { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import { consentPage } from '../pages/consent-page.ts';

@@ -24,13 +24,12 @@ import { TenantConfigurations } from '../../../application/tenant-configurations
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
-import { OpenRequests } from '../../../application/verification/open-requests.ts';
 import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
 import { ReceiveDcApiResponse, ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { ResponseIntake } from '../../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
-import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
+import { OpenRequests, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OpenRequests, ServeDcApiRequest } from '../../../application/verification/open-requests.ts';
+import { OpenRequests, ServeDcApiRequest } from '../../../application/verification/serve-request-object.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { answered } from '../../../domain/sessions/session-change.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
