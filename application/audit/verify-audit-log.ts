@@ -140,7 +140,7 @@ export class VerifyAuditLog {
       await this.#entryOf(tenantId, {}),
     ];
     if (latest?.action === 'removed') return [];
-    return [creation, latest].flatMap((entry) => referenceOf(entry) ?? []);
+    return [creation, latest].flatMap((entry) => (entry && detailOf(entry).of) ?? []);
   }
 
   async #walk(
@@ -191,8 +191,4 @@ export class VerifyAuditLog {
       ? store.forService(({ audit }) => read(audit))
       : store.forTenant(scope as TenantId, ({ audit }) => read(audit));
   }
-}
-
-function referenceOf(entry: AuditEntry | undefined): Anchor | undefined {
-  return entry === undefined ? undefined : detailOf(entry).of;
 }

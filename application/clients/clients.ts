@@ -22,7 +22,6 @@ export class ListClients extends needs({ store: Store }) {
   }
 }
 
-/** One client of the caller's tenant. */
 export class GetClient extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, clientId: string): Promise<Client> {

@@ -54,7 +54,7 @@ export class ClaimsProvider extends needs({
     if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
     const source = claimsSource(session.request, configuration);
     if (source.type === 'webhook') {
-      return this.#fromWebhook(configured, session, configuration, source.webhook as WebhookConfig, token);
+      return this.#fromWebhook(configured, session, configuration, source.webhook, token);
     }
     const { claims } = source;
     try {

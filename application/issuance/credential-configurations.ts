@@ -31,7 +31,6 @@ export class ListCredentialConfigurations extends needs({}) {
   }
 }
 
-/** One credential configuration. */
 export class GetCredentialConfiguration extends needs({}) {
   /** @throws Failure `not_found`, also for one that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
@@ -67,7 +66,6 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
   }
 }
 
-/** Removes a credential configuration. */
 export class DeleteCredentialConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {

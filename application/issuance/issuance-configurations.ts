@@ -40,7 +40,6 @@ export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock
   }
 }
 
-/** Replaces the tenant's issuance configuration. */
 export class ReplaceIssuanceConfiguration extends needs({
   store: Store,
   clock: Clock,

@@ -88,5 +88,5 @@ async function webhookOf(
 ): Promise<WebhookConfigValue | undefined> {
   if (request?.kind === 'issuance' && request.notifyWebhook !== undefined) return request.notifyWebhook;
   const configuration = await configured.credentialConfiguration(configurationId);
-  return (configuration?.notificationWebhook ?? undefined) as WebhookConfigValue | undefined;
+  return configuration?.notificationWebhook ?? undefined;
 }

@@ -38,7 +38,9 @@ export async function changedKeyChain(
   }
   const changed = { ...settingsOf(known, wanted), updatedAt: now };
   assertRotationFits(changed);
-  await assertSpared(own, known, changed, now);
+  const lost = known.usages.filter((usage) => !changed.usages.includes(usage));
+  await assertUnusedFor(own, known.id, lost);
+  await assertNotLast(own, known, lost, now);
   const signing = withSigner(changed, wanted.signer);
   const certified =
     wanted.certificates === undefined
@@ -80,17 +82,6 @@ function settingsOf({ description: before, ...chain }: KeyChain, wanted: KeyChai
     rotationIntervalDays: wanted.rotationIntervalDays ?? chain.rotationIntervalDays,
     certValidityDays: wanted.certValidityDays ?? chain.certValidityDays,
   };
-}
-
-async function assertSpared(
-  repositories: TenantRepositories,
-  known: KeyChain,
-  { usages }: KeyChain,
-  now: Date,
-): Promise<void> {
-  const lost = known.usages.filter((usage) => !usages.includes(usage));
-  await assertUnusedFor(repositories, known.id, lost);
-  await assertNotLast(repositories, known, lost, now);
 }
 
 /** The leaf may have been renewed while the certificate was made. */

@@ -30,7 +30,6 @@ export class ListKeyChains extends needs({ store: Store }) {
   }
 }
 
-/** One key chain of the caller's tenant. */
 export class GetKeyChain extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute({ tenantId }: TenantCaller, id: string): Promise<KeyChain> {

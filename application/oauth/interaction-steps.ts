@@ -12,7 +12,6 @@ import {
   sessionFailure,
   type WireAnswer,
 } from '../../domain/oauth/interaction-wire.ts';
-import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -25,7 +24,7 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
 import { InteractionBackends } from './interaction-backends.ts';
-import { InteractionPresentation } from './interaction-presentation.ts';
+import { type Asking, InteractionPresentation } from './interaction-presentation.ts';
 import { replayed } from './oauth-callers.ts';
 import { ended } from './wallet-responses.ts';
 
@@ -76,9 +75,10 @@ export class InteractionSteps extends needs({
     const [action] = interaction.actions;
     if (action === undefined) throw new Error('nothing is left to ask for');
     const { id } = authorization;
+    const { wire } = interaction;
     const { pending, details, handles } =
       action.type === 'openid4vp_presentation'
-        ? await this.#askPresentation(configured, interaction, action, now)
+        ? await this.#askPresentation({ configured, wire, now }, action.presentationConfigId)
         : this.#askWeb(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.ports.random.token(256);
@@ -88,18 +88,12 @@ export class InteractionSteps extends needs({
         handles: { ...handles, auth_session: hashSecret(secret) },
         interaction: { ...interaction, pending },
       },
-      answer: interactionRequired(interaction.wire, pending.kind, makeHandle(id, secret), details),
+      answer: interactionRequired(wire, pending.kind, makeHandle(id, secret), details),
     };
   }
 
-  async #askPresentation(
-    configured: TenantConfiguration,
-    { wire }: Interaction,
-    { presentationConfigId }: Extract<InteractiveAction, { type: 'openid4vp_presentation' }>,
-    now: Date,
-  ): Promise<Asked> {
-    const asking = { configured, wire, now };
-    const { pending, request } = await this.ports.interactionPresentation.ask(asking, presentationConfigId);
+  async #askPresentation(asking: Asking, configurationId: string): Promise<Asked> {
+    const { pending, request } = await this.ports.interactionPresentation.ask(asking, configurationId);
     return { pending, details: { openid4vp_request: request }, handles: {} };
   }
 

@@ -114,7 +114,6 @@ function readCursor(cursor: string): Place {
 /** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
 const RESPONSE_CODE_SECONDS = 300;
 
-/** One session as it is now. */
 export class GetSession extends needs(WORLD) {
   /**
    * @param responseCode what the browser brought back (OpenID4VP 1.0 section 13.3): proof that the person at the

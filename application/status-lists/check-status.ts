@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -9,6 +8,7 @@ import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
+import { thumbprintOf } from '../trust-lists/verify-trust-list.ts';
 import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
 import { StatusPublisher } from './status-publisher.ts';
 
@@ -125,9 +125,5 @@ function certificatesOf(chains: readonly KeyChain[]) {
     .flatMap(leavesOf)
     .flatMap(({ certificates, documentSigner }) => [certificates[0], documentSigner?.[0]])
     .filter((certificate) => certificate !== undefined);
-  return { roots: new Set(roots.map(fingerprint)), leaves: new Set(leaves) };
-}
-
-function fingerprint(certificate: string): string {
-  return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
+  return { roots: new Set(roots.map(thumbprintOf)), leaves: new Set(leaves) };
 }

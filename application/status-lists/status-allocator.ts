@@ -52,13 +52,21 @@ export class StatusAllocator extends needs({
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
-    const signers = await signersOf(configured, configuration, this.ports.clock.now());
-    for (const list of await this.#candidates(configured, configuration.id, signers)) {
+    const { id, keyChainId } = configuration;
+    const chains = await configured.keyChains();
+    // Worked out once per configuration of the tenant.
+    const signers = configured.derive(`list-signers/${id}`, () =>
+      listSigners(chains, keyChainId, this.ports.clock.now()),
+    );
+    for (const list of await this.#candidates(configured, id, signers)) {
       const firstCounter = await this.#take(configured.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
       this.#full.set(`${configured.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
-    const list = await this.#createOnce(configured, signers.preferred, count);
+    const signer = signers.preferred;
+    const list = await this.#creating.run(`${configured.tenantId} ${signer ?? ''}`, () =>
+      this.#create(configured, signer, count),
+    );
     const firstCounter = await this.#take(configured.tenantId, list, count);
     if (firstCounter === undefined) return this.allocate(configured, configuration, count);
     return this.#entries(configured.tenantId, list, firstCounter, count);
@@ -133,11 +141,6 @@ export class StatusAllocator extends needs({
     };
   }
 
-  #createOnce(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
-    const key = `${configured.tenantId} ${signer ?? ''}`;
-    return this.#creating.run(key, () => this.#create(configured, signer, atLeast));
-  }
-
   async #shape(configured: TenantConfiguration) {
     const { statusListConfig } = await configured.tenant();
     return effectiveStatusListConfig(statusListConfig, this.ports.settings.statusDefaults);
@@ -170,16 +173,6 @@ export class StatusAllocator extends needs({
 async function placeOf(configured: TenantConfiguration, signer: string | null): Promise<string> {
   const { createdAt } = await configured.tenant();
   return `${configured.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
-}
-
-/** Worked out once per configuration of the tenant. */
-async function signersOf(
-  configured: TenantConfiguration,
-  { id, keyChainId }: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
-  now: Date,
-): Promise<ListSigners> {
-  const chains = await configured.keyChains();
-  return configured.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, now));
 }
 
 /** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */

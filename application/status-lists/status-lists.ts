@@ -29,7 +29,6 @@ export class ListStatusLists extends needs({ store: Store }) {
   }
 }
 
-/** One status list as it stands now. */
 export class GetStatusList extends needs({ store: Store }) {
   /** @throws Failure `not_found`, also for one of a configuration that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<StatusList> {

@@ -28,7 +28,7 @@ export async function makeAdministrator(
   ports: PortsOf<typeof MAKING_CLIENTS>,
   tenantId: TenantId,
   roles: readonly Role[],
-): Promise<{ client: Client; secret: string }> {
+): Promise<{ client: Client; newSecret: { clientId: string; secret: string } }> {
   assertTenantRoles(roles);
   const clientId = administratorOf(tenantId);
   assertFreeName(ports.settings, clientId);
@@ -47,7 +47,7 @@ export async function makeAdministrator(
     createdAt: now,
     updatedAt: now,
   };
-  return { client, secret };
+  return { client, newSecret: { clientId, secret } };
 }
 
 /** @throws Failure `invalid_input` for no role at all, and for `tenants:manage`. */
@@ -103,6 +103,6 @@ export async function makeTenant(
   const { roles = [] } = wanted;
   const made = roles.length === 0 ? undefined : await makeAdministrator(ports, tenant.id, roles);
   const clients: Client[] = made === undefined ? [] : [made.client];
-  const newSecret = made && { clientId: made.client.clientId, secret: made.secret };
+  const { newSecret } = made ?? {};
   return { tenant, clients, keyChains: await makeKeyChains(tenant), ...defined({ newSecret }) };
 }

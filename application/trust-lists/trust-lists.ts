@@ -28,7 +28,6 @@ export class ListTrustLists extends needs({ store: Store }) {
   }
 }
 
-/** One trust list of the caller's tenant. */
 export class GetTrustList extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute({ tenantId }: TenantCaller, id: string): Promise<PublishedList> {
@@ -36,7 +35,6 @@ export class GetTrustList extends needs({ store: Store }) {
   }
 }
 
-/** Publishes a new trust list. */
 export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
   /** @throws Failure `conflict` when the id is taken, `invalid_input` for what cannot be listed or signed. */
   async execute(caller: TenantCaller, wanted: TrustListReplacement): Promise<PublishedList> {
@@ -165,7 +163,6 @@ export class ListTrustListVersions extends needs({ store: Store }) {
   }
 }
 
-/** One of these. */
 export class GetTrustListVersion extends needs({ store: Store }) {
   /** @throws Failure `not_found` for an unknown list and an unknown version. */
   async execute({ tenantId }: TenantCaller, id: string, versionId: string): Promise<ListVersion> {

@@ -42,7 +42,6 @@ export class ListPresentationConfigurations extends needs({}) {
   }
 }
 
-/** One presentation configuration. */
 export class GetPresentationConfiguration extends needs({}) {
   /** @throws Failure `not_found` also for one outside the client's restriction. */
   async execute(caller: TenantCaller, id: string): Promise<PresentationConfiguration> {

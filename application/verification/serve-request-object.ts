@@ -28,7 +28,6 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 export type OpenRequest<R extends VerificationRequest> = {
@@ -65,22 +64,15 @@ export class OpenRequests extends needs(WORLD) {
       if (isUnfetched(session))
         await known.claim({ session: fetched(session) }, { session: answeredAlready });
       if (request.requestObject === undefined) return { request, chain: undefined };
-      const chain = await signerOf(configured, request);
+      const signer = request.signedAs ?? request.clientId ?? '';
+      const chains = await configured.keyChains();
+      const chain = configured.derive(`access/${signer}`, () => chainOfClientId(chains, signer));
       // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
       if (chain === undefined || chain.active.notAfter <= now)
         throw new Failure('gone', 'the request is no longer served');
       return { request, chain };
     });
   }
-}
-
-async function signerOf(
-  configured: TenantConfiguration,
-  request: VerificationRequest,
-): Promise<KeyChain | undefined> {
-  const clientId = request.signedAs ?? request.clientId ?? '';
-  const chains = await configured.keyChains();
-  return configured.derive(`access/${clientId}`, () => chainOfClientId(chains, clientId));
 }
 
 function servable(session: Session, now: Date): VerificationRequest {

@@ -38,7 +38,6 @@ export function toAuditEntryView(entry: AuditEntry) {
   return viewOf(AuditEntryView, { ...entry, ...detailOf(entry) });
 }
 
-/** Who changed what. */
 export const auditRoutes = family(
   { listAuditEntries: ListAuditEntries, settings: ServiceSettings },
   ({ listAuditEntries, settings }) => [

@@ -26,7 +26,6 @@ const client = resourceRoutes({
   toView: async (shown, { caller }) => toClientView(shown, await caller.configured.tenant()),
 });
 
-/** Clients of the caller's tenant. */
 export const clientRoutes = families(
   client.list({ summary: 'List the clients of the tenant', by: ListClients }),
   client.get({ summary: 'Read a client' }),

@@ -50,7 +50,6 @@ const chain = resourceRoutes({
   toView: toKeyChainView,
 });
 
-/** Keys in the vocabulary of key chains. */
 export const keyChainRoutes = families(
   chain.list({ summary: 'List the key chains of the tenant', by: ListKeyChains }),
   // Before the route with an id, which would take it for one.

@@ -41,7 +41,6 @@ export function toHealthView({ healthy, probes }: Health): z.infer<typeof Health
 
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
-/** What anybody may know of the service. */
 export const serviceRoutes = family(
   { checkHealth: CheckHealth, settings: ServiceSettings },
   ({ checkHealth, settings }) => [
