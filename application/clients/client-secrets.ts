@@ -12,27 +12,27 @@ import { assertMayHoldSecret } from './restrictions.ts';
 
 export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
 
-type NewSecret = {
-  readonly secret: string;
-  readonly secretHash: string;
-  readonly pickUp: SecretPickUp;
-};
+type NewClient = Omit<Client, 'secretHash' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt'>;
 
 /**
- * Takes the given secret, or makes one of 256 bits, for a client that comes into being.
- * @param role of the administrator who makes it; only that role may fetch it.
+ * A client that comes into being. Its secret, the given one or one of 256 bits, waits to be picked up.
+ * @param role of the administrator who makes it; only that role may fetch the secret.
  */
-export async function makeSecret(
+export async function makeClient(
   ports: PortsOf<typeof MAKING_SECRETS>,
-  clientId: string,
+  own: NewClient,
   role: SecretPickUp['role'],
   given?: string,
-): Promise<NewSecret> {
+): Promise<{ readonly client: Client; readonly secret: string }> {
   const secret = given ?? ports.random.token(256);
   const secretHash = await ports.secrets.hash(secret);
-  const expiresAt = new Date(ports.clock.now().getTime() + PICK_UP_MINUTES * 60_000);
-  const sealedSecret = ports.cipher.seal(secret, pickUpPlace(clientId));
-  return { secret, secretHash, pickUp: { sealedSecret, role, expiresAt } };
+  const now = ports.clock.now();
+  const expiresAt = new Date(now.getTime() + PICK_UP_MINUTES * 60_000);
+  const sealedSecret = ports.cipher.seal(secret, pickUpPlace(own.clientId));
+  const pickUp = { sealedSecret, role, expiresAt };
+  const roles = [...new Set(own.roles)];
+  const client = { ...own, roles, secretHash, pickUp, version: 1, createdAt: now, updatedAt: now };
+  return { client, secret };
 }
 
 /** Where a waiting secret is sealed: copied to another client it does not open. */

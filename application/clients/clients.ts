@@ -11,7 +11,7 @@ import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { MAKING_SECRETS, makeSecret, readClientFor } from './client-secrets.ts';
+import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
 import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
 
@@ -40,15 +40,12 @@ export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, setti
     const { clientId, secret, roles, description = null } = wanted;
     const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
     assertMayGrant(roles, caller.roles);
-    assertWithinOwnRestrictions(caller, { allowedPresentationConfigs, allowedIssuanceConfigs });
+    const allowed = { allowedPresentationConfigs, allowedIssuanceConfigs };
+    assertWithinOwnRestrictions(caller, allowed);
     assertFreeName(this.ports.settings, clientId);
     assertOwnName(tenantId, clientId);
-    const { secretHash, pickUp } = await makeSecret(this.ports, clientId, 'clients:manage', secret);
-    const now = this.ports.clock.now();
-    const client: Client = {
-      ...{ clientId, tenantId, description, allowedPresentationConfigs, allowedIssuanceConfigs },
-      ...{ secretHash, pickUp, roles: [...new Set(roles)], version: 1, createdAt: now, updatedAt: now },
-    };
+    const own = { clientId, tenantId, roles, description, ...allowed };
+    const { client } = await makeClient(this.ports, own, 'clients:manage', secret);
     await changeOwn(this.ports.store, caller, ({ clients }) => clients.add(client));
     return client;
   }

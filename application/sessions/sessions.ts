@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
+import { isSecret } from '../../domain/oauth/handle.ts';
 import {
   isTerminal,
   SESSION_STATUSES,
@@ -146,7 +146,7 @@ export class GetSession extends needs(WORLD) {
 function isGood(outcome: SessionOutcome, responseCode: string, now: Date): boolean {
   const { responseCodeHash, responseCodeAt, responseCodeUsedAt } = outcome;
   if (responseCodeHash === undefined || responseCodeAt === undefined) return false;
-  if (responseCodeUsedAt !== undefined || !isCodeOf(responseCodeHash, responseCode)) return false;
+  if (responseCodeUsedAt !== undefined || !isSecret(responseCode, responseCodeHash)) return false;
   return now.getTime() < Date.parse(responseCodeAt) + RESPONSE_CODE_SECONDS * 1000;
 }
 
@@ -155,12 +155,6 @@ function badCode(): Failure {
     'forbidden',
     'this response_code does not belong to the session, was used or is too old',
   );
-}
-
-function isCodeOf(hash: string, responseCode: string): boolean {
-  const expected = Buffer.from(hash, 'base64url');
-  const given = createHash('sha256').update(responseCode).digest();
-  return expected.length === given.length && timingSafeEqual(expected, given);
 }
 
 /** Removes a session with all it holds; a wallet finds it gone. */

@@ -6,7 +6,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
-import { MAKING_SECRETS, makeSecret } from '../clients/client-secrets.ts';
+import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
 import { assertFreeName } from '../clients/free-name.ts';
 import { MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
 import type { PortsOf } from '../needs.ts';
@@ -32,21 +32,15 @@ export async function makeAdministrator(
   assertTenantRoles(roles);
   const clientId = administratorOf(tenantId);
   assertFreeName(ports.settings, clientId);
-  const { secret, secretHash, pickUp } = await makeSecret(ports, clientId, 'tenants:manage');
-  const now = ports.clock.now();
-  const client: Client = {
+  const own = {
     clientId,
     tenantId,
-    roles: [...new Set(roles)],
+    roles,
     description: 'Administrator of the tenant',
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
-    secretHash,
-    pickUp,
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
   };
+  const { client, secret } = await makeClient(ports, own, 'tenants:manage');
   return { client, newSecret: { clientId, secret } };
 }
 

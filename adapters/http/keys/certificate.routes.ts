@@ -31,8 +31,7 @@ type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export const certificateRoutes = family(USE_CASES, (useCases) => {
-  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
-    useCases;
+  const { findCertificates, updateKeyChain, deleteKeyChain } = useCases;
   const shows = async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
@@ -82,7 +81,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
         409: 'The id is taken, or the key was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
-        const { chain, all } = await createCertificate.execute(caller, body);
+        const { chain, all } = await useCases.createCertificate.execute(caller, body);
         return reply(201, toCertificateView(chain, all));
       },
     }),
@@ -138,7 +137,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
       responses: { 200: CertificateRequestView },
       async handle({ caller, params: { certId }, body }) {
-        return reply(200, { csr: await requestCertificate.execute(caller, certId, body) });
+        return reply(200, { csr: await useCases.requestCertificate.execute(caller, certId, body) });
       },
     }),
   ];

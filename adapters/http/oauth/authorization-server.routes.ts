@@ -26,10 +26,9 @@ const tag = 'Wallet: issuance';
 const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
 /** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
-export const BrowserQuery = z.object({
-  client_id: z.string().max(2048).optional(),
-  request_uri: z.string().max(512).optional(),
-});
+export const BrowserQuery = z
+  .object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() })
+  .transform(({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }));
 
 /** The tenant's built-in authorization server. */
 export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
@@ -58,10 +57,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
         303: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query }) {
-        const shown = await showAuthorization.execute(tenantId, {
-          clientId: query.client_id,
-          requestUri: query.request_uri,
-        });
+        const shown = await showAuthorization.execute(tenantId, query);
         if ('location' in shown) return goOn(tenantId, shown);
         const place = { settings, tenantId, errand: CONSENT };
         const cookie = shown.keep && browserCookie(place, shown.keep);

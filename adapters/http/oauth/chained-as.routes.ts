@@ -74,10 +74,7 @@ function browserRoutes(useCases: UseCases): Route[] {
         303: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
       },
       async handle({ params: { tenant: tenantId }, query }) {
-        const { location, keep } = await startUpstreamLogin.execute(tenantId, {
-          clientId: query.client_id,
-          requestUri: query.request_uri,
-        });
+        const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
         return seeOther(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
       },
     }),
