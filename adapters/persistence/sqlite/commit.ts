@@ -5,7 +5,7 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
-import { type Parts, partsOf } from '../rows/change-columns.ts';
+import { NOTHING, type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
@@ -171,7 +171,7 @@ function changeSession(
     if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
     return undefined;
   }
-  if (writes !== true) return undefined;
+  if (writes === NOTHING) return undefined;
   const completes = Number(found['completes'] ?? 0);
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];

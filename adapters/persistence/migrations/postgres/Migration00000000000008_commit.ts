@@ -58,7 +58,7 @@ const TYPES = {
   new_authorization: 'id text, version int, document text, expires_at bigint',
   new_deferred: `id text, session_id text, public_id text, grant_id text, credential_configuration_id text,
     holder_keys text, status text, interval_seconds int, created_at bigint, updated_at bigint, expires_at bigint`,
-  session_change: `id text, writes boolean, running text[], anytime text[], version int, unanswered boolean,
+  session_change: `id text, writes int, running text[], anytime text[], version int, unanswered boolean,
     unbarred int, issued_below int, deferred_below int, issued_exactly int, to_status text, answers boolean,
     outcome text, counts int, sets_bit int, all_bits int, last_from text[], last_to text, bars int, unbars int,
     lasts_until bigint, touches boolean, raises int`,
@@ -98,10 +98,11 @@ const has = (...parts: readonly PartName[]) =>
 
 const unexpected = (part: string) => `raise exception '${part}' using errcode = 'VC001';`;
 
-const SESSION_AS_EXPECTED = `s.tenant_id = p_tenant and s.id = p_session.id
+const SESSION_IN_ITS_TIME = `s.tenant_id = p_tenant and s.id = p_session.id
         and (s.status = any(p_session.anytime) or s.status = any(p_session.running) and s.expires_at > p_now)
         and (p_session.version is null or s.version = p_session.version)
-        and (not p_session.unanswered or s.claimed_at is null)
+        and (not p_session.unanswered or s.claimed_at is null)`;
+const SESSION_AS_EXPECTED = `${SESSION_IN_ITS_TIME}
         and (s.revoked_mask & p_session.unbarred) = 0
         and (p_session.issued_below is null or s.issued_count < p_session.issued_below)
         and (p_session.issued_exactly is null or s.issued_count = p_session.issued_exactly)`;
@@ -155,7 +156,15 @@ begin
           where s.tenant_id = p_tenant and s.id = p_session.id
           returning s.status, s.version, locked.completes into became, at_version, moved;
         if not found then ${unexpected('session')} end if;
-      elsif p_session.writes then
+      elsif p_session.writes = 1 then
+        moved := true;
+        update sessions s set status = p_session.to_status, version = s.version + 1, updated_at = p_now,
+            claimed_at = case when p_session.answers then p_now else s.claimed_at end,
+            outcome = coalesce(p_session.outcome, s.outcome)
+          where ${SESSION_IN_ITS_TIME}
+          returning s.status, s.version into became, at_version;
+        if not found then ${unexpected('session')} end if;
+      elsif p_session.writes = 2 then
         moved := p_session.to_status is not null;
         update sessions s set status = coalesce(p_session.to_status, s.status),
             version = s.version + p_session.raises,
