@@ -3,9 +3,9 @@ import {
   JADES_CRITICAL,
   parseCompactJws,
   readAlgorithm,
+  readX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
-import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
@@ -82,15 +82,11 @@ export function openRegistrationCertificate(text: string): OpenedCertificate {
       `its signature algorithm is none of ${SIGNING_ALGORITHMS.join(', ')}`,
     );
   }
-  return { jws, algorithm: verdict.algorithm, chain: readSigner(header) };
-}
-
-function readSigner(header: JsonObject): readonly string[] {
-  try {
-    return readCertificateChain(header);
-  } catch {
+  const chain = readX5c(header);
+  if (chain === undefined) {
     throw new RegistrationCertificateRefusal('the certificate of its signer is missing (x5c)');
   }
+  return { jws, algorithm: verdict.algorithm, chain };
 }
 
 /** Reads the payload in either vocabulary. @throws RegistrationCertificateRefusal */
