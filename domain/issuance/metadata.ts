@@ -1,6 +1,6 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
-import type { Json, JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
@@ -115,18 +115,14 @@ function configurationMetadata(
     format: config.format,
     scope: scopeOf(configuration),
     ...(isMdoc ? { doctype: config.docType } : { vct: vctOf(configuration, issuer) }),
-    credential_signing_alg_values_supported: algorithm && signingAlgorithms(isMdoc, algorithm),
+    // OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC
+    credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
     cryptographic_binding_methods_supported: keyBinding ? [isMdoc ? 'cose_key' : 'jwk'] : undefined,
     proof_types_supported: keyBinding ? proofTypes(configuration) : undefined,
     credential_metadata: { display: config.display, claims: config.claims },
     // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
     disclosure_policy: embeddedDisclosurePolicy,
   });
-}
-
-/** OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC. */
-function signingAlgorithms(isMdoc: boolean, algorithm: SigningAlgorithm): readonly Json[] {
-  return isMdoc ? coseNumbersOf(algorithm) : [algorithm];
 }
 
 function proofTypes(configuration: CredentialConfiguration): JsonObject {

@@ -1,3 +1,4 @@
+import { defined } from '../../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
@@ -89,13 +90,7 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
   // RFC 7519 section 4.1.5
   if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid');
   if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
-  return {
-    vct,
-    ...(iss !== undefined && { iss }),
-    ...(iat !== undefined && { iat }),
-    ...(nbf !== undefined && { nbf }),
-    ...(exp !== undefined && { exp }),
-  };
+  return { vct, ...defined({ iss, iat, nbf, exp }) };
 }
 
 /** RFC 7519 section 2: a number, fractions allowed. */
