@@ -112,7 +112,7 @@ describe('status list vectors', () => {
           for (const [index, status] of ops) writeStatus(bytes, bits, index, status);
         };
         if (error !== undefined) {
-          expect(write).to.throw(RangeError).with.property('fault', error);
+          expect(write).to.throw(RangeError).with.property('message', error);
           expect(bytes.every((byte) => byte === 0)).to.equal(true);
           return;
         }
