@@ -1,11 +1,10 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
+import { type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
 import { authorizationServers, type IssuanceConfigurationBody } from './issuance-configuration.ts';
-import { PROOF_ALGORITHMS } from './proof.ts';
 
 /** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
@@ -127,7 +126,7 @@ function configurationMetadata(
 
 function proofTypes(configuration: CredentialConfiguration): JsonObject {
   const proof = compact({
-    proof_signing_alg_values_supported: PROOF_ALGORITHMS,
+    proof_signing_alg_values_supported: SIGNING_ALGORITHMS,
     // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation
     key_attestations_required: configuration.keyAttestationsRequired,
   });

@@ -102,14 +102,11 @@ export function readRegistrationCertificate({
   const expiresAt = readTime(payload, 'exp');
   const subject = readParty(payload['sub'], 'sub');
   if (subject === undefined) throw malformed('sub');
-  return {
-    subject,
-    issuedAt,
-    ...defined({ intermediary, intendedUseId }),
-    ...(credentials !== undefined && { credentials: readCredentials(credentials) }),
-    ...defined({ notBefore, expiresAt }),
-    ...(payload['status'] !== undefined && { status: payload['status'] }),
-  };
+  return defined({
+    ...{ subject, intermediary, intendedUseId, issuedAt, notBefore, expiresAt },
+    credentials: credentials === undefined ? undefined : readCredentials(credentials),
+    status: payload['status'],
+  });
 }
 
 /** An identifier by itself (V1.2.1), or inside an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
@@ -147,10 +144,7 @@ function readClaims(value: Json): NonNullable<RegisteredCredential['claims']> {
     if (!isJsonObject(entry) || !Array.isArray(entry['path'])) throw malformed('credentials');
     const { path, values } = entry;
     if (values !== undefined && !Array.isArray(values)) throw malformed('credentials');
-    return {
-      path: path as readonly Json[],
-      ...(values !== undefined && { values: values as readonly Json[] }),
-    };
+    return defined({ path: path as readonly Json[], values: values as readonly Json[] | undefined });
   });
 }
 

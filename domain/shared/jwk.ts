@@ -46,7 +46,7 @@ export function curveOf(name: unknown): Curve | undefined {
 }
 
 /** The one algorithm a key may be used with, taken from the key and never from a header. */
-export function algorithmOf(key: PublicJwk): SigningAlgorithm | undefined {
+export function algorithmOf(key: Pick<PublicJwk, 'crv'>): SigningAlgorithm | undefined {
   return SIGNING_ALGORITHMS.find((algorithm) => CURVES[algorithm].name === key.crv);
 }
 
