@@ -10,8 +10,7 @@ import type { Fields } from '../rows/columns.ts';
 import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
-import { insert } from './insert.ts';
-import type { SqliteRun, SqliteSql } from './sql.ts';
+import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
 const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');
