@@ -29,17 +29,6 @@ export class Migration00000000000008_commit extends Migration {
       'alter table "grants" drop constraint "grants_code", add constraint "grants_code" unique ("code_hash", "tenant_id");',
     );
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(
-      'alter table "grants" drop constraint "grants_code", add constraint "grants_code" unique ("tenant_id", "code_hash");',
-    );
-    this.addSql('drop function commit_change_1;');
-    for (const name of Object.keys(TYPES)) this.addSql(`drop type ${name}_1;`);
-    this.addSql('drop trigger raise_all_revisions on "tenants";');
-    this.addSql('drop function raise_all_revisions;');
-    this.addSql('alter table "tenants" drop column "revisions";');
-  }
 }
 
 /** `all` is raised by processes of an older release, which know one revision only. */
