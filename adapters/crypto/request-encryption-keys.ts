@@ -1,5 +1,6 @@
 import { hkdfSync, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { makeKeyPair } from './ecdh-es.ts';
@@ -17,7 +18,7 @@ const MAX_TENANTS = 500;
  */
 export class RequestEncryptionKeys {
   readonly #masterKeys: readonly KeyObject[];
-  readonly #tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({ max: MAX_TENANTS });
+  readonly #tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>(bounded(MAX_TENANTS));
 
   constructor(masterKeys: readonly KeyObject[]) {
     this.#masterKeys = masterKeys;

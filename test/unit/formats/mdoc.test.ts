@@ -18,6 +18,7 @@ import {
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import type { TrustAnchor } from '../../../application/ports/certificates.ts';
 import { checkMdoc, type ExpectedMdoc } from '../../../application/verification/check-mdoc.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
@@ -108,6 +109,13 @@ async function makeCertificates(): Promise<{ readonly leaf: string; readonly roo
 }
 
 let certificates: { readonly leaf: string; readonly root: string };
+/** One list: those who pass the same again do not have it read again. */
+let anchors: readonly TrustAnchor[];
+
+async function makeOnce(): Promise<void> {
+  certificates ??= await makeCertificates();
+  anchors ??= [{ certificate: certificates.root }];
+}
 
 function contents(changes: Partial<MdocContents> = {}): MdocContents {
   return {
@@ -164,7 +172,7 @@ function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
     now: NOW,
     transcripts: [transcript],
     docType: DOC_TYPE,
-    anchors: [{ certificate: certificates.root }],
+    anchors,
     holderBinding: true,
     signerUsage: USAGE,
     issuerAlgorithms: ['ES256'],
@@ -204,9 +212,7 @@ function withItems(issuerSigned: CborMap, items: readonly Cbor[]): CborMap {
 }
 
 describe('An mdoc', () => {
-  before(async () => {
-    certificates = await makeCertificates();
-  });
+  before(makeOnce);
 
   it('is issued, presented and accepted', () => {
     const checked = check(present(issue()));
@@ -280,9 +286,7 @@ describe('An mdoc', () => {
 });
 
 describe('A DeviceResponse', () => {
-  before(async () => {
-    certificates ??= await makeCertificates();
-  });
+  before(makeOnce);
 
   it('is refused after the change of any byte', function () {
     this.timeout(60_000);
@@ -380,9 +384,7 @@ describe('A DeviceResponse', () => {
 });
 
 describe('The security object of an mdoc', () => {
-  before(async () => {
-    certificates ??= await makeCertificates();
-  });
+  before(makeOnce);
 
   const time = (text: string) => new Tagged(0, text);
   const validity = (changes: Record<string, Cbor>) => (mso: Map<string, Cbor>) =>
@@ -442,6 +444,8 @@ describe('The security object of an mdoc', () => {
 });
 
 describe('A document signer', () => {
+  before(makeOnce);
+
   it('is known by validity and usage', () => {
     const signer = readDocumentSigner(certificates.leaf);
     expect(signer).to.deep.equal({
