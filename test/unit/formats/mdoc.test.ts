@@ -290,10 +290,13 @@ describe('A DeviceResponse', () => {
 
   it('is refused after the change of any byte', function () {
     this.timeout(60_000);
-    const good = Buffer.from(present(issue()), 'base64url');
+    const { family_name, age_over_18 } = CLAIMS;
+    const claims = { family_name, age_over_18 } as JsonObject;
+    const issued = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
+    const good = Buffer.from(present(issued), 'base64url');
     const accepted = new Set<number>();
     for (let at = 0; at < good.length; at++) {
-      for (const change of [0x01, 0x20, 0x80]) {
+      for (const change of [0x01, at % 2 === 0 ? 0x20 : 0x80]) {
         const bad = Buffer.from(good);
         bad[at] = (bad[at] ?? 0) ^ change;
         const text = bad.toString('base64url');
@@ -301,7 +304,7 @@ describe('A DeviceResponse', () => {
         accepted.add(at);
         const { namespaces } = check(text);
         // A wallet may show less, and never other things.
-        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: claims });
       }
     }
     // Signed by nobody: the minor version of the response, and whether there are namespaces at all.
