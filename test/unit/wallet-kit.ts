@@ -145,7 +145,7 @@ export class WalletWorld extends World {
   }
 
   /** What is stored by then may be some seconds older than the world. */
-  protected override prepare(step: string, work: () => Promise<void>): Promise<void> {
+  protected override prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
     return this.store.prepare(`${step} after ${this.clock.time - this.#opened}`, work);
   }
 

@@ -109,9 +109,11 @@ export function aWorld() {
   };
   /** Another one, without keys. */
   const hasStranger = (id: string) =>
-    store.forService(
-      async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
-      { by: ROOT },
+    store.prepare(`stranger ${id}`, () =>
+      store.forService(
+        async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
+        { by: ROOT },
+      ),
     );
   return { ...world, caller, createTenant, hasStranger };
 }

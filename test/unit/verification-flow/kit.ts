@@ -224,7 +224,7 @@ export class World {
   }
 
   /** What `work` writes depends on its name and the time alone. */
-  protected prepare(step: string, work: () => Promise<void>): Promise<void> {
+  protected prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
     return this.store.prepare(`${step} at ${this.clock.time}`, work);
   }
 
@@ -285,6 +285,11 @@ export class World {
     const claims = parseCompactJws(text)?.payload ?? {};
     const request = session.request as PostedVerification;
     return { tenantId, session, publicId: session.publicId, request, claims, text };
+  }
+
+  /** One that was opened and fetched by another process: for tests of what comes after. */
+  givenRequest(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
+    return this.prepare(`request ${JSON.stringify(options)}`, () => this.request(options));
   }
 
   async session(id: string, tenantId = ACME): Promise<Session> {
