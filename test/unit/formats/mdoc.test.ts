@@ -296,7 +296,7 @@ describe('A DeviceResponse', () => {
     const good = Buffer.from(present(issued), 'base64url');
     const accepted = new Set<number>();
     for (let at = 0; at < good.length; at++) {
-      for (const change of [0x01, at % 2 === 0 ? 0x20 : 0x80]) {
+      for (const change of at % 4 === 0 ? [0x01, 0x20, 0x80] : [0x01]) {
         const bad = Buffer.from(good);
         bad[at] = (bad[at] ?? 0) ^ change;
         const text = bad.toString('base64url');
