@@ -17,20 +17,19 @@ const MAX_TENANTS = 500;
  * its key.
  */
 export class RequestEncryptionKeys {
-  readonly #masterKeys: readonly KeyObject[];
-  readonly #tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>(bounded(MAX_TENANTS));
+  readonly #tenants: LRUCache<TenantId, readonly EncryptionKeyPair[]>;
 
   constructor(masterKeys: readonly KeyObject[]) {
-    this.#masterKeys = masterKeys;
+    const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
+    this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
+      ...bounded(MAX_TENANTS),
+      memoMethod,
+    });
   }
 
   /** @returns one for each master secret, in their order. */
   of(tenantId: TenantId): readonly EncryptionKeyPair[] {
-    const known = this.#tenants.get(tenantId);
-    if (known !== undefined) return known;
-    const keys = this.#masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
-    this.#tenants.set(tenantId, keys);
-    return keys;
+    return this.#tenants.memo(tenantId);
   }
 }
 

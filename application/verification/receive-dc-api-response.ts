@@ -2,7 +2,7 @@ import { type DcApiVerification, isDcApi, type VerificationRequest } from '../..
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { openDcApiData, openDcApiPlaintext } from '../../domain/verification/envelope.ts';
+import { openDcApiData, openPlaintext } from '../../domain/verification/envelope.ts';
 import { needs } from '../needs.ts';
 import { ResponseIntake } from './response-intake.ts';
 
@@ -17,7 +17,7 @@ export class ReceiveDcApiResponse extends needs({ responseIntake: ResponseIntake
       open: (request) => openDcApiData(data, ofPage(request)),
       openPlaintext: (plaintext, request) => {
         ofPage(request);
-        return openDcApiPlaintext(plaintext);
+        return openPlaintext(plaintext);
       },
     });
   }

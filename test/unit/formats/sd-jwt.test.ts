@@ -6,13 +6,13 @@ import {
   type Disclosed,
   processDisclosures,
   UNDISCLOSED,
-  withoutTombstones,
 } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { prepareSdJwt, sealSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
 import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
+import { withoutTombstones } from '../../support/without-tombstones.ts';
 
 const HEADER = { alg: 'ES256', typ: 'dc+sd-jwt' };
 const VISIBLE = { vct: 'urn:example:card', iat: 1_800_000_000 };

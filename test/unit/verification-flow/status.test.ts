@@ -6,7 +6,7 @@ import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import { compressList } from '../../../domain/status-lists/codec.ts';
+import { compressList } from '../../support/compress-list.ts';
 import { ACME, type Asked, type Changes, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
 
 const URI = 'https://issuer.example/lists/1';

@@ -5,7 +5,7 @@ import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import { compressList } from '../../../domain/status-lists/codec.ts';
+import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
