@@ -1,5 +1,6 @@
 import { hkdfSync, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { makeKeyPair } from './ecdh-es.ts';
@@ -20,7 +21,10 @@ export class RequestEncryptionKeys {
 
   constructor(masterKeys: readonly KeyObject[]) {
     const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
-    this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({ max: MAX_TENANTS, memoMethod });
+    this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
+      ...bounded(MAX_TENANTS),
+      memoMethod,
+    });
   }
 
   /** @returns one for each master secret, in their order. */

@@ -43,7 +43,7 @@ async function serve(token: Token = {}): Promise<void> {
 }
 
 async function verify(index: number, changes: Changes = {}, uri = URI, asked?: Asked): Promise<string> {
-  const request = asked ?? (await world.request());
+  const request = asked ?? (await world.givenRequest());
   const visible = { status: { status_list: { idx: index, uri } }, ...changes.visible };
   const form = await formOf(request, { card: [present(world, request, { ...changes, visible })] });
   try {

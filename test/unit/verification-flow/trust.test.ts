@@ -37,7 +37,7 @@ const anchor = (changes: JsonObject = {}): JsonObject => ({
 
 /** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
 async function verify(changes: Changes = {}): Promise<string> {
-  const asked = await world.request();
+  const asked = await world.givenRequest();
   const form = await formOf(asked, { card: [present(world, asked, changes)] });
   try {
     await world.receiveResponse.execute(ACME, asked.publicId, form);
@@ -62,9 +62,11 @@ async function serveStatus(chain: KeyChain): Promise<void> {
 }
 
 describe('An issuer of credentials on a trust list', () => {
+  before(async () => {
+    operator = await certify({ name: 'Operator' });
+  });
   beforeEach(async () => {
     world = await World.make();
-    operator = await certify({ name: 'Operator' });
     lists = new Map();
     publish();
     world.remote.answer = (url) => {
