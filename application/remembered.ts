@@ -3,7 +3,7 @@ import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
 import { bounded } from './bounded.ts';
-import { sizeOf } from './size-of.ts';
+import { sizeOfDocument } from './size-of.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** A wallet comes within minutes; one that comes later is served from the database. */
@@ -11,7 +11,8 @@ const KEEP_MS = 5 * 60_000;
 
 const MAX_NAMES = 20_000;
 
-type Entry = { readonly session: Session } | { readonly grant: Grant };
+/** With its size, which stays the same when only a status moves. */
+type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & { readonly bytes: number };
 
 /**
  * Sessions and grants that this process saw a moment ago. Their requests never change, so reading them again is a waste;
@@ -20,7 +21,7 @@ type Entry = { readonly session: Session } | { readonly grant: Grant };
 export class Remembered {
   readonly #entries = new LRUCache<string, Entry>({
     maxSize: MAX_BYTES,
-    sizeCalculation: sizeOf,
+    sizeCalculation: ({ bytes }) => bytes,
     ttl: KEEP_MS,
   });
   /** The public id of a session and the hash of a grant's code, by which they are remembered. */
@@ -34,15 +35,20 @@ export class Remembered {
 
   keepSession(session: Session): void {
     this.#publicIds.set(`${session.tenantId} ${session.id}`, session.publicId);
-    this.#entries.set(`session ${session.tenantId} ${session.publicId}`, { session });
+    this.#keep(session, sizeOfDocument(session));
+  }
+
+  #keep(session: Session, bytes: number): void {
+    this.#entries.set(`session ${session.tenantId} ${session.publicId}`, { session, bytes });
   }
 
   /** Its status is another one now; if more has happened to it, somewhere else, it is not remembered any more. */
   move(tenantId: TenantId, id: SessionId, status: Session['status'], version: number): void {
     const publicId = this.#publicIds.get(`${tenantId} ${id}`);
-    const session = publicId === undefined ? undefined : this.session(tenantId, publicId);
-    if (session === undefined) return;
-    if (version === session.version + 1) this.keepSession({ ...session, status, version });
+    const entry = this.#entries.get(`session ${tenantId} ${publicId}`);
+    if (entry === undefined || !('session' in entry)) return;
+    const { session, bytes } = entry;
+    if (version === session.version + 1) this.#keep({ ...session, status, version }, bytes);
     else this.forgetSession(tenantId, id);
   }
 
@@ -59,7 +65,8 @@ export class Remembered {
   keepGrant(tenantId: TenantId, grant: NewGrant): void {
     this.#codeHashes.set(`${tenantId} ${grant.id}`, grant.codeHash);
     const fresh = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
-    this.#entries.set(`grant ${tenantId} ${grant.codeHash}`, { grant: { ...grant, ...fresh } });
+    const kept = { grant: { ...grant, ...fresh } };
+    this.#entries.set(`grant ${tenantId} ${grant.codeHash}`, { ...kept, bytes: sizeOfDocument(kept) });
   }
 
   forgetGrant(tenantId: TenantId, id: string): void {

@@ -1,4 +1,5 @@
 import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
@@ -18,6 +19,8 @@ const FORM = /^argon2id\$m=(\d{1,6}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9_-]{22})\$([
 
 /** Costs that a stored hash may ask for, so that a planted row cannot exhaust the machine. */
 const MOST: Cost = { memory: 131_072, passes: 8, parallelism: 4 };
+
+const derive = promisify(argon2);
 
 const REMEMBERED = 10_000;
 const REMEMBERED_MS = 5 * 60 * 1000;
@@ -112,8 +115,5 @@ function readStored(hash: string): Stored | undefined {
 }
 
 function compute(secret: string, salt: Uint8Array, cost: Cost): Promise<Buffer> {
-  const parameters = { message: secret, nonce: salt, tagLength: TAG_BYTES, ...cost };
-  return new Promise((resolve, reject) => {
-    argon2('argon2id', parameters, (error, tag) => (error === null ? resolve(tag) : reject(error)));
-  });
+  return derive('argon2id', { message: secret, nonce: salt, tagLength: TAG_BYTES, ...cost });
 }

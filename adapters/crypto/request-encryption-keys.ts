@@ -1,5 +1,6 @@
 import { hkdfSync, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { makeKeyPair } from './ecdh-es.ts';
@@ -16,20 +17,19 @@ const MAX_TENANTS = 500;
  * its key.
  */
 export class RequestEncryptionKeys {
-  readonly #masterKeys: readonly KeyObject[];
-  readonly #tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({ max: MAX_TENANTS });
+  readonly #tenants: LRUCache<TenantId, readonly EncryptionKeyPair[]>;
 
   constructor(masterKeys: readonly KeyObject[]) {
-    this.#masterKeys = masterKeys;
+    const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
+    this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
+      ...bounded(MAX_TENANTS),
+      memoMethod,
+    });
   }
 
   /** @returns one for each master secret, in their order. */
   of(tenantId: TenantId): readonly EncryptionKeyPair[] {
-    const known = this.#tenants.get(tenantId);
-    if (known !== undefined) return known;
-    const keys = this.#masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
-    this.#tenants.set(tenantId, keys);
-    return keys;
+    return this.#tenants.memo(tenantId);
   }
 }
 

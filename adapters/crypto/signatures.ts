@@ -3,17 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { bounded } from '../../application/bounded.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { derSignature } from '../../domain/formats/der/ecdsa-signature.ts';
-import type { PublicJwk } from '../../domain/shared/jwk.ts';
-
-type Scheme = { readonly hash: string | null; readonly signatureBytes: number };
-
-/** RFC 7518 section 3.4, RFC 8037 section 3.1; without a hash it is not ECDSA. */
-const SCHEMES: ReadonlyMap<string, Scheme> = new Map([
-  ['P-256', { hash: 'sha256', signatureBytes: 64 }],
-  ['P-384', { hash: 'sha384', signatureBytes: 96 }],
-  ['P-521', { hash: 'sha512', signatureBytes: 132 }],
-  ['Ed25519', { hash: null, signatureBytes: 64 }],
-]);
+import { curveOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 
 const MAX_KEYS = 10_000;
 
@@ -22,18 +12,14 @@ export class NodeSignatures extends Signatures {
   readonly #keys = new LRUCache<string, KeyObject>(bounded(MAX_KEYS));
 
   override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean {
-    const scheme = SCHEMES.get(key.crv);
-    // RFC 7518 section 3.4: r and s have the length of the curve, always.
-    if (scheme === undefined || signature.length !== scheme.signatureBytes) return false;
+    const curve = curveOf(key.crv);
+    // RFC 7518 section 3.4: r and s have the length of the curve, always. RFC 8037 section 3.1: so they have on Ed25519.
+    if (curve === undefined || signature.length !== 2 * curve.bytes) return false;
     try {
       const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
       // With options beside the key, or signatures in another form, node takes half as long again.
-      return verify(
-        scheme.hash,
-        bytes,
-        this.#import(key),
-        scheme.hash === null ? signature : derSignature(signature),
-      );
+      const form = curve.kty === 'OKP' ? signature : derSignature(signature);
+      return verify(curve.hash, bytes, this.#import(key), form);
     } catch {
       // Not a point of the curve, or members that do not belong together.
       return false;

@@ -48,7 +48,6 @@ export class X509Writer extends CertificateAuthority {
 
   /** @throws Error when the KMS signed with another key than the issuer's certificate, or the request, names. */
   override async issue(request: CertificateRequest, signer: Signer): Promise<string> {
-    const publicKey = createPublicKey({ key: { ...request.publicJwk }, format: 'jwk' });
     const issuer = signer.certificate === undefined ? undefined : new X509Certificate(signer.certificate);
     const subject = new Name(subjectName(request.subject));
     const certificate = await X509CertificateGenerator.create(
@@ -66,19 +65,17 @@ export class X509Writer extends CertificateAuthority {
     );
 
     const made = new NodeCertificate(Buffer.from(certificate.rawData));
-    const issuerKey =
-      signer.certificate === undefined ? publicKey : readCertificate(signer.certificate).publicKey;
-    if (!made.verify(issuerKey))
+    const issuing = issuer === undefined ? made : new NodeCertificate(Buffer.from(issuer.rawData));
+    if (!made.verify(issuing.publicKey))
       throw new Error('The signing key does not belong to the issuing certificate.');
     return made.raw.toString('base64');
   }
 
   /** @throws Error when the KMS signed with another key than the one that is to be certified. */
   override async request(
-    { subject, publicJwk, dnsNames = [] }: CertificateWish,
+    { subject, publicJwk, dnsNames }: CertificateWish,
     key: SigningKey,
   ): Promise<string> {
-    const names = dnsNames.map((value) => ({ type: 'dns' as const, value }));
     const request = await Pkcs10CertificateRequestGenerator.create(
       {
         name: new Name(subjectName(subject)),
@@ -86,7 +83,7 @@ export class X509Writer extends CertificateAuthority {
         signingAlgorithm: SIGNATURES[key.handle.algorithm],
         extensions: [
           new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-          ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+          ...alternativeNames(dnsNames),
         ],
       },
       this.#signingCrypto(key, publicJwk),
@@ -130,10 +127,6 @@ function cryptoKey(key: SigningKey): webcrypto.CryptoKey {
   return { algorithm: SIGNATURES[key.handle.algorithm] } as unknown as webcrypto.CryptoKey;
 }
 
-function readCertificate(base64: string): NodeCertificate {
-  return new NodeCertificate(Buffer.from(base64, 'base64'));
-}
-
 /** RFC 5280 section 4.1.2.4: the country is a PrintableString, the rest is UTF-8. */
 function subjectName({ country, organization, commonName }: CertificateRequest['subject']): JsonNameParams {
   return [
@@ -146,10 +139,6 @@ function subjectName({ country, organization, commonName }: CertificateRequest['
 function extensions(request: CertificateRequest, issuer: X509Certificate | undefined): Extension[] {
   const ca = request.kind === 'ca';
   const own = keyIdentifier(request.publicJwk);
-  const names = [
-    ...(request.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
-    ...(request.uris ?? []).map((value) => ({ type: 'url' as const, value })),
-  ];
   return [
     // RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path.
     new BasicConstraintsExtension(ca, ca ? 0 : undefined, true),
@@ -159,11 +148,19 @@ function extensions(request: CertificateRequest, issuer: X509Certificate | undef
     ),
     new SubjectKeyIdentifierExtension(own),
     new AuthorityKeyIdentifierExtension(issuer === undefined ? own : issuerKeyIdentifier(issuer)),
-    ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+    ...alternativeNames(request.dnsNames, request.uris),
     ...(request.extendedKeyUsages === undefined
       ? []
       : [new ExtendedKeyUsageExtension([...request.extendedKeyUsages], true)]),
   ];
+}
+
+function alternativeNames(dnsNames: readonly string[] = [], uris: readonly string[] = []): Extension[] {
+  const names = [
+    ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
+    ...uris.map((value) => ({ type: 'url' as const, value })),
+  ];
+  return names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)];
 }
 
 /** RFC 5280 section 4.2.1.1: the identifier that the issuer's certificate states, computed only where it has none. */

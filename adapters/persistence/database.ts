@@ -73,7 +73,11 @@ function describeFault(url: string, error: unknown): string | undefined {
 }
 
 async function openAndMigrate(settings: DatabaseSettings): Promise<MikroORM> {
-  if (settings.url === 'sqlite::memory:') return migrated(await connect(settings, 'migrate'));
+  if (settings.url === 'sqlite::memory:') {
+    const inMemory = await connect(settings, 'migrate');
+    await inMemory.migrator.up();
+    return inMemory;
+  }
   const orm = await connect(settings, 'serve');
   try {
     await settings.onConnected?.(orm);
@@ -93,11 +97,6 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<MikroORM> {
     await orm.close();
     throw error;
   }
-}
-
-async function migrated(orm: MikroORM): Promise<MikroORM> {
-  await orm.migrator.up();
-  return orm;
 }
 
 /** Whether a migration has not run yet. Answered without the migrator, which costs a start more than all the rest. */

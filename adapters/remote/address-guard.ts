@@ -50,11 +50,10 @@ export class AddressGuard {
 
   /** Whether a call of this address is refused whatever a name server says. */
   refuses(text: string): boolean {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return true;
+    const url = URL.parse(text);
+    if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return true;
     const isHttps = url.protocol === 'https:';
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    const port = Number(url.port) || (isHttps ? 443 : 80);
+    const { host, port } = targetOf(url);
     if (this.isListedHost(host, port)) return false;
     if (isIP(host) !== 0) return !this.isListedAddress(host, port) && !(isHttps && this.isPublic(host));
     if (LOCAL_NAME.test(host)) return LOOPBACK.every((address) => !this.isListedAddress(address, port));
@@ -68,6 +67,15 @@ export class AddressGuard {
     if (address === undefined || address.range() !== 'unicast') return false;
     return address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST);
   }
+}
+
+export type Target = { readonly host: string; readonly port: number; readonly protocol: string };
+
+/** What an address leads to; `host` without the brackets of an IPv6 literal. */
+export function targetOf(url: { hostname: string; port?: string; protocol: string }): Target {
+  const { hostname, protocol } = url;
+  const port = Number(url.port) || (protocol === 'https:' ? 443 : 80);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, protocol };
 }
 
 /** RFC 6761 section 6.3: these names lead to this machine, no matter who is asked. */

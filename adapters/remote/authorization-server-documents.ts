@@ -90,8 +90,7 @@ export async function call(
 }
 
 export function parseBody({ body }: RemoteResponse): JsonObject | undefined {
-  const text = decodeUtf8(body);
-  return text === undefined ? undefined : parseJsonObject(text);
+  return parseJsonObject(decodeUtf8(body) ?? '');
 }
 
 /** Origin and path: a query may carry something private. */

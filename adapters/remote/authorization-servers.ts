@@ -22,7 +22,7 @@ import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { AuthorizationServerCache } from './authorization-server-cache.ts';
 import { fetchKeys, fetchMetadata } from './authorization-server-documents.ts';
-import { askForToken, readTokenAnswer } from './openid-token-request.ts';
+import { askForToken, badStatus, readTokenAnswer } from './openid-token-request.ts';
 
 const ISSUERS = 500;
 const FRESH_MS = 600_000;
@@ -73,9 +73,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   ): Promise<void> {
     const grant = { grant_type: 'client_credentials' };
     const { status } = await askForToken(this.#remote, await this.discover(issuer), client, grant);
-    if (status === 200) return;
-    const message = `The token endpoint of ${issuer} answered with status ${status}.`;
-    throw new AuthorizationServerError('bad_status', message);
+    if (status !== 200) throw badStatus(issuer, status);
   }
 
   override async verifyToken(

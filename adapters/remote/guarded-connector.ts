@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { buildConnector } from 'undici';
 import { RemoteError } from '../../application/ports/remote.ts';
-import type { AddressGuard } from './address-guard.ts';
+import { type AddressGuard, type Target, targetOf } from './address-guard.ts';
 
 /** @returns every address of a host name. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
@@ -18,11 +18,10 @@ export const systemResolve: Resolve = (host) => lookup(host, { all: true });
  */
 export function guardedConnector(guard: AddressGuard, resolve: Resolve): buildConnector.connector {
   return (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/g, '');
-    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
-    addressesOf(host, resolve)
+    const target = targetOf(options);
+    addressesOf(target.host, resolve)
       .then((addresses) => {
-        checkAddresses(guard, { host, port, protocol: options.protocol }, addresses);
+        checkAddresses(guard, target, addresses);
         return buildConnector({
           allowH2: false,
           timeout: CONNECT_TIMEOUT_MS,
@@ -43,18 +42,14 @@ export function guardedConnector(guard: AddressGuard, resolve: Resolve): buildCo
 
 /** The part of the decision that needs no name resolution; `undefined` when the connector has to look further. */
 export function isPermittedLiteral(guard: AddressGuard, url: URL): boolean | undefined {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) === 0) return undefined;
-  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  return isPermitted(guard, { host, port, protocol: url.protocol }, host);
+  const target = targetOf(url);
+  return isIP(target.host) === 0 ? undefined : isPermitted(guard, target, target.host);
 }
 
 async function addressesOf(host: string, resolve: Resolve): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   return family === 0 ? resolve(host) : [{ address: host, family }];
 }
-
-type Target = { readonly host: string; readonly port: number; readonly protocol: string };
 
 /** One bad address among good ones refuses them all: which one is called would be left to chance. */
 function checkAddresses(guard: AddressGuard, target: Target, addresses: readonly LookupAddress[]): void {

@@ -69,8 +69,8 @@ export class GuardedHttpClient extends Remote {
 
   /** What can be refused without asking a name server. */
   #admit(text: string): URL {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    const url = URL.parse(text);
+    if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
       throw new RemoteError('refused_address', 'Only https addresses can be called.');
     }
     if (url.username !== '' || url.password !== '') {

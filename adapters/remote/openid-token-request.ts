@@ -76,6 +76,11 @@ function formEncode(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1);
 }
 
+export function badStatus(issuer: string, status: number): AuthorizationServerError {
+  const message = `The token endpoint of ${issuer} answered with status ${status}.`;
+  return new AuthorizationServerError('bad_status', message);
+}
+
 /**
  * Reads what the token endpoint answered (RFC 6749 section 5, OpenID Connect Core 1.0 section 3.1.3.3).
  * @throws AuthorizationServerError `refused` with the server's `error`, `bad_status`, `bad_answer`.
@@ -90,10 +95,7 @@ export function readTokenAnswer(
     throw new AuthorizationServerError('refused', message, { error });
   }
   if (status !== 200) {
-    throw new AuthorizationServerError(
-      'bad_status',
-      `The token endpoint of ${issuer} answered with status ${status}.`,
-    );
+    throw badStatus(issuer, status);
   }
   const { id_token: idToken, access_token: accessToken } = body ?? {};
   if (typeof idToken !== 'string' || (accessToken !== undefined && typeof accessToken !== 'string')) {

@@ -8,7 +8,7 @@ import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { fetchMetadata } from './authorization-server-documents.ts';
-import { askForToken } from './openid-token-request.ts';
+import { askForToken, badStatus } from './openid-token-request.ts';
 
 const TIMEOUT_MS = 5_000;
 /** For a token whose lifetime is not told. */
@@ -67,10 +67,7 @@ function readToken(
   now: number,
 ): RegistrarToken {
   if (status >= 500 || status === 429) {
-    throw new RegistrarError(
-      'unavailable',
-      `The token endpoint of ${issuer} answered with status ${status}.`,
-    );
+    throw new RegistrarError('unavailable', badStatus(issuer, status).message);
   }
   if (status !== 200) {
     const reason = REFUSALS.get(String(body?.['error'])) ?? `answered the login with status ${status}`;

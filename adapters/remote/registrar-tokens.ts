@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bounded } from '../../application/bounded.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { RegistrarAccount } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
@@ -12,7 +13,7 @@ const MAX_TOKENS = 2_000;
 export class RegistrarTokens {
   readonly #remote: Remote;
   readonly #clock: Clock;
-  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>({ max: MAX_TOKENS });
+  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>(bounded(MAX_TOKENS));
   readonly #logins = new SingleFlight<RegistrarToken>();
 
   constructor(ports: { readonly remote: Remote; readonly clock: Clock }) {

@@ -113,8 +113,7 @@ export class RemoteRegistrar extends Registrar {
 }
 
 function read<T>(schema: z.ZodType<T>, { body }: RemoteResponse, account: RegistrarAccount, path: string): T {
-  const text = decodeUtf8(body);
-  const parsed = schema.safeParse(text === undefined ? undefined : parseJson(text));
+  const parsed = schema.safeParse(parseJson(decodeUtf8(body) ?? ''));
   if (parsed.success) return parsed.data;
   throw badAnswer(account, path, 'with something that no registrar says');
 }

@@ -4,6 +4,7 @@ import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-asserti
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
+import { bounded } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
@@ -25,7 +26,7 @@ type KeySet = {
 
 /** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
 export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
-  readonly #sets = new LRUCache<string, KeySet>({ max: MAX_SETS });
+  readonly #sets = new LRUCache<string, KeySet>(bounded(MAX_SETS));
   readonly #flights = new SingleFlight<KeySet>();
 
   /** @returns the keys with which the assertion may verify; none when they cannot be had. */

@@ -1,7 +1,7 @@
-import { readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { readStatusReference } from '../../domain/status-lists/reference.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';

@@ -80,8 +80,8 @@ export class RegistrationCertificateChecker extends needs({
     // Other mechanisms than lists are not looked at (Token Status List section 6.1).
     if (!isJsonObject(status) || status['status_list'] === undefined) return;
     try {
-      const { index: idx, uri } = readStatusReference(status);
-      await this.ports.statusChecker.check({ configured, reference: { idx, uri }, ...signer });
+      const reference = readStatusReference({ status });
+      if (reference !== undefined) await this.ports.statusChecker.check({ configured, reference, ...signer });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw statusRefusal(error);

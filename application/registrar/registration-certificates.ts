@@ -9,6 +9,7 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { assertCurrent } from '../attempt.ts';
+import { bounded } from '../bounded.ts';
 import { Outdated } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
@@ -54,10 +55,10 @@ export class RegistrationCertificates extends needs({
   registrar: Registrar,
   registrationCertificateChecker: RegistrationCertificateChecker,
 }) {
-  readonly #usable = new LRUCache<string, UsableCertificate>({ max: MAX_IN_MEMORY });
-  readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>({
-    max: MAX_IN_MEMORY,
-  });
+  readonly #usable = new LRUCache<string, UsableCertificate>(bounded(MAX_IN_MEMORY));
+  readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>(
+    bounded(MAX_IN_MEMORY),
+  );
   readonly #flights = new SingleFlight<UsableCertificate>();
 
   /**

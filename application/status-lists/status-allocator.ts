@@ -39,7 +39,7 @@ export class StatusAllocator extends needs({
   settings: ServiceSettings,
 }) {
   readonly #reserves = new LRUCache<string, CounterReserve>(bounded(MAX_LISTS));
-  readonly #allocations = new LRUCache<string, Allocation>({ max: 500 });
+  readonly #allocations = new LRUCache<string, Allocation>(bounded(500));
   readonly #creating = new SingleFlight<StatusList>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
   readonly #created = new LRUCache<string, StatusList>(bounded(MAX_LISTS));

@@ -44,7 +44,7 @@ export class FetchedLists<L extends Fetched> {
     bounded(MAX_FAILURES),
   );
   readonly #fetching = new SingleFlight<L>();
-  readonly #counts = new LRUCache<string, { hits: number; misses: number }>({ max: MAX_TENANTS });
+  readonly #counts = new LRUCache<string, { hits: number; misses: number }>(bounded(MAX_TENANTS));
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;

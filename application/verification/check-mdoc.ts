@@ -12,10 +12,10 @@ import {
   type ValidityInfo,
 } from '../../domain/formats/mdoc/mso.ts';
 import { type OpenedMdoc, openDeviceResponse } from '../../domain/formats/mdoc/open.ts';
-import { readStatusReference, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { algorithmOf, type PublicJwk, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { readStatusReference, type StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 

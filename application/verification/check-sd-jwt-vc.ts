@@ -16,14 +16,13 @@ import {
   readCertificateChain,
   readHolderKey,
   readSdJwtVc,
-  readStatusReference,
   type SdJwtVc,
-  type StatusReference,
 } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { readStatusReference, type StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 
@@ -38,7 +37,7 @@ export type ExpectedSdJwtVc = ExpectedBinding & {
 };
 
 export type CheckedSdJwtVc = SdJwtVc & {
-  /** Arrays may hold `UNDISCLOSED`; `withoutTombstones` removes it for output. */
+  /** Arrays may hold what `isUndisclosed` tells. */
   readonly claims: DisclosedObject;
   /** The issuer's payload as it was signed, digests and all: what every presentation shows. */
   readonly alwaysVisible: JsonObject;

@@ -1,11 +1,12 @@
 import { checkDeviceTransactionData } from '../../domain/formats/mdoc/transaction-data.ts';
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { NonceRefusal } from '../../domain/formats/sd-jwt/key-binding.ts';
-import { readCertificateChain, type StatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { VerificationRequest } from '../../domain/sessions/session.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';

@@ -9,7 +9,6 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import {
   openDcApiData,
-  openDcApiPlaintext,
   openForm,
   openPlaintext,
   type ResponseForm,
@@ -45,7 +44,7 @@ export class ReceiveDcApiResponse extends needs({ responseIntake: ResponseIntake
       open: (request) => openDcApiData(data, ofPage(request)),
       openPlaintext: (plaintext, request) => {
         ofPage(request);
-        return openDcApiPlaintext(plaintext);
+        return openPlaintext(plaintext);
       },
     });
   }

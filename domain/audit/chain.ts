@@ -67,7 +67,7 @@ export function checkEntry(macs: Macs, scope: string, entry: AuditEntry, previou
   return macs.check(entryText(scope, entry, previous), entry.hash);
 }
 
-type Extension = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead };
+export type Extension = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead };
 
 /**
  * Adds entries to a chain. One that somebody else wrote to is gone on with, so that nobody can stop the

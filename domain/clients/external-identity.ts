@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { type Json, type JsonObject, valueAt } from '../shared/json.ts';
 import { Role } from './role.ts';
 import { isServiceName } from './service-names.ts';
 
@@ -46,17 +46,8 @@ function isFit(clientId: string): boolean {
   return /^[\x20-\x7e]+$/.test(clientId) && !isServiceName(clientId);
 }
 
-function valueAt(claims: JsonObject, place: string): Json | undefined {
-  return place
-    .split('.')
-    .reduce<Json | undefined>(
-      (value, name) => (isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
-      claims,
-    );
-}
-
 /** Providers have roles of their own in the same place, so names that we do not know are passed over. */
-function readRoles(value: Json | undefined): readonly Role[] {
+function readRoles(value: unknown): readonly Role[] {
   if (!Array.isArray(value) || value.length > MAX_ROLES) return [];
   return [
     ...new Set(

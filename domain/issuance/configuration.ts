@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
-import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
-import { ConfigurationId } from '../shared/configuration-id.ts';
+import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';

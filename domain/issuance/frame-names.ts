@@ -2,7 +2,7 @@ import { PROTOCOL_CLAIMS } from '../formats/sd-jwt/claim-names.ts';
 import type { Frame } from '../formats/sd-jwt/disclosure-frame.ts';
 import { closestName } from '../shared/closest-name.ts';
 import type { FieldError } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, type Json, type JsonObject, valueAt } from '../shared/json.ts';
 import type { ClaimPath } from './credential-config.ts';
 import { schemaAt } from './frame-schema.ts';
 
@@ -75,21 +75,13 @@ function mayHave(schema: JsonObject | undefined, name: string): boolean {
 function inside({ values, paths, schema }: KnownClaims, key: string): KnownClaims {
   const next = schema === undefined ? undefined : schemaAt(schema, key);
   return {
-    values: values.flatMap((value) =>
-      isHolder(value) && Object.hasOwn(value, key) ? [memberOf(value, key)] : [],
-    ),
+    values: values
+      .map((value) => valueAt(value, [key]) as Json | undefined)
+      .filter((value) => value !== undefined),
     paths: paths
       .filter(([first]) => first === null || String(first) === key)
       .map((path) => path.slice(1))
       .filter(({ length }) => length > 0),
     schema: next === false ? undefined : next,
   };
-}
-
-function isHolder(value: Json): value is JsonObject | readonly Json[] {
-  return typeof value === 'object' && value !== null;
-}
-
-function memberOf(value: JsonObject | readonly Json[], key: string): Json {
-  return (value as JsonObject)[key] ?? null;
 }

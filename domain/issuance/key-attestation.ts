@@ -1,7 +1,6 @@
-import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
-import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { type CompactJws, parseCompactJws, readAlgorithm, readX5c } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isTexts, type Json, type JsonObject } from '../shared/json.ts';
 import {
   isOnCurve,
   type PublicJwk,
@@ -10,7 +9,6 @@ import {
   type SigningAlgorithm,
   thumbprint,
 } from '../shared/jwk.ts';
-import { Refusal } from '../shared/refusal.ts';
 import type { CredentialConfigurationBody } from './configuration.ts';
 
 export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
@@ -51,22 +49,10 @@ export function openKeyAttestation(text: string): OpenedKeyAttestation {
   const verdict = readAlgorithm(jws.header, SIGNING_ALGORITHMS);
   // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
   if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
-  return {
-    jws,
-    algorithm: verdict.algorithm,
-    chain: chainOf(jws.header),
-    keys: attestedKeys(jws.payload['attested_keys']),
-  };
-}
-
-/** HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`. */
-function chainOf(header: JsonObject): readonly string[] {
-  try {
-    return readCertificateChain(header);
-  } catch (error) {
-    if (error instanceof Refusal) throw refused('the key attestation has no x5c of certificates');
-    throw error;
-  }
+  // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
+  const chain = readX5c(jws.header);
+  if (chain === undefined) throw refused('the key attestation has no x5c of certificates');
+  return { jws, algorithm: verdict.algorithm, chain, keys: attestedKeys(jws.payload['attested_keys']) };
 }
 
 function attestedKeys(value: Json | undefined): ReadonlyMap<string, Named> {
@@ -135,7 +121,7 @@ export function acceptKeyAttestation(
 
 /** OpenID4VCI 1.0 section 12.2.4: one of the published values; none of them implies another. */
 function checkLevel(name: string, value: Json | undefined, wanted: readonly string[] | undefined): void {
-  const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
+  const isList = isTexts(value) && value.length > 0;
   if (value !== undefined && !isList) throw refused(`${name} must be a non-empty array of strings`);
   if (wanted !== undefined && !(isList && wanted.some((one) => value.includes(one)))) {
     throw refused(`${name} of the key attestation names none of the levels that this credential needs`);

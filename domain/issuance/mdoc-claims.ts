@@ -1,5 +1,5 @@
 import { readElementValue } from '../formats/mdoc/element-values.ts';
-import { Failure, type FieldError, invalidInput } from '../shared/failure.ts';
+import { type FieldError, fieldFaults, invalidFields, invalidInput } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { CredentialConfig } from './credential-config.ts';
 
@@ -31,18 +31,17 @@ export function mdocElements(config: CredentialConfig, claims: JsonObject): Elem
 
 /** What keeps claims from becoming an mdoc; paths begin with a dot, or are empty for all of them. */
 export function mdocFaults(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
-  try {
+  return fieldFaults(() => {
     const { elements, isKeyed } = place(config, claims);
-    return Object.entries(elements).flatMap(([namespace, members]) =>
+    const faults = Object.entries(elements).flatMap(([namespace, members]) =>
       Object.entries(members).flatMap(([name, value]) =>
-        faultsOf(() => readElementValue(namespace, name, value)).map((fault) =>
+        fieldFaults(() => readElementValue(namespace, name, value)).map((fault) =>
           isKeyed ? fault : { ...fault, path: fault.path.replace(`.${namespace}`, '') },
         ),
       ),
     );
-  } catch (error) {
-    return errorsOf(error);
-  }
+    if (faults.length > 0) throw invalidFields(faults);
+  }, 'claims');
 }
 
 /** The elements that the configuration itself holds; a namespace without any is only named there. */
@@ -108,19 +107,4 @@ function describedNamespaces({ claims = [] }: CredentialConfig): readonly string
 
 function conventionalNamespace({ docType = '' }: CredentialConfig): string {
   return CONVENTIONAL_NAMESPACES.get(docType) ?? docType;
-}
-
-function faultsOf(work: () => unknown): readonly FieldError[] {
-  try {
-    work();
-    return [];
-  } catch (error) {
-    return errorsOf(error);
-  }
-}
-
-function errorsOf(error: unknown): readonly FieldError[] {
-  if (!(error instanceof Failure)) throw error;
-  const errors = error.details.errors ?? [];
-  return errors.map(({ path, message }) => ({ path: path.replace(/^claims/, ''), message }));
 }

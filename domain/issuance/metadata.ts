@@ -1,11 +1,10 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
-import type { Json, JsonObject } from '../shared/json.ts';
-import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
 import { authorizationServers, type IssuanceConfigurationBody } from './issuance-configuration.ts';
-import { PROOF_ALGORITHMS } from './proof.ts';
 
 /** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
@@ -115,7 +114,8 @@ function configurationMetadata(
     format: config.format,
     scope: scopeOf(configuration),
     ...(isMdoc ? { doctype: config.docType } : { vct: vctOf(configuration, issuer) }),
-    credential_signing_alg_values_supported: algorithm && signingAlgorithms(isMdoc, algorithm),
+    // OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC
+    credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
     cryptographic_binding_methods_supported: keyBinding ? [isMdoc ? 'cose_key' : 'jwk'] : undefined,
     proof_types_supported: keyBinding ? proofTypes(configuration) : undefined,
     credential_metadata: { display: config.display, claims: config.claims },
@@ -124,14 +124,9 @@ function configurationMetadata(
   });
 }
 
-/** OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC. */
-function signingAlgorithms(isMdoc: boolean, algorithm: SigningAlgorithm): readonly Json[] {
-  return isMdoc ? coseNumbersOf(algorithm) : [algorithm];
-}
-
 function proofTypes(configuration: CredentialConfiguration): JsonObject {
   const proof = compact({
-    proof_signing_alg_values_supported: PROOF_ALGORITHMS,
+    proof_signing_alg_values_supported: SIGNING_ALGORITHMS,
     // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation
     key_attestations_required: configuration.keyAttestationsRequired,
   });

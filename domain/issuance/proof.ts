@@ -1,11 +1,8 @@
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
 import { attestedKey, MAX_ATTESTATION_LENGTH, openKeyAttestation } from './key-attestation.ts';
-
-/** Algorithms that a wallet may prove its key with; published in the metadata. */
-export const PROOF_ALGORITHMS = SIGNING_ALGORITHMS;
 
 export type OpenedProof = CompactJws & {
   readonly key: PublicJwk;

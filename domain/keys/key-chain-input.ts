@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
+import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { written } from '../shared/written.ts';
 import { HOST } from './host-name.ts';
@@ -8,10 +8,10 @@ import { KEY_USAGES } from './key-chain.ts';
 /** Segments of `/key-chain/…` that are no ids. */
 const RESERVED_IDS = new Set(['providers', 'import']);
 
-const Id = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128')
-  .refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
+const Id = ConfigurationId.refine(
+  (id) => !RESERVED_IDS.has(id),
+  'this name is an address of the service itself',
+);
 const Usage = z.enum(KEY_USAGES);
 const Usages = listUpTo(Usage, KEY_USAGES.length);
 /** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */

@@ -1,7 +1,7 @@
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, parseJson } from '../shared/json.ts';
 import { isChallenge } from './pkce.ts';
+import { readDetails, refusedDetails } from './token-request.ts';
 
 /** An authorization request as it was pushed (RFC 9126, OpenID4VCI 1.0 section 5.1). */
 export type AuthorizationRequest = {
@@ -128,7 +128,7 @@ function readWanted(
   form: Readonly<Record<string, string>>,
   { issuer, configurations }: { issuer: string; configurations: readonly RequestableConfiguration[] },
 ): Wanted {
-  const detailed = readDetails(form['authorization_details'], issuer, configurations);
+  const detailed = readNamed(form['authorization_details'], issuer, configurations);
   const values = new Set((form['scope'] ?? '').split(' ').filter((value) => value !== ''));
   const named = configurations.filter(({ scope }) => values.has(scope));
   if (detailed.length === 0 && named.length === 0) {
@@ -148,27 +148,18 @@ function readWanted(
 }
 
 /** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. Members that we do not know are no error. */
-function readDetails(
+function readNamed(
   text: string | undefined,
   issuer: string,
   configurations: readonly RequestableConfiguration[],
 ): readonly string[] {
-  if (text === undefined) return [];
-  const refused = (message: string) => new Failure('invalid_authorization_details', message);
-  const details = parseJson(text);
-  if (!Array.isArray(details) || details.length === 0 || details.length > MAX_DETAILS) {
-    throw refused('authorization_details must be an array of objects');
-  }
-  return details.map((entry: Json) => {
-    if (!isJsonObject(entry) || entry['type'] !== 'openid_credential') {
-      throw refused('only the type openid_credential is known');
-    }
-    const { credential_configuration_id: id, locations } = entry;
+  const details = readDetails(text, MAX_DETAILS) ?? [];
+  return details.map(({ credential_configuration_id: id, locations }) => {
     if (!configurations.some((configuration) => configuration.id === id)) {
-      throw refused('the issuer has no such credential configuration');
+      throw refusedDetails('the issuer has no such credential configuration');
     }
     if (locations !== undefined && !(Array.isArray(locations) && locations.includes(issuer))) {
-      throw refused('locations names another issuer');
+      throw refusedDetails('locations names another issuer');
     }
     return String(id);
   });

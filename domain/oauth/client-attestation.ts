@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
@@ -125,9 +125,7 @@ export function acceptAttestation(
   return {
     clientId: sub,
     instance: thumbprint(instanceKey),
-    hash: createHash('sha256')
-      .update(`${thumbprint(instanceKey)} ${proof.jti}`)
-      .digest('base64url'),
+    hash: hash('sha256', `${thumbprint(instanceKey)} ${proof.jti}`, 'base64url'),
     expiresAt: new Date((proof.iat + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
     challenge: proof.challenge,
   };

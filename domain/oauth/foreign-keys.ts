@@ -1,5 +1,6 @@
 import { decodeBase64url } from '../shared/base64url.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { algorithmOf, curveOf } from '../shared/jwk.ts';
 import type { ForeignAlgorithm } from './foreign-token.ts';
 
 /** A public signature key of another server, with the members that make the key and no others. */
@@ -13,11 +14,6 @@ export type ForeignKey = {
 const MAX_KEYS = 100;
 const RSA: readonly ForeignAlgorithm[] = ['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'];
 const OKP: readonly ForeignAlgorithm[] = ['EdDSA', 'Ed25519'];
-const EC: ReadonlyMap<Json | undefined, readonly ForeignAlgorithm[]> = new Map([
-  ['P-256', ['ES256']],
-  ['P-384', ['ES384']],
-  ['P-521', ['ES512']],
-]);
 
 /**
  * Reads a JWK Set (RFC 7517 section 5). Keys that we cannot use are passed over, as section 5 asks.
@@ -50,11 +46,11 @@ function readMembers({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id
     if (!isModulus(n) || !isExponent(e)) return undefined;
     return { jwk: { kty, n, e }, algorithms: RSA };
   }
-  if (typeof crv !== 'string' || !isCoordinate(x)) return undefined;
-  if (kty === 'OKP') return crv === 'Ed25519' ? { jwk: { kty, crv, x }, algorithms: OKP } : undefined;
-  const algorithms = EC.get(crv);
-  if (kty !== 'EC' || algorithms === undefined || !isCoordinate(y)) return undefined;
-  return { jwk: { kty, crv, x, y }, algorithms };
+  if (typeof crv !== 'string' || kty !== curveOf(crv)?.kty || !isCoordinate(x)) return undefined;
+  if (kty === 'OKP') return { jwk: { kty, crv, x }, algorithms: OKP };
+  const algorithm = algorithmOf({ crv });
+  if (kty !== 'EC' || algorithm === undefined || !isCoordinate(y)) return undefined;
+  return { jwk: { kty, crv, x, y }, algorithms: [algorithm] };
 }
 
 /** RFC 7518 section 3.3: 2048 bits or more; a far larger one only costs time. */

@@ -1,5 +1,5 @@
 import { type CompactJws, parseCompactJws } from '../formats/jose/compact.ts';
-import type { Json, JsonObject } from '../shared/json.ts';
+import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
 
 /** Why a token of another authorization server is not accepted. */
 export type ForeignTokenReason =
@@ -126,6 +126,5 @@ function isTime(value: Json | undefined): value is number {
 /** RFC 7519 section 4.1.3: one string or several. */
 export function readAudiences(aud: Json | undefined): readonly string[] {
   if (typeof aud === 'string') return [aud];
-  if (!Array.isArray(aud) || aud.length > MAX_AUDIENCES) return [];
-  return aud.every((entry): entry is string => typeof entry === 'string') ? aud : [];
+  return isTexts(aud) && aud.length <= MAX_AUDIENCES ? aud : [];
 }

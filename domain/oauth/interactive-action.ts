@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Reference } from '../shared/bounds.ts';
-import { isWebAddress } from '../shared/web-address.ts';
+import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
 
@@ -30,16 +30,11 @@ export const InteractiveAction = z
             'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +
             'when the user gave up.',
         ),
-      callbackUrl: z
-        .string()
-        .max(2048)
-        .refine(isWebAddress, 'an http or https address')
-        .optional()
-        .describe(
-          'Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before ' +
-            'anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without ' +
-            'it the return of the browser is believed, which every user can bring about, so the page then informs only.',
-        ),
+      callbackUrl: WebAddress.optional().describe(
+        'Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before ' +
+          'anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without ' +
+          'it the return of the browser is believed, which every user can bring about, so the page then informs only.',
+      ),
       description: z.string().max(1000).optional().describe('For the administrator'),
     }),
   ])

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../shared/json.ts';
+import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
 import { readWebAddress } from '../shared/web-address.ts';
 
 /** What we need of another server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
@@ -49,7 +49,8 @@ export function readServerMetadata(document: JsonObject, issuer: string): Server
   };
   const { authorizationEndpoint, tokenEndpoint, jwksUri, clientAuthenticationMethods } = metadata;
   if (!isEndpoint(authorizationEndpoint, issuer) || !isEndpoint(tokenEndpoint, issuer)) return 'bad_metadata';
-  if (!isEndpoint(jwksUri, issuer) || !isListOfNames(clientAuthenticationMethods)) return 'bad_metadata';
+  if (!isEndpoint(jwksUri, issuer) || !isTexts(clientAuthenticationMethods)) return 'bad_metadata';
+  if (clientAuthenticationMethods.length > MAX_METHODS) return 'bad_metadata';
   return { ...metadata, authorizationEndpoint, tokenEndpoint, jwksUri, clientAuthenticationMethods };
 }
 
@@ -61,12 +62,6 @@ function isEndpoint(value: Json | undefined, issuer: string): value is string | 
   // RFC 6749 sections 3.1 and 3.2: no fragment.
   if (url === undefined || value.includes('#')) return false;
   return url.protocol === 'https:' || issuer.startsWith('http:');
-}
-
-function isListOfNames(value: Json): value is readonly string[] {
-  return (
-    Array.isArray(value) && value.length <= MAX_METHODS && value.every((name) => typeof name === 'string')
-  );
 }
 
 /** An http or https address without credentials. */

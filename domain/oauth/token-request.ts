@@ -1,5 +1,5 @@
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, parseJson } from '../shared/json.ts';
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../shared/json.ts';
 import type { AuthorizationServer } from './grant.ts';
 
 export const PRE_AUTHORIZED_CODE_GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
@@ -46,7 +46,7 @@ export function readTokenRequest(
   if (grantType !== PRE_AUTHORIZED_CODE_GRANT && form['tx_code'] !== undefined) {
     throw new Failure('invalid_request', 'tx_code does not belong to this grant');
   }
-  const wanted = readDetails(form['authorization_details']);
+  const wanted = readWanted(form['authorization_details']);
   switch (grantType) {
     case AUTHORIZATION_CODE_GRANT:
       return {
@@ -73,19 +73,26 @@ function required(form: Readonly<Record<string, string>>, name: string): string 
   return value;
 }
 
-/** RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1. */
-function readDetails(text: string | undefined): readonly string[] | undefined {
-  if (text === undefined) return undefined;
-  const refused = (message: string) => new Failure('invalid_authorization_details', message);
-  const details = parseJson(text);
-  if (!Array.isArray(details) || details.length === 0)
-    throw refused('authorization_details must be an array of objects');
-  return details.map((entry) => {
-    if (!isJsonObject(entry) || entry['type'] !== 'openid_credential')
-      throw refused('only the type openid_credential is known');
-    const id = entry['credential_configuration_id'];
-    if (typeof id !== 'string') throw refused('credential_configuration_id is missing');
+/** Configuration ids that `authorization_details` name. */
+function readWanted(text: string | undefined): readonly string[] | undefined {
+  return readDetails(text)?.map(({ credential_configuration_id: id }) => {
+    if (typeof id !== 'string') throw refusedDetails('credential_configuration_id is missing');
     return id;
+  });
+}
+
+export const refusedDetails = (message: string) => new Failure('invalid_authorization_details', message);
+
+/** The entries of `authorization_details` (RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1). */
+export function readDetails(text: string | undefined, most = Infinity): readonly JsonObject[] | undefined {
+  if (text === undefined) return undefined;
+  const details = parseJson(text);
+  if (!Array.isArray(details) || details.length === 0 || details.length > most) {
+    throw refusedDetails('authorization_details must be an array of objects');
+  }
+  return details.map((entry: Json) => {
+    if (isJsonObject(entry) && entry['type'] === 'openid_credential') return entry;
+    throw refusedDetails('only the type openid_credential is known');
   });
 }
 

@@ -5,8 +5,8 @@ import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { IssuerAddress } from '../shared/web-address.ts';
-import { Intermediary, Purposes, SupportUri, WebPage } from './registration-certificate-request.ts';
+import { ContactUri, IssuerAddress } from '../shared/web-address.ts';
+import { Intermediary, Purposes, WebPage } from './registration-certificate-request.ts';
 
 const Name = textUpTo(500);
 const Secret = textUpTo(4096);
@@ -31,7 +31,7 @@ export const RegistrarConfigurationBody = z
     registrationCertificateDefaults: z
       .strictObject({
         privacy_policy: WebPage.optional(),
-        support_uri: SupportUri.optional(),
+        support_uri: ContactUri.optional(),
         purpose: Purposes.optional(),
         intermediary: Intermediary.optional(),
       })

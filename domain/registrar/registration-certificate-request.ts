@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { WebAddress } from '../shared/web-address.ts';
+import { ContactUri, WebAddress } from '../shared/web-address.ts';
 import type { DcqlQuery } from '../verification/dcql/query.ts';
 
 const MAX_JWT_LENGTH = 64 * 1024;
@@ -12,14 +12,6 @@ const MAX_CLAIMS = 500;
 const Text = textUpTo(1_000);
 
 export const WebPage = WebAddress.describe('Where users read it');
-/** A page, or where to write or call. */
-export const SupportUri = z
-  .string()
-  .max(2048)
-  .refine(
-    (text) => URL.canParse(text) && ['https:', 'http:', 'mailto:', 'tel:'].includes(new URL(text).protocol),
-    'an address of the kind https, http, mailto or tel',
-  );
 export const Purposes = listUpTo(
   z.strictObject({ lang: z.string().min(2).max(35), content: Text }),
   50,
@@ -41,7 +33,7 @@ export type RequestedCredential = z.infer<typeof RequestedCredential>;
 
 const RegistrationBody = z.strictObject({
   privacy_policy: WebPage.optional(),
-  support_uri: SupportUri.optional(),
+  support_uri: ContactUri.optional(),
   intermediary: Intermediary.optional(),
   purpose: Purposes.optional(),
   credentials: listUpTo(RequestedCredential, MAX_CREDENTIALS).optional(),

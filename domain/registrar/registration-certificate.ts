@@ -3,9 +3,9 @@ import {
   JADES_CRITICAL,
   parseCompactJws,
   readAlgorithm,
+  readX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
-import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
@@ -82,15 +82,11 @@ export function openRegistrationCertificate(text: string): OpenedCertificate {
       `its signature algorithm is none of ${SIGNING_ALGORITHMS.join(', ')}`,
     );
   }
-  return { jws, algorithm: verdict.algorithm, chain: readSigner(header) };
-}
-
-function readSigner(header: JsonObject): readonly string[] {
-  try {
-    return readCertificateChain(header);
-  } catch {
+  const chain = readX5c(header);
+  if (chain === undefined) {
     throw new RegistrationCertificateRefusal('the certificate of its signer is missing (x5c)');
   }
+  return { jws, algorithm: verdict.algorithm, chain };
 }
 
 /** Reads the payload in either vocabulary. @throws RegistrationCertificateRefusal */
@@ -106,14 +102,11 @@ export function readRegistrationCertificate({
   const expiresAt = readTime(payload, 'exp');
   const subject = readParty(payload['sub'], 'sub');
   if (subject === undefined) throw malformed('sub');
-  return {
-    subject,
-    issuedAt,
-    ...defined({ intermediary, intendedUseId }),
-    ...(credentials !== undefined && { credentials: readCredentials(credentials) }),
-    ...defined({ notBefore, expiresAt }),
-    ...(payload['status'] !== undefined && { status: payload['status'] }),
-  };
+  return defined({
+    ...{ subject, intermediary, intendedUseId, issuedAt, notBefore, expiresAt },
+    credentials: credentials === undefined ? undefined : readCredentials(credentials),
+    status: payload['status'],
+  });
 }
 
 /** An identifier by itself (V1.2.1), or inside an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
@@ -151,10 +144,7 @@ function readClaims(value: Json): NonNullable<RegisteredCredential['claims']> {
     if (!isJsonObject(entry) || !Array.isArray(entry['path'])) throw malformed('credentials');
     const { path, values } = entry;
     if (values !== undefined && !Array.isArray(values)) throw malformed('credentials');
-    return {
-      path: path as readonly Json[],
-      ...(values !== undefined && { values: values as readonly Json[] }),
-    };
+    return defined({ path: path as readonly Json[], values: values as readonly Json[] | undefined });
   });
 }
 

@@ -95,6 +95,18 @@ export function invalidFields(errors: readonly FieldError[]): Failure {
   return new Failure('invalid_input', { message: path === '' ? message : `${path}: ${message}`, errors });
 }
 
+/** The faults of fields that `work` refuses, by their paths below `root`; none when it goes well. */
+export function fieldFaults(work: () => unknown, root = ''): readonly FieldError[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const errors = error.details.errors ?? [];
+    return errors.map((fault) => ({ ...fault, path: fault.path.slice(root.length) }));
+  }
+}
+
 /** A fault of one field, as the caller's own document names it. */
 export function invalidInput(path: string, message: string): Failure {
   return new Failure('invalid_input', { message, errors: [{ path, message }] });

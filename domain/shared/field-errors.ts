@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { FieldError } from './failure.ts';
+import { valueAt } from './json.ts';
 import { misspelt, wordsFor } from './written.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -73,15 +74,6 @@ function unknownToAll(branches: readonly (readonly Issue[])[]): [string, string]
 function isWithin(issue: Issue, value: unknown): boolean {
   if (issue.code === 'unrecognized_keys') return true;
   return issue.path.length > 0 && valueAt(value, issue.path) !== undefined;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  let found = value;
-  for (const component of path) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, component)) return undefined;
-    found = (found as Record<PropertyKey, unknown>)[component];
-  }
-  return found;
 }
 
 /** Such as `string, null or object with sub`. */

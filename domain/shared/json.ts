@@ -54,6 +54,16 @@ export function canonicalJson(value: unknown, counts = (_member: unknown) => tru
   });
 }
 
+/** What stands at a path of members and positions, which may be dotted; undefined where it leads nowhere. */
+export function valueAt(value: unknown, path: string | readonly PropertyKey[]): unknown {
+  let found = value;
+  for (const component of typeof path === 'string' ? path.split('.') : path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, component)) return undefined;
+    found = (found as Record<PropertyKey, unknown>)[component];
+  }
+  return found;
+}
+
 /** Whether a value is a list of texts, which may be empty. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((entry) => typeof entry === 'string');

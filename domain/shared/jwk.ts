@@ -25,26 +25,32 @@ export function thumbprint(key: PublicJwk): string {
   return createHash('sha256').update(members).digest('base64url');
 }
 
-const ALGORITHM_OF_CURVE: Readonly<Record<string, SigningAlgorithm>> = {
-  'P-256': 'ES256',
-  'P-384': 'ES384',
-  'P-521': 'ES512',
-  Ed25519: 'EdDSA',
+/** `bytes` of a coordinate, and of each half of a signature. Names and hashes are those of node:crypto, too. */
+type Curve = {
+  readonly name: string;
+  readonly kty: PublicJwk['kty'];
+  readonly hash: string | null;
+  readonly bytes: number;
 };
 
+/** RFC 7518 section 3.4, RFC 8037 section 3.1 */
+export const CURVES: Readonly<Record<SigningAlgorithm, Curve>> = {
+  ES256: { name: 'P-256', kty: 'EC', hash: 'sha256', bytes: 32 },
+  ES384: { name: 'P-384', kty: 'EC', hash: 'sha384', bytes: 48 },
+  ES512: { name: 'P-521', kty: 'EC', hash: 'sha512', bytes: 66 },
+  EdDSA: { name: 'Ed25519', kty: 'OKP', hash: null, bytes: 32 },
+};
+
+export function curveOf(name: unknown): Curve | undefined {
+  return Object.values(CURVES).find((curve) => curve.name === name);
+}
+
 /** The one algorithm a key may be used with, taken from the key and never from a header. */
-export function algorithmOf(key: PublicJwk): SigningAlgorithm | undefined {
-  return ALGORITHM_OF_CURVE[key.crv];
+export function algorithmOf(key: Pick<PublicJwk, 'crv'>): SigningAlgorithm | undefined {
+  return SIGNING_ALGORITHMS.find((algorithm) => CURVES[algorithm].name === key.crv);
 }
 
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
-/** Bytes of a coordinate by curve. */
-const COORDINATE_BYTES: Readonly<Record<string, number>> = {
-  'P-256': 32,
-  'P-384': 48,
-  'P-521': 66,
-  Ed25519: 32,
-};
 
 /**
  * Reads a public signature key that somebody sent: an EC or OKP key of a curve we know, without any private
@@ -56,14 +62,14 @@ export function readPublicJwk(value: unknown): PublicJwk | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const { kty, crv, x, y } = value as Record<string, unknown>;
   if (PRIVATE_MEMBERS.some((member) => Object.hasOwn(value, member))) return undefined;
-  if (typeof crv !== 'string' || !isCoordinate(x, crv)) return undefined;
-  if (kty === 'OKP' && crv === 'Ed25519') return { kty, crv, x };
-  if (kty !== 'EC' || (crv !== 'P-256' && crv !== 'P-384' && crv !== 'P-521')) return undefined;
-  return isCoordinate(y, crv) ? { kty, crv, x, y } : undefined;
+  const curve = curveOf(crv);
+  if (curve === undefined || curve.kty !== kty || !isCoordinate(x, curve)) return undefined;
+  if (curve.kty === 'OKP') return { kty: curve.kty, crv: curve.name, x };
+  return isCoordinate(y, curve) ? { kty: curve.kty, crv: curve.name, x, y } : undefined;
 }
 
-function isCoordinate(value: unknown, crv: string): value is string {
-  return typeof value === 'string' && decodeBase64url(value)?.length === COORDINATE_BYTES[crv];
+function isCoordinate(value: unknown, { bytes }: Curve): value is string {
+  return typeof value === 'string' && decodeBase64url(value)?.length === bytes;
 }
 
 /** Whether a key is a point of its curve, for keys that verify nothing before they are used. */

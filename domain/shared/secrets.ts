@@ -1,4 +1,5 @@
 import { invalidInput } from './failure.ts';
+import { valueAt } from './json.ts';
 
 /** Stands for a stored secret in every answer; secrets are never read back. */
 export const HIDDEN = '***';
@@ -36,12 +37,6 @@ export function keepSecrets<T extends object>({ secrets }: Secrets, next: T, bef
     kept = withValue(kept, path, known);
   }
   return kept;
-}
-
-function valueAt(document: unknown, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>((value, name) => (value as Members | null | undefined)?.[name], document);
 }
 
 type Members = Readonly<Record<string, unknown>>;

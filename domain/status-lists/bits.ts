@@ -6,17 +6,6 @@ export type StatusEntry = { readonly index: number; readonly status: number };
 
 export type EntryFault = 'index_out_of_range' | 'value_too_large';
 
-/** An entry that a list cannot hold. What takes entries from outside asks `entryFault` first. */
-export class StatusEntryError extends RangeError {
-  readonly fault: EntryFault;
-
-  constructor(fault: EntryFault) {
-    super(fault);
-    this.name = 'StatusEntryError';
-    this.fault = fault;
-  }
-}
-
 export function isEntryBits(value: unknown): value is EntryBits {
   return ENTRY_BITS.some((bits) => bits === value);
 }
@@ -38,14 +27,14 @@ export function entryFault(bits: EntryBits, capacity: number, entry: StatusEntry
 /**
  * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). Later entries of
  * one index win.
- * @throws StatusEntryError
+ * @throws RangeError
  */
 export function packEntries(bits: EntryBits, capacity: number, entries: Iterable<StatusEntry>): Buffer {
   const bytes = Buffer.alloc(Math.ceil((capacity * bits) / 8));
   for (const entry of entries) {
     // The array may end in padding that is no entry, so the capacity decides and not the length.
     const fault = entryFault(bits, capacity, entry);
-    if (fault !== undefined) throw new StatusEntryError(fault);
+    if (fault !== undefined) throw new RangeError(fault);
     writeStatus(bytes, bits, entry.index, entry.status);
   }
   return bytes;
@@ -55,18 +44,18 @@ export function capacityOf(bytes: Uint8Array, bits: EntryBits): number {
   return bytes.length * (8 / bits);
 }
 
-/** @throws StatusEntryError `index_out_of_range` */
+/** @throws RangeError `index_out_of_range` */
 export function readStatus(bytes: Uint8Array, bits: EntryBits, index: number): number {
   const fault = entryFault(bits, capacityOf(bytes, bits), { index, status: 0 });
-  if (fault !== undefined) throw new StatusEntryError(fault);
+  if (fault !== undefined) throw new RangeError(fault);
   const { at, shift } = place(bits, index);
   return ((bytes[at] ?? 0) >> shift) & mask(bits);
 }
 
-/** Replaces the whole entry in place. @throws StatusEntryError */
+/** Replaces the whole entry in place. @throws RangeError */
 export function writeStatus(bytes: Uint8Array, bits: EntryBits, index: number, status: number): void {
   const fault = entryFault(bits, capacityOf(bytes, bits), { index, status });
-  if (fault !== undefined) throw new StatusEntryError(fault);
+  if (fault !== undefined) throw new RangeError(fault);
   const { at, shift } = place(bits, index);
   bytes[at] = ((bytes[at] ?? 0) & ~(mask(bits) << shift)) | (status << shift);
 }

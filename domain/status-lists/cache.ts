@@ -24,11 +24,9 @@ export type CacheLifetime = {
 /**
  * How long a fetched token may be used (Token Status List sections 8.2 and 13.7). The token's own claims decide
  * and caching headers of HTTP do not. `ttl` counts from the fetch; `exp` ends any use.
- * @param defaultTtlSeconds the tenant's, for tokens with neither `ttl` nor `exp`.
  */
-export function cacheUntil(token: FetchedToken, defaultTtlSeconds = DEFAULT_TTL_SECONDS): CacheLifetime {
-  const { exp, ttl, fetchedAt } = token;
-  const wanted = ttl ?? (exp === undefined ? defaultTtlSeconds : MAX_TTL_SECONDS);
+export function cacheUntil({ exp, ttl, fetchedAt }: FetchedToken): CacheLifetime {
+  const wanted = ttl ?? (exp === undefined ? DEFAULT_TTL_SECONDS : MAX_TTL_SECONDS);
   const kept = Math.min(Math.max(wanted, MIN_TTL_SECONDS), MAX_TTL_SECONDS);
   const refreshAt = fetchedAt.getTime() + kept * 1000;
   const end = exp === undefined ? refreshAt : exp * 1000;

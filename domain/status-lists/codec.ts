@@ -1,19 +1,10 @@
-import { deflateSync, inflateSync } from 'node:zlib';
-import { decodeBase64url, encodeBase64url } from '../shared/base64url.ts';
+import { inflateSync } from 'node:zlib';
+import { decodeBase64url } from '../shared/base64url.ts';
 import { Refusal } from '../shared/refusal.ts';
 import { isEntryBits } from './bits.ts';
 
 /** Sixteen million entries of eight bits; a longer list is an attack on memory. */
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
-
-/**
- * The `lst` member: DEFLATE in a ZLIB container (Token Status List section 4.1), base64url. The text depends on
- * the zlib build; only the inflated bytes are canonical.
- */
-export function compressList(bytes: Uint8Array): string {
-  // Token Status List section 4.1 recommends the highest level.
-  return encodeBase64url(deflateSync(bytes, { level: 9 }));
-}
 
 /**
  * The byte array behind the members `lst` and `bits` of somebody's list.

@@ -1,9 +1,9 @@
-import { isJsonObject } from '../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import { Refusal, type RefusalReason } from '../shared/refusal.ts';
 import { capacityOf, type EntryBits, readStatus } from './bits.ts';
 
 /** Where a credential's status stands (Token Status List section 6). */
-export type StatusReference = { readonly index: number; readonly uri: string };
+export type StatusReference = { readonly idx: number; readonly uri: string };
 
 export type StatusVerdict =
   | 'valid'
@@ -17,9 +17,11 @@ const VERDICT_OF_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
 
 /**
  * Reads the `status` member of a credential; other mechanisms beside `status_list` are ignored.
- * @throws Refusal `status_invalid`
+ * @returns undefined for a credential without one.
+ * @throws Refusal `status_invalid`, also for a mechanism that cannot be asked.
  */
-export function readStatusReference(status: unknown): StatusReference {
+export function readStatusReference({ status }: JsonObject): StatusReference | undefined {
+  if (status === undefined) return undefined;
   const list = isJsonObject(status) ? status['status_list'] : undefined;
   if (!isJsonObject(list)) throw new Refusal('status_invalid', 'no status_list');
   const { idx, uri } = list;
@@ -29,7 +31,7 @@ export function readStatusReference(status: unknown): StatusReference {
   }
   // Token Status List section 6.2: a URI.
   if (typeof uri !== 'string' || !URL.canParse(uri)) throw new Refusal('status_invalid', 'uri');
-  return { index: idx, uri };
+  return { idx, uri };
 }
 
 /** The entry of an inflated list. @throws Refusal `status_invalid` when the list is too short. */

@@ -12,7 +12,7 @@ export type StatusListToBuild = {
   /** The address under which the token is served and which credentials refer to. */
   readonly uri: string;
   readonly bits: EntryBits;
-  /** As `compressList` gives it. */
+  /** The compressed bytes, base64url. */
   readonly lst: string;
   readonly issuedAt: Date;
   readonly ttlSeconds: number;

@@ -20,28 +20,18 @@ const USAGES = {
 
 /** Of the service that issues, and of the one that revokes where the entity has one. */
 export function sourcesOf(entity: TrustListEntity): readonly CertificateSource[] {
+  const found: CertificateSource[] = [];
   if (entity.type === 'internal') {
-    const { issuerKeyChainId, revocationKeyChainId } = entity;
-    return [
-      { purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId: issuerKeyChainId },
-      ...(revocationKeyChainId === undefined
-        ? []
-        : [
-            {
-              purpose: 'Revocation',
-              member: 'revocationKeyChainId',
-              keyChainId: revocationKeyChainId,
-            } as const,
-          ]),
-    ];
+    const { issuerKeyChainId, revocationKeyChainId: id } = entity;
+    found.push({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId: issuerKeyChainId });
+    if (id !== undefined)
+      found.push({ purpose: 'Revocation', member: 'revocationKeyChainId', keyChainId: id });
+  } else {
+    const { issuerCertPem, revocationCertPem: pem } = entity;
+    found.push({ purpose: 'Issuance', member: 'issuerCertPem', pem: issuerCertPem });
+    if (pem !== undefined) found.push({ purpose: 'Revocation', member: 'revocationCertPem', pem });
   }
-  const { issuerCertPem, revocationCertPem } = entity;
-  return [
-    { purpose: 'Issuance', member: 'issuerCertPem', pem: issuerCertPem },
-    ...(revocationCertPem === undefined
-      ? []
-      : [{ purpose: 'Revocation', member: 'revocationCertPem', pem: revocationCertPem } as const]),
-  ];
+  return found;
 }
 
 /** The key chains that entities name. */

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { Reference, textUpTo } from '../shared/bounds.ts';
-import { ConfigurationId } from '../shared/configuration-id.ts';
+import { ConfigurationId, Reference, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
-import { WebAddress } from '../shared/web-address.ts';
-import { ContactUri, Country, Language, Line, TrustListData } from './scheme-information.ts';
+import { ContactUri, WebAddress } from '../shared/web-address.ts';
+import { Country, Language, Line, TrustListData } from './scheme-information.ts';
 
 export const MAX_ENTITIES = 100;
 

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { readDateTime } from './date-time.ts';
-import { SKEW_SECONDS } from './signed-list.ts';
+import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 /** A list of trusted entities (ETSI TS 119 602), as far as trust follows from it. */

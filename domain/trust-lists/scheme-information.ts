@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listUpTo, wholeNumber } from '../shared/bounds.ts';
-import { WebAddress } from '../shared/web-address.ts';
+import { ContactUri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers } from './list-profiles.ts';
 
 /** BCP 47, as far as anybody uses it. */
@@ -8,17 +8,6 @@ export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}
 /** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
 export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
 export const Line = z.string().trim().min(1).max(500);
-
-const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
-
-/** Where somebody can be reached: a page, a mail address or a telephone. */
-export const ContactUri = z
-  .string()
-  .max(2048)
-  .refine(
-    (text) => URL.canParse(text) && CONTACTS.includes(new URL(text).protocol),
-    'an address that begins with https:, http:, mailto: or tel:',
-  );
 
 const Uri = z.string().max(2048).refine(URL.canParse, 'an absolute URI');
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);

@@ -4,12 +4,11 @@ import {
   JADES_CRITICAL,
   parseCompactJws,
   readAlgorithm,
+  readX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
-import { readCertificateChain } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
-import { readDateTime } from './date-time.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 export const MAX_LIST_BYTES = 2 * 1024 * 1024;
@@ -67,11 +66,9 @@ export function openSignedList(text: string): SignedList {
 function readSigner(header: JsonObject): SignedList['signer'] {
   const { x5c, 'x5t#S256': thumbprint } = header;
   if (x5c === undefined && typeof thumbprint === 'string') return { thumbprint };
-  try {
-    return { chain: readCertificateChain(header) };
-  } catch {
-    throw new TrustListRefusal('untrusted_signer', 'x5c is missing or malformed');
-  }
+  const chain = readX5c(header);
+  if (chain === undefined) throw new TrustListRefusal('untrusted_signer', 'x5c is missing or malformed');
+  return { chain };
 }
 
 /**
@@ -86,4 +83,14 @@ export function checkSigningTime({ jws }: SignedList, now: Date): void {
   if (latest > now.getTime() / 1000 + SKEW_SECONDS) {
     throw new TrustListRefusal('from_the_future', 'signing time');
   }
+}
+
+/** TS 119 602 section 6.1.3 wants whole seconds; published lists carry fractions too. */
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
+
+/** @throws TrustListRefusal `malformed` */
+export function readDateTime(value: unknown, name: string): Date {
+  const time = typeof value === 'string' && DATE_TIME.test(value) ? new Date(value) : undefined;
+  if (time === undefined || Number.isNaN(time.getTime())) throw new TrustListRefusal('malformed', name);
+  return time;
 }

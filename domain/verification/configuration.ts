@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
-import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
-import { ConfigurationId } from '../shared/configuration-id.ts';
+import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';

@@ -58,16 +58,18 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
 }
 
 /**
- * Sorts the members of a decrypted response. @param plaintext undefined when it could not be decrypted.
+ * Sorts the members of a decrypted response.
+ * @param plaintext undefined when it could not be decrypted.
+ * @param request absent for the Digital Credentials API, which knows no state.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openPlaintext(plaintext: string | undefined, request: Mode): Envelope {
+export function openPlaintext(plaintext: string | undefined, request?: Mode): Envelope {
   if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
   const payload = parseJsonObject(plaintext);
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   // OpenID4VP 1.0 section 14.2
-  if (payload['state'] !== request.state) throw foreignState();
+  if (request !== undefined && payload['state'] !== request.state) throw foreignState();
   return openPayload(payload);
 }
 
@@ -96,14 +98,6 @@ export function openDcApiData(
   // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
   const isPlain = opened.kind === 'presentations' && responseMode === 'dc_api.jwt';
   return isPlain ? refused('response_mode', 'not encrypted') : opened;
-}
-
-/** Sorts the members of a decrypted response of the Digital Credentials API. */
-export function openDcApiPlaintext(plaintext: string | undefined): Envelope {
-  if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
-  const payload = parseJsonObject(plaintext);
-  if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
-  return openPayload(payload);
 }
 
 type Payload = { readonly [Name in 'vp_token' | 'error' | 'error_description']?: Json | undefined };

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { Log } from '../../application/ports/log.ts';
 import { packEntries } from '../../domain/status-lists/bits.ts';
-import { compressList } from '../../domain/status-lists/codec.ts';
+import { compressList } from '../support/compress-list.ts';
 import { databases } from '../support/databases.ts';
 import { addClient } from '../support/populated.ts';
 import { decode } from '../support/present.ts';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { z } from 'zod';
 import type { Route } from '../../adapters/http/route.ts';
+import { anyCharacter } from './any-character.ts';
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
@@ -56,7 +57,7 @@ export const hostileJson = (): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
     {
       weight: 1,
-      arbitrary: fc.string({ unit: 'binary', maxLength: 30 }).map((text) => JSON.stringify(text)),
+      arbitrary: fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)),
     },
   );
 
@@ -164,7 +165,7 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
     fc.constantFrom(...HOSTILE.map((json) => encodeURIComponent(json))),
     fc.constantFrom('%', '%00', '%ff', '%ud800', '+', '&', '=', 'a.b.c', 'a.b.c.d.e', 'x'.repeat(20_000)),
     fc
-      .string({ unit: 'binary', maxLength: 30 })
+      .string({ unit: anyCharacter, maxLength: 30 })
       .map((value) => new URLSearchParams({ value }).toString().slice(6)),
   );
   const change = fc.tuple(fc.constantFrom(...names), text);

@@ -12,7 +12,10 @@ import { type ListKeeping, Store, type TenantReads } from '../../application/por
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { atTheEnd } from './lifetimes.ts';
-import { type MemoryDatabase, openMemory, reuse } from './memory-databases.ts';
+import { type MemoryDatabase, openMemory, type Rows, reuse } from './memory-databases.ts';
+
+/** What stores have after the steps of a name, and what the last one of them answered. */
+const PREPARED = new Map<string, { readonly rows: Rows; readonly result: unknown }>();
 
 /**
  * The store on `sqlite::memory:`, opened at its first use, so that a world of ports can be made in one expression. When
@@ -21,10 +24,50 @@ import { type MemoryDatabase, openMemory, reuse } from './memory-databases.ts';
 export class MemoryStore extends Store {
   #opening: Promise<MemoryDatabase> | undefined;
   #underWay = 0;
+  /** The steps that led to what is stored; undefined once anything else was written. */
+  #steps: string | undefined = '';
+  #isInStep = false;
+  #lastStep: Promise<unknown> = Promise.resolve();
+  #first: Rows | undefined;
 
   constructor() {
     super();
     atTheEnd(() => this.#giveBack());
+  }
+
+  /**
+   * Prepares this store by `work`, which depends on nothing but its name and what is stored. It is done for the first store
+   * that takes these steps; those after it are given the same rows.
+   */
+  prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
+    const prepared = this.#lastStep.then(() => this.#prepare(step, work));
+    this.#lastStep = prepared.catch(() => {});
+    return prepared;
+  }
+
+  async #prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
+    const steps = this.#steps === undefined || this.#underWay > 0 ? undefined : `${this.#steps}\n${step}`;
+    if (steps === undefined) return work();
+    const known = PREPARED.get(steps);
+    if (known !== undefined) {
+      this.#steps = steps;
+      if (this.#opening === undefined) this.#first = known.rows;
+      else (await this.#opening).restore(known.rows);
+      return known.result as T;
+    }
+    this.#isInStep = true;
+    try {
+      const result = await work();
+      const { rows } = await this.#open();
+      PREPARED.set(steps, { rows: rows(), result });
+      this.#steps = steps;
+      return result;
+    } catch (error) {
+      this.#steps = undefined;
+      throw error;
+    } finally {
+      this.#isInStep = false;
+    }
   }
 
   #giveBack(): void {
@@ -38,11 +81,20 @@ export class MemoryStore extends Store {
   async #use<T>(work: (store: OrmStore) => Promise<T>): Promise<T> {
     this.#underWay++;
     try {
-      this.#opening ??= openMemory();
-      return await work((await this.#opening).store);
+      return await work((await this.#open()).store);
     } finally {
       this.#underWay--;
     }
+  }
+
+  #open(): Promise<MemoryDatabase> {
+    this.#opening ??= openMemory(this.#first);
+    return this.#opening;
+  }
+
+  #write<T>(work: (store: OrmStore) => Promise<T>): Promise<T> {
+    if (!this.#isInStep) this.#steps = undefined;
+    return this.#use(work);
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
@@ -56,29 +108,25 @@ export class MemoryStore extends Store {
     work: (own: TenantRepositories) => Promise<T>,
     writing?: TenantWriting,
   ): Promise<T> {
-    return this.#use((store) =>
-      writing === undefined
-        ? store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>)
-        : store.forTenant(tenantId, work, writing),
-    );
+    return writing === undefined
+      ? this.#use((store) => store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>))
+      : this.#write((store) => store.forTenant(tenantId, work, writing));
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
-    return this.#use((store) =>
-      writing === undefined
-        ? store.forService(work as (all: ServiceReader) => Promise<T>)
-        : store.forService(work, writing),
-    );
+    return writing === undefined
+      ? this.#use((store) => store.forService(work as (all: ServiceReader) => Promise<T>))
+      : this.#write((store) => store.forService(work, writing));
   }
 
   override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    return this.#use((store) => store.commit(tenantId, change, now));
+    return this.#write((store) => store.commit(tenantId, change, now));
   }
 
   override read(tenantId: TenantId): TenantReads {
-    return this.#later(READS, (store) => store.read(tenantId));
+    return this.#later(READS, (store) => store.read(tenantId), false);
   }
 
   override lists(tenantId: TenantId): ListKeeping {
@@ -92,14 +140,20 @@ export class MemoryStore extends Store {
   }
 
   /** Methods that wait for the store to be open. */
-  #later<T extends object>(names: readonly (keyof T & string)[], choose: (store: OrmStore) => T): T {
+  #later<T extends object>(
+    names: readonly (keyof T & string)[],
+    choose: (store: OrmStore) => T,
+    writes = true,
+  ): T {
     const call =
       (name: keyof T) =>
-      (...parameters: unknown[]) =>
-        this.#use((store) => {
+      (...parameters: unknown[]) => {
+        const run = (store: OrmStore) => {
           const target = choose(store);
           return (target[name] as (...all: unknown[]) => Promise<unknown>)(...parameters);
-        });
+        };
+        return writes ? this.#write(run) : this.#use(run);
+      };
     return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
   }
 }

@@ -1,5 +1,6 @@
+import { renameSync, rmSync } from 'node:fs';
 import { connect } from '../../adapters/persistence/database.ts';
-import { databases, type TestDatabase } from './databases.ts';
+import { databases, rawSql, type TestDatabase } from './databases.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 /** A database of its own for each test, on which services start one after the other. */
@@ -8,7 +9,7 @@ export type Upgrade = {
   readonly url: string;
   /** A service of this release, which brings the database up to date; what still runs at the end is stopped. */
   start(): Promise<TestService>;
-  /** Takes back the migrations that came after `migration`. No service runs meanwhile. */
+  /** Moves what is stored to tables as they were after `migration`. No service runs meanwhile. */
   goBack(migration: string): Promise<void>;
 };
 
@@ -37,12 +38,7 @@ export function describeUpgrade(
           };
           return { ...service, close };
         };
-        const goBack = async (migration: string) => {
-          const orm = await connect({ url, poolSize: 2 }, 'migrate');
-          await orm.migrator.down({ to: migration });
-          await orm.close();
-        };
-        upgrade = { kind, url, start, goBack };
+        upgrade = { kind, url, start, goBack: (migration) => goBack(kind, url, migration) };
       });
       afterEach(async () => {
         await running?.close();
@@ -51,4 +47,33 @@ export function describeUpgrade(
       suite(() => upgrade, kind);
     });
   }
+}
+
+/** Puts the tables aside, makes those of the older release, and copies into them what they have room for. */
+async function goBack(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
+  const isSqlite = kind === 'sqlite';
+  const former = `${url.slice('sqlite:'.length)}-former`;
+  await rawSql(url, (run) =>
+    run(isSqlite ? 'pragma wal_checkpoint(truncate)' : 'alter schema public rename to former'),
+  );
+  if (isSqlite) renameSync(url.slice('sqlite:'.length), former);
+  else await rawSql(url, (run) => run('create schema public'));
+  const orm = await connect({ url, poolSize: 2 }, 'migrate');
+  await orm.migrator.up({ to: migration });
+  await orm.close();
+  await rawSql(url, async (run) => {
+    if (isSqlite) await run(`attach database '${former}' as former`);
+    const columns = isSqlite
+      ? `select m.name as name, group_concat(i.name) as columns from sqlite_master m, pragma_table_info(m.name) i
+         where m.type = 'table' group by m.name`
+      : `select table_name as name, string_agg(column_name, ',') as columns from information_schema.columns
+         where table_schema = 'public' group by table_name`;
+    for (const { name, columns: own } of await run(columns)) {
+      if (name === 'schema_migrations' || name === 'sqlite_sequence') continue;
+      const main = isSqlite ? 'main' : 'public';
+      await run(`insert into ${main}.${name} (${own}) select ${own} from former.${name}`);
+    }
+    await run(isSqlite ? 'detach database former' : 'drop schema former cascade');
+  });
+  if (isSqlite) rmSync(former);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { packEntries } from '../../domain/status-lists/bits.ts';
-import { compressList } from '../../domain/status-lists/codec.ts';
+import { compressList } from './compress-list.ts';
 import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts';
 import { type Certified, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';

@@ -129,15 +129,23 @@ export class WalletWorld extends World {
   readonly readIssuerMetadata: GetIssuerMetadata = new GetIssuerMetadata(this);
   readonly revokeSession: RevokeSession = new RevokeSession(this);
 
+  #opened = 0;
+
   /** With the tenant `acme`, which issues a `card` that anybody may have. */
   static async open(): Promise<WalletWorld> {
     const world = new WalletWorld();
     // Values that count once are judged by the time of the database, which is the real one.
     world.clock.time = Math.floor(Date.now() / 1000) * 1000;
+    world.#opened = world.clock.time;
     await world.addTenant(ACME);
     await world.issues();
     await world.offers({ id: 'card' });
     return world;
+  }
+
+  /** What is stored by then may be some seconds older than the world. */
+  protected override prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
+    return this.store.prepare(`${step} after ${this.clock.time - this.#opened}`, work);
   }
 
   override keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
@@ -152,7 +160,9 @@ export class WalletWorld extends World {
     const body = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', locale: 'en' }], ...changes });
     const now = this.clock.now();
     const document = { ...body, id: 'default', createdAt: now, updatedAt: now } as const;
-    await this.store.forTenant(tenantId, (own) => own.issuanceConfiguration.put(document), { by: 'system' });
+    await this.prepare(`issuance of ${tenantId} ${JSON.stringify(body)}`, () =>
+      this.store.forTenant(tenantId, (own) => own.issuanceConfiguration.put(document), { by: 'system' }),
+    );
   }
 
   /** Writes a credential configuration as another process would. */
@@ -161,9 +171,9 @@ export class WalletWorld extends World {
     const body = CredentialConfigurationBody.parse({ config, claims: { name: 'Ada' }, ...changes });
     const now = this.clock.now();
     const document = { ...body, createdAt: now, updatedAt: now };
-    await this.store.forTenant(tenantId, (own) => own.credentialConfigurations.put(document), {
-      by: 'system',
-    });
+    await this.prepare(`credential configuration of ${tenantId} ${JSON.stringify(body)}`, () =>
+      this.store.forTenant(tenantId, (own) => own.credentialConfigurations.put(document), { by: 'system' }),
+    );
   }
 
   /** Writes the presentation configuration `card`, which trusts issuers outside and inside. */
@@ -177,7 +187,9 @@ export class WalletWorld extends World {
     const save = async ({ tenant }: TenantRepositories) => {
       await tenant.save({ ...(await tenant.get()), ...changes });
     };
-    await this.store.forTenant(tenantId, save, { by: 'system' });
+    await this.prepare(`tenant ${tenantId} ${JSON.stringify(changes)}`, () =>
+      this.store.forTenant(tenantId, save, { by: 'system' }),
+    );
   }
 
   /** Does something when so much time is over. */

@@ -5,12 +5,12 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
-import { readCertificateChain, readStatusReference } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { checkTransactionData } from '../../domain/formats/sd-jwt/transaction-data.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
-import { statusAt } from '../../domain/status-lists/reference.ts';
+import { readStatusReference, statusAt } from '../../domain/status-lists/reference.ts';
 import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
 
 type Derivations = {

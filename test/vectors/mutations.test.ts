@@ -6,7 +6,6 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { checkMdoc } from '../../application/verification/check-mdoc.ts';
 import { checkSdJwtVc } from '../../application/verification/check-sd-jwt-vc.ts';
-import { withoutTombstones } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { presentMdoc } from '../support/mdoc-maker.ts';
 import { distinct, type Mutation, seeded } from '../support/mutations.ts';
@@ -24,6 +23,7 @@ import { issuedBy, issuerMutations } from '../support/mutations-sd-jwt-issuer.ts
 import { loadOracles, type OracleVerdict } from '../support/oracles.ts';
 import { type HolderKey, newKey } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
+import { withoutTombstones } from '../support/without-tombstones.ts';
 
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
 const sd = read('sd-jwt-vc.json');

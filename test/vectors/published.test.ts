@@ -2,11 +2,12 @@ import { expect } from 'chai';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { readCoseSign1, requireCoseAlgorithm, sigStructure } from '../../domain/formats/cose/sign1.ts';
-import { processDisclosures, withoutTombstones } from '../../domain/formats/sd-jwt/disclosures.ts';
+import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { isChallenge, verifies } from '../../domain/oauth/pkce.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { withoutTombstones } from '../support/without-tombstones.ts';
 
 /** The examples that specifications print: what they call right is right here, and a change of it is not. */
 const signatures = new NodeSignatures();

@@ -3,9 +3,10 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { checkSdJwtVc } from '../../application/verification/check-sd-jwt-vc.ts';
-import { processDisclosures, withoutTombstones } from '../../domain/formats/sd-jwt/disclosures.ts';
+import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { withoutTombstones } from '../support/without-tombstones.ts';
 
 type DisclosureCase = {
   readonly name: string;

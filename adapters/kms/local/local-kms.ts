@@ -6,14 +6,10 @@ import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
 import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
-import type { PublicJwk, SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
 import { publicHalf, readPrivateKey } from './private-key.ts';
 
-const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
-const HASHES = { ES256: 'sha256', ES384: 'sha384', ES512: 'sha512', EdDSA: null } as const;
-/** Bytes of a number on the curve. */
-const SIZES = { ES256: 32, ES384: 48, ES512: 66 } as const;
 const OPEN_KEYS = 10_000;
 
 type Ports = {
@@ -43,10 +39,9 @@ export class LocalKms extends KmsProvider {
   }
 
   override async generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
+    const { kty, name } = CURVES[algorithm];
     const { privateKey } =
-      algorithm === 'EdDSA'
-        ? generateKeyPairSync('ed25519')
-        : generateKeyPairSync('ec', { namedCurve: CURVES[algorithm] });
+      kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
     return this.#store(tenantId, algorithm, privateKey, publicHalf(privateKey));
   }
 
@@ -57,11 +52,11 @@ export class LocalKms extends KmsProvider {
 
   override sign(key: SigningKey, data: Uint8Array | string): Uint8Array {
     const opened = this.#opened(key);
-    const { algorithm } = opened;
+    const curve = CURVES[opened.algorithm];
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     // The bare key: with the option for another form of signatures, signing takes more than twice as long.
-    const signature = sign(HASHES[algorithm], bytes, opened.key);
-    return algorithm === 'EdDSA' ? signature : rawSignature(signature, SIZES[algorithm]);
+    const signature = sign(curve.hash, bytes, opened.key);
+    return curve.kty === 'OKP' ? signature : rawSignature(signature, curve.bytes);
   }
 
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {

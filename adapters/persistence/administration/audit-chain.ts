@@ -10,6 +10,7 @@ import {
   type Attributed,
   type AuditHead,
   begin,
+  type Extension,
   extend,
   type FoundChain,
   settle,
@@ -37,27 +38,20 @@ export async function appendEntries(
   additions: readonly Attributed[],
 ): Promise<readonly AuditEntry[]> {
   const found = await lockChain(em, scope);
-  const { entries, head } = extend(macs, scope, found, additions);
-  await insertEntries(em, scope, entries);
-  await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
-  return entries.slice(entries.length - additions.length);
+  const extension = extend(macs, scope, found, additions);
+  await write(em, scope, extension);
+  return extension.entries.slice(-additions.length);
 }
 
-async function insertEntries(
-  em: EntityManager,
-  scope: string,
-  entries: readonly AuditEntry[],
-): Promise<void> {
-  if (entries.length === 0) return;
+async function write(em: EntityManager, scope: string, { entries, head }: Extension): Promise<void> {
   const rows = entries.map(({ at, ...entry }) => ({ ...entry, tenantId: scope, at: at.getTime() }));
-  await em.insertMany(AuditEntryRow, rows);
+  if (rows.length > 0) await em.insertMany(AuditEntryRow, rows);
+  await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
 }
 
 /** Makes a chain one that can be written to by who knows its head: begins it, or says that somebody broke it. */
 export async function settleChain(em: EntityManager, macs: Macs, scope: string): Promise<void> {
-  const { entries, head } = settle(macs, scope, await lockChain(em, scope), new Date());
-  await insertEntries(em, scope, entries);
-  await em.upsert(AuditHeadRow, { tenantId: scope, ...head });
+  await write(em, scope, settle(macs, scope, await lockChain(em, scope), new Date()));
 }
 
 /** Begins the log unless it has begun; the one who does so at the same moment finds it done. */
@@ -69,20 +63,18 @@ export async function beginLog(em: EntityManager, macs: Macs): Promise<void> {
     const { head, lastSequence: last } = await lockChain(own, SERVICE_SCOPE);
     // Entries without a head are for the next writer to complain of.
     if (head !== undefined || last > 0) return;
-    const begun = begin(macs, await own.count(TenantRow), new Date());
-    await insertEntries(own, SERVICE_SCOPE, begun.entries);
-    await own.upsert(AuditHeadRow, { tenantId: SERVICE_SCOPE, ...begun.head });
+    await write(own, SERVICE_SCOPE, begin(macs, await own.count(TenantRow), new Date()));
   });
 }
 
 /** Writers of one chain come one after the other, also those that begin it. */
 async function lockChain(em: EntityManager, scope: string): Promise<FoundChain> {
-  let row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
-  if (row === null) {
+  let head = await lockHead(em, scope);
+  if (head === undefined) {
     await makeRoom(em, scope);
-    row = await em.findOne(AuditHeadRow, { tenantId: scope }, LOCKED);
+    head = await lockHead(em, scope);
   }
-  return { head: row === null ? undefined : readHead(row), lastSequence: await lastSequence(em, scope) };
+  return { head, lastSequence: await lastSequence(em, scope) };
 }
 
 async function makeRoom(em: EntityManager, scope: string): Promise<void> {

@@ -10,9 +10,9 @@ import type { AuditHead } from '../../../domain/audit/chain.ts';
 import { describeChange, describeClient, describeNewClient } from '../../../domain/audit/describe-change.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { DocumentKind } from '../../../domain/resources.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRepositories } from './document-repositories.ts';
+import { unlessMissing } from './existing.ts';
 import type { Journal } from './journal.ts';
 
 /** The repositories of a tenant as an adapter has them, without a log. */
@@ -52,6 +52,7 @@ export function auditedTenant(
     tenant: {
       ...reads(tenant, 'get'),
       async save(wanted) {
+        // A caller that saves what is not there is told so by the write itself.
         const before = await unlessMissing(tenant.get());
         const saved = await tenant.save(wanted);
         note(describeChange('tenant', tenantId, before ?? saved, saved));
@@ -153,16 +154,6 @@ function auditedClients(
       return saved;
     },
   };
-}
-
-/** A caller that saves what is not there is told so by the write itself. */
-async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return undefined;
-    throw error;
-  }
 }
 
 function audited<T extends { readonly id: string }>(

@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { ClientRow, RemovedClientRow } from '../rows/administration.row.ts';
 import { clientColumns } from '../rows/tenant-columns.ts';
-import { insertUnique } from './insert-unique.ts';
+import { insertUnique } from './existing.ts';
 
 export function staleWrite(what: string): Failure {
   return new Failure('conflict', `the ${what} was changed meanwhile; read it again and repeat the change`);

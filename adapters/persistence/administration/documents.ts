@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
-import { insertUnique } from './insert-unique.ts';
+import { insertUnique } from './existing.ts';
 
 type AnyRow = Record<string, unknown>;
 /** Statements bypass the identity map, so it must not answer with what a row was before. */

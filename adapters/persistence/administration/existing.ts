@@ -9,3 +9,25 @@ export function existing<T extends object>(found: T | null | undefined, what: st
 export function missing(what: string): Failure {
   return new Failure('not_found', `there is no such ${what}`);
 }
+
+/** Undefined in place of `not_found`. */
+export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** @throws Failure `conflict` with this message when a row of the same key is there. */
+export async function insertUnique(message: string, insert: () => Promise<unknown>): Promise<void> {
+  try {
+    await insert();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'UniqueConstraintViolationException') {
+      throw new Failure('conflict', message, { cause: error });
+    }
+    throw error;
+  }
+}

@@ -7,6 +7,7 @@ import {
 } from '../../../application/ports/repositories.ts';
 import { resourceOf } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { unlessMissing } from './existing.ts';
 
 /**
  * Looks in the transaction that is about to write. Nobody else can write in between: what asks for this runs alone,
@@ -39,14 +40,9 @@ function refuseUnless({ holds }: Precondition, found: object | undefined): void 
 }
 
 /** A repository finds what may be missing, or gets what is there. */
-async function findIn(repository: object, id: string): Promise<object | undefined> {
+function findIn(repository: object, id: string): Promise<object | undefined> {
   const { find, get } = repository as { find?: Read; get: Read };
-  try {
-    return await (find ?? get).call(repository, id);
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return undefined;
-    throw error;
-  }
+  return unlessMissing((find ?? get).call(repository, id));
 }
 
 type Read = (id: string) => Promise<object | undefined>;

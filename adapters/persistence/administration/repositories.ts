@@ -14,8 +14,7 @@ import type { PlainTenantRepositories } from './audited-repositories.ts';
 import { addClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { byClientId, documentsOf, FRESH } from './documents.ts';
-import { existing, missing } from './existing.ts';
-import { insertUnique } from './insert-unique.ts';
+import { existing, insertUnique, missing } from './existing.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */

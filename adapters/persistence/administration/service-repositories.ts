@@ -9,8 +9,7 @@ import { lockHead, serviceAuditLog } from './audit-chain.ts';
 import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
 import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
-import { existing, missing } from './existing.ts';
-import { insertUnique } from './insert-unique.ts';
+import { existing, insertUnique, missing } from './existing.ts';
 import { raiseRevision } from './revisions.ts';
 
 export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainServiceRepositories {

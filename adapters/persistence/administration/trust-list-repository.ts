@@ -10,8 +10,7 @@ import {
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { TrustListRow, TrustListVersionRow } from '../rows/trust-list.row.ts';
 import { byId, FRESH } from './documents.ts';
-import { existing } from './existing.ts';
-import { insertUnique } from './insert-unique.ts';
+import { existing, insertUnique } from './existing.ts';
 
 const NEWEST = { sequenceNumber: 'desc' } as const;
 const ALL: VersionPage = { limit: MAX_VERSIONS, before: undefined };

@@ -159,13 +159,8 @@ export function sqliteMaintenance(sql: SqliteSql): Maintenance {
     expireSessions: (now, limit) =>
       sql.transaction((run) => {
         const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);
-        for (const row of rows) {
-          const [tenantId, id, version] = [
-            String(row['tenant_id']),
-            String(row['id']),
-            Number(row['version']),
-          ];
-          run.change(LOG_SQLITE, tenantId, id, version, now.getTime());
+        for (const { tenant_id, id, version } of rows) {
+          run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
         }
         return pairs(rows);
       }),

@@ -1,10 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import { DOCUMENTS, type DocumentKind } from '../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
-import { tenantFilter } from './tenant-filter.ts';
-
-/** Times are milliseconds since the epoch in every table, alike in both dialects. */
-const time = () => p.bigint('number');
+import { tenantFilter, time } from './row-parts.ts';
 
 export const TenantRow = defineEntity({
   name: 'TenantRow',
@@ -34,10 +31,10 @@ export const ClientRow = defineEntity({
   properties: {
     clientId: p.string().primary(),
     tenantId: p.string().nullable(),
-    roles: p.json<string[]>(),
+    roles: p.json<readonly string[]>(),
     description: p.text().nullable(),
-    allowedPresentationConfigs: p.json<string[]>().nullable(),
-    allowedIssuanceConfigs: p.json<string[]>().nullable(),
+    allowedPresentationConfigs: p.json<readonly string[]>().nullable(),
+    allowedIssuanceConfigs: p.json<readonly string[]>().nullable(),
     secretHash: p.text(),
     pickUp: p.json<unknown>().nullable(),
     version: p.integer(),

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import type { AuditHead } from '../../../domain/audit/chain.ts';
 import type { Row } from '../statement.ts';
-import { tenantFilter } from './tenant-filter.ts';
+import { tenantFilter } from './row-parts.ts';
 
 /** Links of the audit log's chains; the empty tenant is the service. */
 export const AuditEntryRow = defineEntity({

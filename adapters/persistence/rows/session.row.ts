@@ -1,7 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { tenantFilter } from './tenant-filter.ts';
-
-const time = () => p.bigint('number');
+import { tenantFilter, time } from './row-parts.ts';
 
 export const SessionRow = defineEntity({
   name: 'SessionRow',

@@ -31,11 +31,6 @@ export function readTenant(row: TenantRow): Tenant {
 export function clientColumns(client: Client) {
   return {
     ...client,
-    roles: [...client.roles],
-    allowedPresentationConfigs:
-      client.allowedPresentationConfigs === null ? null : [...client.allowedPresentationConfigs],
-    allowedIssuanceConfigs:
-      client.allowedIssuanceConfigs === null ? null : [...client.allowedIssuanceConfigs],
     pickUp:
       client.pickUp === null ? null : { ...client.pickUp, expiresAt: client.pickUp.expiresAt.getTime() },
     createdAt: client.createdAt.getTime(),

@@ -4,8 +4,7 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { readHead } from '../rows/audit.row.ts';
 import { named } from '../statement.ts';
-import { insert } from './insert.ts';
-import type { SqliteRun } from './sql.ts';
+import { insert, type SqliteRun } from './sql.ts';
 
 const READ_HEAD = named(
   'read_audit_head',

@@ -5,13 +5,12 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
-import { type Parts, partsOf } from '../rows/change-columns.ts';
+import { NOTHING, type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
-import { insert } from './insert.ts';
-import type { SqliteRun, SqliteSql } from './sql.ts';
+import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
 const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');
@@ -171,7 +170,7 @@ function changeSession(
     if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
     return undefined;
   }
-  if (writes !== true) return undefined;
+  if (writes === NOTHING) return undefined;
   const completes = Number(found['completes'] ?? 0);
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];

@@ -1,6 +1,6 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { reachingAtOnce } from '../database-faults.ts';
-import type { Parameter, Row, Statement } from '../statement.ts';
+import { named, type Parameter, type Row, type Statement } from '../statement.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { SteadyTime } from './steady-time.ts';
 
@@ -110,3 +110,12 @@ function sqliteValue(value: Parameter | undefined): string | number | null | und
   if (typeof value === 'boolean') return value ? 1 : 0;
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }
+
+/** Makes a row of a table, whose tenant comes first. */
+export const insert = (table: string, columns: readonly string[], otherwise = '') => {
+  const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
+  return named(
+    `new_${table}`,
+    `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`,
+  );
+};

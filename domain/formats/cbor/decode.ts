@@ -1,6 +1,5 @@
 import { decodeUtf8 } from '../../shared/utf8.ts';
 import { type Cursor, malformed, readArgument, readByte, readLength, skip } from './cursor.ts';
-import { readHalf } from './half.ts';
 import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from './values.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -163,7 +162,7 @@ function readSimple(cursor: Cursor, info: number): Cbor {
   if (info === 22) return null;
   if (info === 23) return undefined;
   if (info < 20) return new SimpleValue(info);
-  if (info === 25) return readHalf(bytes.readUInt16BE(skip(cursor, 2)));
+  if (info === 25) return new DataView(bytes.buffer, bytes.byteOffset).getFloat16(skip(cursor, 2));
   if (info === 26) return bytes.readFloatBE(skip(cursor, 4));
   if (info === 27) return bytes.readDoubleBE(skip(cursor, 8));
   const number = info === 24 ? readByte(cursor) : 0;

@@ -1,4 +1,3 @@
-import { halfOf } from './half.ts';
 import {
   type Cbor,
   type CborKey,
@@ -170,17 +169,16 @@ function writeNumber(writer: Writer, value: number): void {
 
 /** RFC 8949 section 4.2.2: the shortest float that is the same number. */
 function writeFloat(writer: Writer, value: number): void {
-  if (Number.isNaN(value) || Math.fround(value) === value) {
-    const at = reserve(writer, 5);
-    writer.bytes.writeFloatBE(value, at + 1);
-    const half = halfOf(writer.bytes.readUInt32BE(at + 1));
-    writer.bytes[at] = half === undefined ? 0xfa : 0xf9;
-    if (half === undefined) return;
-    writer.bytes.writeUInt16BE(half, at + 1);
-    writer.at = at + 3;
-    return;
-  }
-  const at = reserve(writer, 9);
-  writer.bytes[at] = 0xfb;
-  writer.bytes.writeDoubleBE(value, at + 1);
+  const [bytes, head] = Object.is(Math.f16round(value), value)
+    ? [2, 0xf9]
+    : Object.is(Math.fround(value), value)
+      ? [4, 0xfa]
+      : [8, 0xfb];
+  writeByte(writer, head);
+  const at = reserve(writer, bytes);
+  const { buffer, byteOffset } = writer.bytes;
+  const view = new DataView(buffer, byteOffset + at, bytes);
+  if (bytes === 2) view.setFloat16(0, value);
+  else if (bytes === 4) view.setFloat32(0, value);
+  else view.setFloat64(0, value);
 }

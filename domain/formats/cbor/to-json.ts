@@ -1,4 +1,4 @@
-import type { Json } from '../../shared/json.ts';
+import { isMemberName, type Json } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { type Cbor, EncodedCbor, isArray, isBytes, isMap, SimpleValue, TAG, Tagged } from './values.ts';
 
@@ -6,7 +6,6 @@ import { type Cbor, EncodedCbor, isArray, isBytes, isMap, SimpleValue, TAG, Tagg
 const MAX_BIGNUM_BYTES = 64;
 /** Names come into reports; no element is called by a longer one. */
 const MAX_NAME_LENGTH = 256;
-const PROTOTYPE_MEMBERS = new Set<unknown>(['__proto__', 'constructor', 'prototype']);
 
 /**
  * Shows an item as JSON: byte strings as base64url, dates as texts, integers that no JSON number holds as decimal
@@ -44,7 +43,7 @@ function objectToJson(value: NonNullable<Cbor>): Json {
 /** The name of a member of an object. @throws Refusal `malformed` */
 export function checkName(key: unknown): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
-  if (PROTOTYPE_MEMBERS.has(key)) throw malformed('a map names a member of a prototype');
+  if (!isMemberName(key)) throw malformed('a map names a member of a prototype');
   if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
   return checkText(key);
 }

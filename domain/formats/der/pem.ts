@@ -1,3 +1,5 @@
+import { readElement, TAG } from './reader.ts';
+
 /** One encapsulated certificate (RFC 7468 sections 3 and 5.1). */
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
@@ -39,14 +41,11 @@ export function writePem(label: string, base64: string): string {
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
-/** Whether the bytes are one SEQUENCE of definite, minimally written length (X.690 section 10.1), and no more. */
+/** Whether the bytes are one SEQUENCE and no more. */
 function isOneSequence(der: Buffer): boolean {
-  const [tag, first] = der;
-  if (tag !== 0x30 || first === undefined) return false;
-  if (first < 0x80) return der.length === 2 + first;
-  const octets = first - 0x80;
-  if (octets < 1 || octets > 4 || der.length < 2 + octets) return false;
-  const length = der.readUIntBE(2, octets);
-  const minimal = length >= 0x80 && length >= 2 ** (8 * (octets - 1));
-  return minimal && der.length === 2 + octets + length;
+  try {
+    return readElement(der, TAG.sequence).whole.length === der.length;
+  } catch {
+    return false;
+  }
 }

@@ -2,8 +2,10 @@ import { type DerElement, DerError } from './reader.ts';
 
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
-const UTC = /^(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
-const GENERALIZED = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
+const FORMS: Readonly<Record<number, RegExp>> = {
+  [UTC_TIME]: /^(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/,
+  [GENERALIZED_TIME]: /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/,
+};
 
 /**
  * A time of a certificate, in seconds of UTC and in no other form (RFC 5280 sections 4.1.2.5.1 and 4.1.2.5.2).
@@ -12,16 +14,11 @@ const GENERALIZED = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
  */
 export function readTime({ tag, content }: Pick<DerElement, 'tag' | 'content'>): Date {
   const text = content.toString('latin1');
-  const [, year, month, day, hour, minute, second] = formOf(tag)?.exec(text) ?? [];
+  const [, year, month, day, hour, minute, second] = FORMS[tag]?.exec(text) ?? [];
   const full = tag === UTC_TIME ? `${text < '5' ? '20' : '19'}${year}` : year;
   const wanted = `${full}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const time = new Date(wanted);
   // 30 February and 24 o'clock would be times of the day after.
   if (Number.isNaN(time.getTime()) || time.toISOString() !== wanted) throw new DerError('time');
   return time;
-}
-
-function formOf(tag: number): RegExp | undefined {
-  if (tag === UTC_TIME) return UTC;
-  return tag === GENERALIZED_TIME ? GENERALIZED : undefined;
 }

@@ -1,5 +1,5 @@
 import { decodeBase64url, encodeBase64url } from '../../shared/base64url.ts';
-import { decodeJson, isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { decodeJson, isJsonObject, isTexts, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
 
 /** A JWS in compact form (RFC 7515 section 7.1) whose payload is a JSON object. Nothing is verified yet. */
@@ -91,6 +91,14 @@ export function understandsCritical(header: JsonObject, processed: readonly stri
 
 /** What a signer of a JAdES signature may mark as critical (TS 119 182-1 section 5.1, RFC 7797). */
 export const JADES_CRITICAL = ['sigT', 'iat', 'b64'];
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** The certificates of `x5c` as they stand there: DER in standard base64, leaf first (RFC 7515 section 4.1.6). */
+export function readX5c({ x5c }: JsonObject): readonly string[] | undefined {
+  // RFC 7515 section 4.1.6: base64, not base64url
+  return isTexts(x5c) && x5c.length > 0 && x5c.every((entry) => BASE64.test(entry)) ? x5c : undefined;
+}
 
 /** The text that a JWS signature covers (RFC 7515 section 5.1 step 8), ASCII. */
 export function buildSigningInput(header: JsonObject, payload: JsonObject): string {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Json } from '../../shared/json.ts';
+import { isTexts, type Json } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { hashNameOf } from '../sd-jwt/disclosures.ts';
 import type { JsonNameSpaces } from './items.ts';
@@ -28,10 +28,10 @@ export function checkDeviceTransactionData(
   expected: readonly ExpectedTransactionData[],
 ): readonly string[] {
   const confirmed = new Set<string>();
-  for (const [first, ...rest] of byElement(expected)) {
-    if (first === undefined) continue;
-    const own = [first, ...rest];
-    const value = deviceSigned[first.namespace]?.[first.element];
+  const byElement = Map.groupBy(expected, (one) => JSON.stringify([one.namespace, one.element]));
+  for (const own of byElement.values()) {
+    const { namespace = '', element = '' } = own[0] ?? {};
+    const value = deviceSigned[namespace]?.[element];
     if (value === undefined) continue;
     for (const found of readHashes(value)) {
       const entry = own.find((one) => hashesOf(one).includes(found));
@@ -46,18 +46,9 @@ export function checkDeviceTransactionData(
   return [...confirmed];
 }
 
-function byElement(expected: readonly ExpectedTransactionData[]): readonly ExpectedTransactionData[][] {
-  const groups = new Map<string, ExpectedTransactionData[]>();
-  for (const one of expected) {
-    const name = JSON.stringify([one.namespace, one.element]);
-    groups.set(name, [...(groups.get(name) ?? []), one]);
-  }
-  return [...groups.values()];
-}
-
 function readHashes(value: Json): readonly string[] {
   const list = Array.isArray(value) ? value : [value];
-  if (list.length === 0 || !list.every((one): one is string => typeof one === 'string')) {
+  if (!isTexts(list) || list.length === 0) {
     throw new Refusal('transaction_data_mismatch', 'not a hash');
   }
   return list;

@@ -22,11 +22,7 @@ const MAX_DECOYS = 100;
  * @param path where the frame stands in the caller's document.
  * @throws Failure `invalid_input` when it is malformed or hides a claim that has to stay visible.
  */
-export function readDisclosureFrame(value: unknown, path = 'disclosureFrame'): Frame {
-  return readLevel(value, path, 1);
-}
-
-function readLevel(value: unknown, path: string, depth: number): Frame {
+export function readDisclosureFrame(value: unknown, path = 'disclosureFrame', depth = 1): Frame {
   if (!isJsonObject(value)) throw invalidInput(path, 'A disclosure frame is an object.');
   if (depth > MAX_FRAME_DEPTH) throw invalidInput(path, `A frame nests at most ${MAX_FRAME_DEPTH} levels.`);
 
@@ -39,7 +35,7 @@ function readLevel(value: unknown, path: string, depth: number): Frame {
     if (depth === 1 && NEVER_DISCLOSABLE.has(name)) {
       throw invalidInput(childPath, `"${name}" cannot be selectively disclosable.`);
     }
-    children.set(name, readLevel(child, childPath, depth + 1));
+    children.set(name, readDisclosureFrame(child, childPath, depth + 1));
   }
   return {
     hidden: readHidden(value['_sd'], `${path}._sd`, depth === 1),

@@ -160,21 +160,3 @@ function processArray(source: readonly Json[], work: Work, depth: number): Discl
     return processValue(disclosure.value, work, depth + 1);
   });
 }
-
-/** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
-export function withoutTombstones(claims: DisclosedObject): JsonObject {
-  return outputOf(claims) as JsonObject;
-}
-
-function outputOf(value: Disclosed): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    return (value as readonly (Disclosed | typeof UNDISCLOSED)[])
-      .filter((member) => member !== UNDISCLOSED)
-      .map((member) => outputOf(member));
-  }
-  // Reserved names never got this far, so an ordinary object is safe and easier on its readers.
-  const result: Record<string, Json> = {};
-  for (const [name, member] of Object.entries(value as DisclosedObject)) result[name] = outputOf(member);
-  return result;
-}

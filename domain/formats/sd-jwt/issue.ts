@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encodeBase64url } from '../../shared/base64url.ts';
-import { Failure, type FieldError, invalidInput } from '../../shared/failure.ts';
+import { type FieldError, fieldFaults, invalidInput } from '../../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { buildSigningInput, joinCompact } from '../jose/compact.ts';
 import { PROTOCOL_CLAIMS, RESERVED_NAMES } from './claim-names.ts';
@@ -55,14 +55,7 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
  * empty for all of the claims.
  */
 export function sdJwtFaults(claims: JsonObject, frame: Frame | undefined): readonly FieldError[] {
-  try {
-    checkClaims(claims, frame);
-    return [];
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const errors = error.details.errors ?? [];
-    return errors.map(({ path, message }) => ({ path: path.replace(/^claims/, ''), message }));
-  }
+  return fieldFaults(() => checkClaims(claims, frame), 'claims');
 }
 
 /** @returns how many salts it takes. @throws Failure `invalid_input` */

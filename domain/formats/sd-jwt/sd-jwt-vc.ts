@@ -1,7 +1,8 @@
+import { defined } from '../../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
-import { readAlgorithm } from '../jose/compact.ts';
+import { readAlgorithm, readX5c } from '../jose/compact.ts';
 import { NEVER_DISCLOSABLE } from './claim-names.ts';
 import type { ProcessedClaims } from './disclosures.ts';
 
@@ -16,9 +17,6 @@ export type SdJwtVc = {
   readonly nbf?: number;
   readonly exp?: number;
 };
-
-/** Where the status of a credential stands (Token Status List section 6.2). */
-export type StatusReference = { readonly idx: number; readonly uri: string };
 
 /**
  * Checks the header of the issuer-signed JWT (SD-JWT VC section 2.2.1).
@@ -44,18 +42,11 @@ export function requireAlgorithm(
   return verdict.algorithm;
 }
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
-/** The certificates of `x5c` as they stand there: DER in standard base64, leaf first (RFC 7515 section 4.1.6). */
+/** The certificates of `x5c`. @throws Refusal `issuer_key_unresolved` */
 export function readCertificateChain(header: JsonObject): readonly string[] {
-  const { x5c } = header;
-  if (!Array.isArray(x5c) || x5c.length === 0) throw new Refusal('issuer_key_unresolved', 'no x5c');
-  const chain = x5c as readonly Json[];
-  // RFC 7515 section 4.1.6: base64, not base64url
-  if (!chain.every((entry): entry is string => typeof entry === 'string' && BASE64.test(entry))) {
-    throw new Refusal('issuer_key_unresolved', 'x5c is not base64');
-  }
-  return chain;
+  const chain = readX5c(header);
+  if (chain !== undefined) return chain;
+  throw new Refusal('issuer_key_unresolved', header['x5c'] === undefined ? 'no x5c' : 'x5c is not base64');
 }
 
 /**
@@ -99,13 +90,7 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
   // RFC 7519 section 4.1.5
   if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid');
   if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
-  return {
-    vct,
-    ...(iss !== undefined && { iss }),
-    ...(iat !== undefined && { iat }),
-    ...(nbf !== undefined && { nbf }),
-    ...(exp !== undefined && { exp }),
-  };
+  return { vct, ...defined({ iss, iat, nbf, exp }) };
 }
 
 /** RFC 7519 section 2: a number, fractions allowed. */
@@ -129,18 +114,4 @@ export function readHolderKey(payload: JsonObject): PublicJwk {
   const agrees = alg === undefined || alg === algorithm || (alg === 'Ed25519' && algorithm === 'EdDSA');
   if (!agrees) throw new Refusal('holder_key_missing', 'alg contradicts the key');
   return key;
-}
-
-/** @throws Refusal `status_invalid` for a status mechanism we cannot ask (Token Status List section 6.2). */
-export function readStatusReference(payload: JsonObject): StatusReference | undefined {
-  if (!Object.hasOwn(payload, 'status')) return undefined;
-  const { status } = payload;
-  const reference = isJsonObject(status) ? status['status_list'] : undefined;
-  if (!isJsonObject(reference)) throw new Refusal('status_invalid', 'no status_list');
-  const { idx, uri } = reference;
-  if (typeof idx !== 'number' || !Number.isSafeInteger(idx) || idx < 0) {
-    throw new Refusal('status_invalid', 'idx');
-  }
-  if (typeof uri !== 'string' || uri === '') throw new Refusal('status_invalid', 'uri');
-  return { idx, uri };
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJson, isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { decodeJson, isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { hashNameOf } from './disclosures.ts';
 
@@ -15,9 +15,7 @@ export function checkTransactionData(
   alternatives: readonly string[],
 ): readonly string[] {
   if (required.length === 0 && alternatives.length === 0) return [];
-  const hashes = Object.hasOwn(payload, 'transaction_data_hashes')
-    ? payload['transaction_data_hashes']
-    : undefined;
+  const hashes = payload['transaction_data_hashes'];
   if (hashes === undefined && required.length === 0) return [];
   if (hashes === undefined) throw new Refusal('transaction_data_missing');
 
@@ -35,8 +33,7 @@ export function checkTransactionData(
 }
 
 function readHashes(value: Json): readonly string[] {
-  const isList = Array.isArray(value) && value.length > 0;
-  if (!isList || !value.every((entry): entry is string => typeof entry === 'string')) {
+  if (!isTexts(value) || value.length === 0) {
     throw new Refusal('transaction_data_mismatch', 'not a list of hashes');
   }
   return value;
@@ -45,9 +42,7 @@ function readHashes(value: Json): readonly string[] {
 /** OpenID4VP 1.0 appendix B.3.3.1: one algorithm for all hashes; it is named when the request names any. */
 function readHashName(payload: JsonObject, sent: readonly string[]): string {
   const offers = sent.map(offeredAlgorithms).filter((offer) => offer !== undefined);
-  const named = Object.hasOwn(payload, 'transaction_data_hashes_alg')
-    ? payload['transaction_data_hashes_alg']
-    : undefined;
+  const named = payload['transaction_data_hashes_alg'];
   if (named === undefined && offers.length > 0) throw new Refusal('transaction_data_alg', 'not named');
   const algorithm = named ?? 'sha-256';
   const offered = offers.length > 0 ? offers : [['sha-256']];

@@ -15,10 +15,7 @@ export const SdJwtMeta = z.looseObject({ vct_values: listUpTo(Text, MAX_TYPES) }
 /** OpenID4VP 1.0 appendix B.2.3. */
 export const MdocMeta = z.looseObject({ doctype_value: Text });
 
-export const META_OF_FORMAT: ReadonlyMap<string, typeof SdJwtMeta | typeof MdocMeta> = new Map<
-  string,
-  typeof SdJwtMeta | typeof MdocMeta
->([
+export const META_OF_FORMAT = new Map<string, typeof SdJwtMeta | typeof MdocMeta>([
   ['dc+sd-jwt', SdJwtMeta],
   ['mso_mdoc', MdocMeta],
 ]);

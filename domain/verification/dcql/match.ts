@@ -25,23 +25,12 @@ export type PresentedCredential = {
   readonly authority: AuthorityEvidence;
 };
 
-export type MismatchReason = Extract<
-  RefusalReason,
-  | 'format_mismatch'
-  | 'holder_binding_missing'
-  | 'type_mismatch'
-  | 'untrusted_authority'
-  | 'missing_claim'
-  | 'value_mismatch'
-  | 'claim_set_unsatisfied'
->;
-
 /** `paths`: the claims that were asked for and found, `undefined` when the query asked for none. */
 export type Match = { readonly matched: true; readonly paths: readonly ClaimsPath[] | undefined };
 /** `detail` names the claim by its path, for the operator's report. */
 export type Mismatch = {
   readonly matched: false;
-  readonly reason: MismatchReason;
+  readonly reason: RefusalReason;
   readonly detail?: string;
 };
 
@@ -70,7 +59,7 @@ export function matchCredential(
   return matchClaims(query, credential, isUndisclosed);
 }
 
-function mismatch(reason: MismatchReason, detail?: string): Mismatch {
+function mismatch(reason: RefusalReason, detail?: string): Mismatch {
   return detail === undefined ? { matched: false, reason } : { matched: false, reason, detail };
 }
 

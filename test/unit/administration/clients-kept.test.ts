@@ -27,7 +27,7 @@ describe('The list of clients of a tenant', () => {
 
   beforeEach(async () => {
     world = await anAdministration();
-    await create('shop', { description: 'The shop' });
+    await world.store.prepare('the shop', () => create('shop', { description: 'The shop' }));
     await world.hasStranger('other');
   });
 

@@ -35,12 +35,14 @@ describe('Sessions for administrators', () => {
   beforeEach(async () => {
     world = aWorld();
     await world.createTenant();
-    const steps = stepsOf(world.store, ACME);
-    for (let number = 0; number < 12; number++) {
-      const kind = number % 2 === 0 ? 'verification' : 'issuance';
-      const configurationIds = number % 3 === 0 ? ['age'] : ['age', 'pid'];
-      await steps.openSession(aSession(world.clock, number, { kind, configurationIds }));
-    }
+    await world.store.prepare('a dozen sessions', async () => {
+      const steps = stepsOf(world.store, ACME);
+      for (let number = 0; number < 12; number++) {
+        const kind = number % 2 === 0 ? 'verification' : 'issuance';
+        const configurationIds = number % 3 === 0 ? ['age'] : ['age', 'pid'];
+        await steps.openSession(aSession(world.clock, number, { kind, configurationIds }));
+      }
+    });
   });
 
   async function pages(caller: TenantCaller, query: object): Promise<string[][]> {

@@ -29,8 +29,10 @@ describe('A stream of session statuses', () => {
     heard = [];
     lifetime = 3_600_000;
     since = world.clock.now().getTime();
-    await addClient(new Date(since));
-    await steps().openSession(aSession(world.clock, 0));
+    await world.store.prepare('a listener and a session', async () => {
+      await addClient(new Date(since));
+      await steps().openSession(aSession(world.clock, 0));
+    });
   });
 
   afterEach(() => timers.restore());

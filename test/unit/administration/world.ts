@@ -59,6 +59,7 @@ export function aWorld() {
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
   const kms = new KeysMadeOnce({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const certificateAuthority = new CertificatesMadeOnce({ kms, random });
   const store = new MemoryStore();
   const eventBus = new InProcessEventBus();
   const settings = {
@@ -75,7 +76,7 @@ export function aWorld() {
     settings,
     clock: new TestClock(),
     secrets: new QuickSecrets(),
-    certificateAuthority: new CertificatesMadeOnce({ kms, random }),
+    certificateAuthority,
     eventBus,
     tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
     log: new SilentLog(),
@@ -94,13 +95,25 @@ export function aWorld() {
     }),
     ...restrictions,
   });
-  const createTenant = (wanted: Partial<TenantCreation> = {}) =>
-    new CreateTenant(world).execute(ROOT, TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted }));
+  const createTenant = async (wanted: Partial<TenantCreation> = {}) => {
+    const body = TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted });
+    const step = `tenant ${JSON.stringify(body)} at ${world.clock.now().getTime()}`;
+    const { created, keys, certificates } = await store.prepare(step, async () => ({
+      created: await new CreateTenant(world).execute(ROOT, body),
+      keys: kms.counts,
+      certificates: certificateAuthority.counts,
+    }));
+    kms.counts = keys;
+    certificateAuthority.counts = certificates;
+    return created;
+  };
   /** Another one, without keys. */
   const hasStranger = (id: string) =>
-    store.forService(
-      async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
-      { by: ROOT },
+    store.prepare(`stranger ${id}`, () =>
+      store.forService(
+        async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }),
+        { by: ROOT },
+      ),
     );
   return { ...world, caller, createTenant, hasStranger };
 }

@@ -21,9 +21,11 @@ describe('The entries of the audit log', () => {
   beforeEach(async () => {
     world = await anAdministration();
     admin = world.caller(['clients:manage']);
-    await note('client', 'one');
-    await note('trust-list', 'two', admin);
-    await note('client', 'three');
+    await world.store.prepare('three notes', async () => {
+      await note('client', 'one');
+      await note('trust-list', 'two', admin);
+      await note('client', 'three');
+    });
   });
 
   it('come newest first', async () => {

@@ -47,6 +47,16 @@ describe('AuthenticateClient', () => {
     expect(await codeOf(world.authenticate.execute(token))).to.equal(undefined);
   });
 
+  it('refuses a token that was good a moment ago once its time is over, or with another ending', async () => {
+    const token = world.tokenOf();
+    await world.authenticate.execute(token);
+    expect(await codeOf(world.authenticate.execute(`${token.slice(0, -4)}AAAA`))).to.equal('unauthenticated');
+    expect(await codeOf(world.authenticate.execute(`${token}.`))).to.equal('unauthenticated');
+    world.clock.forward(3_600_000);
+    expect(await codeOf(world.authenticate.execute(token))).to.equal('unauthenticated');
+    world.clock.forward(-3_600_000);
+  });
+
   it('is forbidden for a tenant that is suspended', async () => {
     await world.suspend('suspended');
     expect(await codeOf(world.authenticate.execute(world.tokenOf()))).to.equal('forbidden');

@@ -52,8 +52,10 @@ describe('An import of a folder', () => {
       ({ clientId }) => clientId,
     );
 
+  const loaded = () => world.store.prepare('the folder', () => world.load(FOLDER));
+
   it('makes what is not there, and leaves the rest alone', async () => {
-    await world.load(FOLDER);
+    await loaded();
     const { tenant } = await new GetTenant(world).execute(ROOT, beta);
     expect(tenant).to.deep.include({ name: 'Beta', sessionConfig: { ttlSeconds: 100 } });
     expect(await clients()).to.deep.equal(['shop']);
@@ -64,7 +66,7 @@ describe('An import of a folder', () => {
   });
 
   it('writes nothing when everything is as it says', async () => {
-    await world.load(FOLDER);
+    await loaded();
     const entries = async () => world.store.forTenant(beta, ({ audit }) => audit.list({ limit: 500 }));
     const before = await entries();
     world.clock.forward(60_000);
@@ -106,7 +108,7 @@ describe('An import of a folder', () => {
     };
 
     it('has each thing in a file, without a secret and without what the service adds', async () => {
-      await world.load(FOLDER);
+      await loaded();
       const { files, secrets } = await exported();
       expect(Object.keys(files)).to.include.members([
         ...['tenant.json', 'registrar.json', 'clients/shop.json', 'keys/signing.json'],
@@ -126,7 +128,7 @@ describe('An import of a folder', () => {
     });
 
     it('is the same each time', async () => {
-      await world.load(FOLDER);
+      await loaded();
       expect(await world.save('beta')).to.deep.equal(await world.save('beta'));
     });
 

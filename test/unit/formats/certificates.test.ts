@@ -1,17 +1,18 @@
-import { webcrypto } from 'node:crypto';
+import { webcrypto, X509Certificate } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
   cryptoProvider,
   Extension,
+  type X509Certificate as GeneratedCertificate,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectKeyIdentifierExtension,
-  type X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import sinon from 'sinon';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { readCertificate } from '../../../domain/formats/der/certificate.ts';
 
@@ -19,7 +20,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as con
 const NOW = new Date('2027-01-15T08:00:00Z');
 const SIGN_CERTIFICATES = KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign;
 
-type Issued = { readonly certificate: X509Certificate; readonly keys: CryptoKeyPair };
+type Issued = { readonly certificate: GeneratedCertificate; readonly keys: CryptoKeyPair };
 type CryptoKeyPair = Awaited<ReturnType<typeof makeKeys>>;
 type Options = {
   readonly name: string;
@@ -199,25 +200,29 @@ describe('Validating a certificate path', () => {
     const padded = await make({ name: 'CN=Padded', by: intermediate, extra: [padding] });
     expect(judge([padded, intermediate], [root])).to.equal('issuer_key_unresolved');
   });
+
   it('looks at the anchors of one name only, however many there are', async () => {
     const others = await Promise.all(
-      Array.from({ length: 100 }, (_, at) => make({ name: `CN=O${at}`, ca: true })),
+      Array.from({ length: 20 }, (_, at) => make({ name: `CN=O${at}`, ca: true })),
     );
-    const anchors = Array.from({ length: 2_000 }, (_, at) => others[at % others.length] as Issued).map(
-      (issued) => ({ certificate: base64(issued) }),
-    );
+    const anchors = [root, ...others].map((issued) => ({ certificate: base64(issued) }));
     const rogue = await make({ name: 'CN=Rogue', ca: true });
-    const strangers = await Promise.all(
-      Array.from({ length: 20 }, async (_, at) => base64(await make({ name: `CN=S${at}`, by: rogue }))),
-    );
     const certificates = new NodeCertificates();
-    certificates.validate([strangers[0] as string], anchors, NOW);
-    const started = performance.now();
-    for (const stranger of strangers)
-      expect(certificates.validate([stranger], anchors, NOW).trusted).to.equal(false);
-    // A signature check for each anchor would be forty thousand of them.
-    expect(performance.now() - started).to.be.lessThan(1_500);
+    const verified = sinon.spy(X509Certificate.prototype, 'verify');
+    try {
+      for (const at of [1, 2, 3]) {
+        const stranger = base64(await make({ name: `CN=S${at}`, by: rogue }));
+        expect(certificates.validate([stranger], anchors, NOW).trusted).to.equal(false);
+      }
+      expect(verified.callCount).to.equal(0);
+      const known = base64(await make({ name: 'CN=Known', by: root }));
+      expect(certificates.validate([known], anchors, NOW).trusted).to.equal(true);
+      expect(verified.callCount).to.equal(1);
+    } finally {
+      verified.restore();
+    }
   });
+
   it('reads arbitrary and changed bytes without throwing', () => {
     const der = Buffer.from(leaf.certificate.rawData);
     fc.assert(
@@ -233,7 +238,7 @@ describe('Validating a certificate path', () => {
         );
         expect(verdict.trusted).to.equal(changed.equals(der));
       }),
-      { numRuns: 400 },
+      { numRuns: 100 },
     );
     fc.assert(
       fc.property(

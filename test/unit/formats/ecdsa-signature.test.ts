@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 
 const CURVES = [
-  { namedCurve: 'P-256', size: 32, hash: 'sha256', rounds: 400 },
-  { namedCurve: 'P-384', size: 48, hash: 'sha384', rounds: 30 },
-  { namedCurve: 'P-521', size: 66, hash: 'sha512', rounds: 20 },
+  { namedCurve: 'P-256', size: 32, hash: 'sha256', rounds: 100 },
+  { namedCurve: 'P-384', size: 48, hash: 'sha384', rounds: 10 },
+  { namedCurve: 'P-521', size: 66, hash: 'sha512', rounds: 8 },
 ];
 
 describe('The two forms of an ECDSA signature', () => {

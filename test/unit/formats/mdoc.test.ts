@@ -18,6 +18,7 @@ import {
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import type { TrustAnchor } from '../../../application/ports/certificates.ts';
 import { checkMdoc, type ExpectedMdoc } from '../../../application/verification/check-mdoc.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
@@ -108,6 +109,13 @@ async function makeCertificates(): Promise<{ readonly leaf: string; readonly roo
 }
 
 let certificates: { readonly leaf: string; readonly root: string };
+/** One list: those who pass the same again do not have it read again. */
+let anchors: readonly TrustAnchor[];
+
+async function makeOnce(): Promise<void> {
+  certificates ??= await makeCertificates();
+  anchors ??= [{ certificate: certificates.root }];
+}
 
 function contents(changes: Partial<MdocContents> = {}): MdocContents {
   return {
@@ -164,7 +172,7 @@ function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
     now: NOW,
     transcripts: [transcript],
     docType: DOC_TYPE,
-    anchors: [{ certificate: certificates.root }],
+    anchors,
     holderBinding: true,
     signerUsage: USAGE,
     issuerAlgorithms: ['ES256'],
@@ -204,9 +212,7 @@ function withItems(issuerSigned: CborMap, items: readonly Cbor[]): CborMap {
 }
 
 describe('An mdoc', () => {
-  before(async () => {
-    certificates = await makeCertificates();
-  });
+  before(makeOnce);
 
   it('is issued, presented and accepted', () => {
     const checked = check(present(issue()));
@@ -280,16 +286,17 @@ describe('An mdoc', () => {
 });
 
 describe('A DeviceResponse', () => {
-  before(async () => {
-    certificates ??= await makeCertificates();
-  });
+  before(makeOnce);
 
   it('is refused after the change of any byte', function () {
     this.timeout(60_000);
-    const good = Buffer.from(present(issue()), 'base64url');
+    const { family_name, age_over_18 } = CLAIMS;
+    const claims = { family_name, age_over_18 } as JsonObject;
+    const issued = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
+    const good = Buffer.from(present(issued), 'base64url');
     const accepted = new Set<number>();
     for (let at = 0; at < good.length; at++) {
-      for (const change of [0x01, 0x20, 0x80]) {
+      for (const change of at % 4 === 0 ? [0x01, 0x20, 0x80] : [0x01]) {
         const bad = Buffer.from(good);
         bad[at] = (bad[at] ?? 0) ^ change;
         const text = bad.toString('base64url');
@@ -297,7 +304,7 @@ describe('A DeviceResponse', () => {
         accepted.add(at);
         const { namespaces } = check(text);
         // A wallet may show less, and never other things.
-        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+        if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: claims });
       }
     }
     // Signed by nobody: the minor version of the response, and whether there are namespaces at all.
@@ -380,9 +387,7 @@ describe('A DeviceResponse', () => {
 });
 
 describe('The security object of an mdoc', () => {
-  before(async () => {
-    certificates ??= await makeCertificates();
-  });
+  before(makeOnce);
 
   const time = (text: string) => new Tagged(0, text);
   const validity = (changes: Record<string, Cbor>) => (mso: Map<string, Cbor>) =>
@@ -442,6 +447,8 @@ describe('The security object of an mdoc', () => {
 });
 
 describe('A document signer', () => {
+  before(makeOnce);
+
   it('is known by validity and usage', () => {
     const signer = readDocumentSigner(certificates.leaf);
     expect(signer).to.deep.equal({

@@ -44,12 +44,14 @@ describe('The credential configurations of a tenant', () => {
 
   beforeEach(async () => {
     world = await anAdministration();
-    await put();
-    const now = world.clock.now();
-    const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
-    await world.write((own) =>
-      own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
-    );
+    await world.store.prepare('a card, and a presentation of the age', async () => {
+      await put();
+      const now = world.clock.now();
+      const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
+      await world.write((own) =>
+        own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
+      );
+    });
   });
 
   it('are listed in order of their ids; a restricted client sees its own', async () => {

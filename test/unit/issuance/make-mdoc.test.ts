@@ -41,7 +41,7 @@ describe('Making an mdoc', () => {
         const { elements } = read(await world.make(anMdoc(BADGE), claims));
         expect(elements).to.deep.equal({ [NAMESPACE]: claims });
       }),
-      { numRuns: 150 },
+      { numRuns: 50 },
     );
   });
 

@@ -32,7 +32,7 @@ describe('Making an SD-JWT VC', () => {
         expect([undefined, 'sha-256']).to.include(_sd_alg);
         expect(rest).to.deep.equal(plain(claims));
       }),
-      { numRuns: 150 },
+      { numRuns: 50 },
     );
   });
 

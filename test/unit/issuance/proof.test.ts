@@ -106,7 +106,7 @@ describe('The proofs of a request', () => {
         const codes = ['taken', 'invalid_proof', 'invalid_credential_request'];
         expect(outcome(() => read(proofs, both))).to.be.oneOf(codes);
       }),
-      { numRuns: 1000 },
+      { numRuns: 250 },
     );
   });
 });
@@ -199,7 +199,7 @@ describe('The key of a jwt proof', () => {
       fc.property(fc.dictionary(fc.constantFrom(...names), member, { maxKeys: 3 }), (header) => {
         expect(outcome(() => opened(header))).to.be.oneOf(['taken', 'invalid_proof']);
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
     fc.assert(
       fc.property(
@@ -209,7 +209,7 @@ describe('The key of a jwt proof', () => {
           expect(outcome(() => openKeyAttestation(text))).to.equal('invalid_proof');
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 250 },
     );
   });
 
@@ -226,7 +226,7 @@ describe('The key of a jwt proof', () => {
           'invalid_proof',
         ]);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
     const many = Array.from({ length: 101 }, () => newKey());
     expect(outcome(() => openKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');

@@ -45,15 +45,17 @@ describe('At the registrar of a tenant', () => {
   const caller = (allowed: string[] | null = null) =>
     world.caller(['registrar:manage'], { allowedPresentationConfigs: allowed });
   const hasLogin = (changes: object = {}) =>
-    world.write((own) => {
-      const now = world.clock.now();
-      const login = { ...LOGIN, id: 'default' as const, createdAt: now, updatedAt: now };
-      return own.registrarConfiguration.put({
-        ...login,
-        registrationCertificateDefaults: DEFAULTS,
-        ...changes,
-      });
-    });
+    world.store.prepare(`a login ${JSON.stringify(changes)}`, () =>
+      world.write((own) => {
+        const now = world.clock.now();
+        const login = { ...LOGIN, id: 'default' as const, createdAt: now, updatedAt: now };
+        return own.registrarConfiguration.put({
+          ...login,
+          registrationCertificateDefaults: DEFAULTS,
+          ...changes,
+        });
+      }),
+    );
   const fails = (fault: RegistrarFault) => {
     world.registrar.fault = new RegistrarError(fault, 'not today');
   };
@@ -67,6 +69,7 @@ describe('At the registrar of a tenant', () => {
   });
 
   describe('an access certificate', () => {
+    let leaf: string | undefined;
     const chainOf = (id = 'access') => world.store.forTenant(ACME, ({ keyChains }) => keyChains.get(id));
     const order = (changes: object = {}) =>
       new ObtainAccessCertificate(world).execute(
@@ -81,7 +84,9 @@ describe('At the registrar of a tenant', () => {
 
     beforeEach(async () => {
       await hasLogin();
-      world.registrar.accessCertificate = writePemCertificates([await certificateFor(), root.certificate]);
+      // All worlds have the same keys.
+      leaf ??= await certificateFor();
+      world.registrar.accessCertificate = writePemCertificates([leaf, root.certificate]);
     });
 
     it('is ordered for the first party and our host, and is the one that signs from then on', async () => {
@@ -225,8 +230,8 @@ describe('At the registrar of a tenant', () => {
       issues();
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
-      await world.write((own) =>
-        own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
+      await world.store.prepare('a presentation of the age', () =>
+        world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now })),
       );
     });
 

@@ -79,25 +79,27 @@ describe('Registration certificates', () => {
     certificates = make();
     checks = 0;
     const now = world.clock.now();
-    await world.store.forTenant(
-      ACME,
-      (own) =>
-        own.registrarConfiguration.put({
-          id: 'default',
-          registrarUrl: 'https://registrar.example',
-          oidcUrl: 'https://login.example',
-          clientId: 'vidimus',
-          username: 'acme',
-          password: 'password',
-          registrationCertificateDefaults: {
-            privacy_policy: 'https://acme.example/privacy',
-            support_uri: 'https://acme.example/help',
-            purpose: [{ lang: 'en', content: 'Why' }],
-          },
-          createdAt: now,
-          updatedAt: now,
-        }),
-      { by: 'system' },
+    await world.store.prepare('a login at the registrar', () =>
+      world.store.forTenant(
+        ACME,
+        (own) =>
+          own.registrarConfiguration.put({
+            id: 'default',
+            registrarUrl: 'https://registrar.example',
+            oidcUrl: 'https://login.example',
+            clientId: 'vidimus',
+            username: 'acme',
+            password: 'password',
+            registrationCertificateDefaults: {
+              privacy_policy: 'https://acme.example/privacy',
+              support_uri: 'https://acme.example/help',
+              purpose: [{ lang: 'en', content: 'Why' }],
+            },
+            createdAt: now,
+            updatedAt: now,
+          }),
+        { by: 'system' },
+      ),
     );
   });
 

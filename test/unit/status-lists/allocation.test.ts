@@ -26,7 +26,7 @@ describe('status list allocation', () => {
     const secret = fc.uint8Array({ minLength: 32, maxLength: 32 });
     fc.assert(
       fc.property(secret, fc.integer({ min: 1, max: 3000 }), (key, capacity) => isPermutation(key, capacity)),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
 

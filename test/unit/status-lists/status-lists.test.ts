@@ -37,21 +37,23 @@ describe('Status lists, for administrators', () => {
   beforeEach(async () => {
     world = await anAdministration();
     const now = world.clock.now();
-    await world.write(async ({ credentialConfigurations, keyChains }) => {
-      for (const id of ['card', 'badge']) {
-        const config = { format: 'dc+sd-jwt', display: [{ name: id, locale: 'en' }] };
-        const body = CredentialConfigurationBody.parse({ id, config, statusManagement: true });
-        await credentialConfigurations.put({ ...body, createdAt: now, updatedAt: now });
-      }
-      // Under a CA of its own, which readers of the credentials do not trust.
-      const { root, active } = await keyChains.get('access');
-      const other = {
-        ...(await keyChains.get('status-list')),
-        id: 'elsewhere',
-        createdAt: new Date(now.getTime() + 1),
-      };
-      await keyChains.add({ ...other, active, ...(root && { root }) });
-    });
+    const write = () =>
+      world.write(async ({ credentialConfigurations, keyChains }) => {
+        for (const id of ['card', 'badge']) {
+          const config = { format: 'dc+sd-jwt', display: [{ name: id, locale: 'en' }] };
+          const body = CredentialConfigurationBody.parse({ id, config, statusManagement: true });
+          await credentialConfigurations.put({ ...body, createdAt: now, updatedAt: now });
+        }
+        // Under a CA of its own, which readers of the credentials do not trust.
+        const { root, active } = await keyChains.get('access');
+        const other = {
+          ...(await keyChains.get('status-list')),
+          id: 'elsewhere',
+          createdAt: new Date(now.getTime() + 1),
+        };
+        await keyChains.add({ ...other, active, ...(root && { root }) });
+      });
+    await world.store.prepare('a card and a badge, and a key chain elsewhere', write);
   });
 
   it('are made with the shape that holds at the time, or one of their own', async () => {

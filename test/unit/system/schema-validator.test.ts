@@ -74,8 +74,9 @@ describe('Schemas of customers', () => {
       [{ address: { floor: 1 } }, '.address'],
       [{ shoe: 1 }, ''],
     ];
+    const check = compile(person);
     for (const [change, path] of faulty) {
-      expect(compile(person)({ ...ada, ...change }).map((fault) => fault.path)).to.deep.equal([path]);
+      expect(check({ ...ada, ...change }).map((fault) => fault.path)).to.deep.equal([path]);
     }
   });
 
@@ -145,7 +146,7 @@ describe('Schemas of customers', () => {
     expect(quickly(() => isValid(unique, { value: some }))).to.equal(true);
     const twice = { value: [{ a: 1, b: [2] }, 1, '1', { b: [2], a: 1 }] };
     expect(isValid(unique, twice)).to.equal(false);
-    const often = { allOf: Array.from({ length: 500 }, () => unique) };
+    const often = { allOf: Array.from({ length: 60 }, () => unique) };
     const check = compile(often);
     expect(quickly(() => check({ value: some })[0]?.message)).to.include('too much work');
   });
@@ -187,9 +188,11 @@ describe('Schemas of customers', () => {
       const members = Array.from({ length: count }, (_, i) => [`p${i}`, { type: 'string', maxLength: 9 }]);
       const schema = { properties: Object.fromEntries(members) };
       const attempts = Array.from({ length: 3 }, () => {
-        const before = process.cpuUsage();
+        const began = process.cpuUsage();
         compile(schema);
-        return process.cpuUsage(before).user;
+        // Only their sum is exact for so short a time.
+        const { user, system } = process.cpuUsage(began);
+        return user + system;
       });
       return Math.min(...attempts);
     };

@@ -183,9 +183,11 @@ describe('The trust lists that a tenant publishes', () => {
 
   describe('have former versions', () => {
     beforeEach(async () => {
-      await create({ description: 'release 1' });
-      for (let release = 2; release <= 8; release++)
-        await update('list', { description: `release ${release}` });
+      await world.store.prepare('eight releases of a list', async () => {
+        await create({ description: 'release 1' });
+        for (let release = 2; release <= 8; release++)
+          await update('list', { description: `release ${release}` });
+      });
     });
     const numbers = (page: Awaited<ReturnType<typeof versions>>) =>
       page.versions.map(({ list }) => list.sequenceNumber);

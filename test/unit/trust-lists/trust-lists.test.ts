@@ -87,7 +87,7 @@ describe('A trust list', () => {
     remote = new FakeRemote();
     log = new RecordingLog();
     store = new MemoryStore();
-    await addTenant(store, { id: ACME });
+    await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
     lists = startProcess();
     provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
     publish();

@@ -209,18 +209,21 @@ export class World {
       statusListConfig: null,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
-    await this.store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
-    const chains = [
+    const keyChains = [
       await this.keyChain(id, 'access', ['access']),
       await this.keyChain(id, 'signing', ['signing']),
     ];
-    await this.store.forTenant(
-      id,
-      async ({ keyChains }) => {
-        for (const chain of chains) await keyChains.add(chain);
-      },
-      { by: 'system' },
-    );
+    const keys = keyChains.map(({ active }) => active.key.publicJwk.x);
+    await this.prepare(`tenant ${id} with ${keys}`, async () => {
+      await this.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), {
+        by: 'system',
+      });
+    });
+  }
+
+  /** What `work` writes depends on its name and the time alone. */
+  protected prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
+    return this.store.prepare(`${step} at ${this.clock.time}`, work);
   }
 
   /** Worlds have the same keys, one world never the same key twice. */
@@ -256,7 +259,12 @@ export class World {
       trustAnchors: [{ certificate: pemOf(this.issuer) }, { keyChainId: 'signing' }],
       ...changes,
     });
-    await this.saveConfiguration.execute(await this.caller(tenantId), body);
+    const save = async () => {
+      await this.saveConfiguration.execute(await this.caller(tenantId), body);
+    };
+    // A certificate is asked for elsewhere.
+    if (body.registrationCert) await save();
+    else await this.prepare(`presentation configuration of ${tenantId} ${JSON.stringify(body)}`, save);
   }
 
   /** Opens a session and fetches its request as a wallet does. */
@@ -275,6 +283,11 @@ export class World {
     const claims = parseCompactJws(text)?.payload ?? {};
     const request = session.request as PostedVerification;
     return { tenantId, session, publicId: session.publicId, request, claims, text };
+  }
+
+  /** One that was opened and fetched by another process: for tests of what comes after. */
+  givenRequest(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
+    return this.prepare(`request ${JSON.stringify(options)}`, () => this.request(options));
   }
 
   async session(id: string, tenantId = ACME): Promise<Session> {

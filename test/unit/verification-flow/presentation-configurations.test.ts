@@ -39,7 +39,7 @@ describe('The presentation configurations of a tenant', () => {
   });
   beforeEach(async () => {
     world = await anAdministration();
-    await put();
+    await world.store.prepare('a presentation', put);
   });
 
   it('are in order of their ids; a restricted client sees its own', async () => {

@@ -49,7 +49,7 @@ async function expectUntouched(asked: Asked, form: Form): Promise<void> {
 
 async function ask(config: JsonObject = {}): Promise<Asked> {
   await world.configure(config);
-  return world.request();
+  return world.givenRequest();
 }
 
 const flip = (bytes: Uint8Array): Uint8Array =>

@@ -6,7 +6,7 @@ import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import { compressList } from '../../../domain/status-lists/codec.ts';
+import { compressList } from '../../support/compress-list.ts';
 import { ACME, type Asked, type Changes, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
 
 const URI = 'https://issuer.example/lists/1';
@@ -43,7 +43,7 @@ async function serve(token: Token = {}): Promise<void> {
 }
 
 async function verify(index: number, changes: Changes = {}, uri = URI, asked?: Asked): Promise<string> {
-  const request = asked ?? (await world.request());
+  const request = asked ?? (await world.givenRequest());
   const visible = { status: { status_list: { idx: index, uri } }, ...changes.visible };
   const form = await formOf(request, { card: [present(world, request, { ...changes, visible })] });
   try {

@@ -5,7 +5,7 @@ import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import { compressList } from '../../../domain/status-lists/codec.ts';
+import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
@@ -37,7 +37,7 @@ const anchor = (changes: JsonObject = {}): JsonObject => ({
 
 /** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
 async function verify(changes: Changes = {}): Promise<string> {
-  const asked = await world.request();
+  const asked = await world.givenRequest();
   const form = await formOf(asked, { card: [present(world, asked, changes)] });
   try {
     await world.receiveResponse.execute(ACME, asked.publicId, form);
@@ -62,9 +62,11 @@ async function serveStatus(chain: KeyChain): Promise<void> {
 }
 
 describe('An issuer of credentials on a trust list', () => {
+  before(async () => {
+    operator = await certify({ name: 'Operator' });
+  });
   beforeEach(async () => {
     world = await World.make();
-    operator = await certify({ name: 'Operator' });
     lists = new Map();
     publish();
     world.remote.answer = (url) => {

@@ -7,9 +7,4 @@ export class Migration00000000000007_sealed_errors extends Migration {
     // No key is at hand to seal what was written before, and nobody but the operator was ever shown it.
     this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
   }
-
-  override down(): void | Promise<void> {
-    // An older release would show what is sealed as it stands.
-    this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
-  }
 }

@@ -10,9 +10,4 @@ export class Migration00000000000007_sealed_errors extends Migration {
     this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
     this.addSql('pragma secure_delete = off;');
   }
-
-  override down(): void | Promise<void> {
-    // An older release would show what is sealed as it stands.
-    this.addSql('update deferred_transactions set error_message = null where error_message is not null;');
-  }
 }

@@ -7,10 +7,6 @@ export class Migration00000000000008_commit extends Migration {
   override up(): void | Promise<void> {
     this.addSql(`alter table \`tenants\` add column \`revisions\` text not null default '${NO_REVISIONS}';`);
   }
-
-  override down(): void | Promise<void> {
-    this.addSql('alter table `tenants` drop column `revisions`;');
-  }
 }
 
 const NO_REVISIONS =

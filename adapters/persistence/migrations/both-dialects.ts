@@ -1,0 +1,82 @@
+/** Statements that both dialects run, in the words of PostgreSQL, by the migration that they belong to. */
+
+export const INITIAL = [
+  'create table "clients" ("client_id" varchar(255) not null, "tenant_id" varchar(255) null, "roles" jsonb not null, "description" text null, "allowed_presentation_configs" jsonb null, "allowed_issuance_configs" jsonb null, "secret_hash" text not null, "pick_up" jsonb null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("client_id"))',
+  'create index "clients_of_tenant" on "clients" ("tenant_id", "client_id")',
+  'create table "credential_configurations" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "grants" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "kind" varchar(255) not null, "session_id" varchar(255) not null, "public_id" varchar(255) not null, "code_hash" varchar(255) not null, "tx_code_hash" varchar(255) null, "configuration_ids" text not null, "expires_at" bigint not null, "attempts" int not null, "consumed_at" bigint null, primary key ("tenant_id", "id"))',
+  'create index "grants_by_expiry" on "grants" using brin ("expires_at")',
+  'alter table "grants" add constraint "grants_code" unique ("tenant_id", "code_hash")',
+  'create table "issuance_configurations" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "issued_batches" ("tenant_id" varchar(255) not null, "session_id" varchar(255) not null, "id" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "count" int not null, "status_list_id" varchar(255) null, "first_counter" int null, "issued_at" bigint not null, primary key ("tenant_id", "session_id", "id"))',
+  'create table "key_chains" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "leases" ("name" varchar(255) not null, "holder" varchar(255) not null, "expires_at" bigint not null, primary key ("name"))',
+  'create table "presentation_configurations" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "session_events" ("tenant_id" varchar(255) not null, "session_id" varchar(255) not null, "version" int not null, "status" varchar(255) not null, "at" bigint not null, primary key ("tenant_id", "session_id", "version"))',
+  'create table "sessions" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "public_id" varchar(255) not null, "kind" varchar(255) not null, "status" varchar(255) not null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, "expires_at" bigint not null, "configuration_ids" text not null, "use_dc_api" boolean not null, "request" text null, "outcome" text null, "issued_mask" int not null, "revoked_mask" int not null, "issued_count" int not null, "claimed_at" bigint null, primary key ("tenant_id", "id"))',
+  'create index "sessions_by_creation" on "sessions" ("tenant_id", "created_at", "id")',
+  'create index "sessions_by_expiry" on "sessions" using brin ("expires_at")',
+  'alter table "sessions" add constraint "sessions_public_id" unique ("tenant_id", "public_id")',
+  'create table "status_entries" ("tenant_id" varchar(255) not null, "list_id" varchar(255) not null, "idx" int not null, "status" int not null, "changed_version" int not null, primary key ("tenant_id", "list_id", "idx"))',
+  'create index "status_entries_changed" on "status_entries" ("tenant_id", "list_id", "changed_version")',
+  'create table "status_lists" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "credential_configuration_id" varchar(255) null, "key_chain_id" varchar(255) null, "bits" int not null, "capacity" int not null, "ttl_seconds" int not null, "immediate_update" boolean not null, "enable_aggregation" boolean not null, "secret" text not null, "used_entries" int not null, "version" int not null, "created_at" bigint not null, "token" text null, "token_version" int null, "token_issued_at" bigint null, "token_expires_at" bigint null, primary key ("tenant_id", "id"))',
+  'create table "tenants" ("id" varchar(255) not null, "name" varchar(255) not null, "description" text null, "status" varchar(255) not null, "session_config" jsonb null, "status_list_config" jsonb null, "revision" int not null, "version" int not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("id"))',
+  'create table "used_values" ("tenant_id" varchar(255) not null, "kind" varchar(255) not null, "hash" varchar(255) not null, "expires_at" bigint not null, primary key ("tenant_id", "kind", "hash"))',
+  'create index "used_values_by_expiry" on "used_values" using brin ("expires_at")',
+];
+
+export const ISSUANCE = [
+  'create table "authorizations" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "version" int not null, "document" text not null, "expires_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create index "authorizations_by_expiry" on "authorizations" using brin ("expires_at")',
+  'create table "deferred_transactions" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "session_id" varchar(255) not null, "public_id" varchar(255) not null, "grant_id" varchar(255) null, "credential_configuration_id" varchar(255) not null, "holder_keys" text not null, "status" varchar(255) not null, "interval_seconds" int not null, "credentials" text null, "batch_id" varchar(255) null, "error_message" text null, "created_at" bigint not null, "updated_at" bigint not null, "expires_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create index "deferred_by_session" on "deferred_transactions" ("tenant_id", "session_id")',
+  'create index "deferred_by_expiry" on "deferred_transactions" using brin ("expires_at")',
+  'create table "session_subjects" ("tenant_id" varchar(255) not null, "subject_hash" varchar(255) not null, "session_id" varchar(255) not null, primary key ("tenant_id", "subject_hash", "session_id"))',
+  'create index "session_subjects_by_session" on "session_subjects" ("tenant_id", "session_id")',
+  `alter table "grants" add "server" varchar(255) not null default 'built-in'`,
+  'alter table "grants" add "document" text null',
+  'alter table "grants" add "holder" text null',
+  'alter table "grants" add "generation" int not null default 0',
+  'alter table "grants" add "revoked_at" bigint null',
+];
+
+export const TRUST = [
+  'create table "registrar_configurations" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "registration_certificates" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "seen_releases" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "sequence_number" bigint not null, "content_hash" varchar(255) not null, "seen_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create table "trust_lists" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "sequence_number" int not null, "jwt" text not null, "next_update" bigint not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create index "trust_lists_by_end" on "trust_lists" ("next_update")',
+  'create table "trust_list_versions" ("tenant_id" varchar(255) not null, "trust_list_id" varchar(255) not null, "sequence_number" int not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, primary key ("tenant_id", "trust_list_id", "sequence_number"))',
+  'alter table "trust_list_versions" add constraint "trust_list_versions_id" unique ("tenant_id", "trust_list_id", "id")',
+];
+
+export const AUDIT = [
+  'create table "audit_entries" ("tenant_id" varchar(255) not null, "sequence" bigint not null, "at" bigint not null, "actor" text not null, "action" varchar(255) not null, "kind" varchar(255) not null, "target" text not null, "detail" text not null, "hash" varchar(255) not null, primary key ("tenant_id", "sequence"))',
+  'create index "audit_entries_of_target" on "audit_entries" ("tenant_id", "target", "sequence")',
+  'create table "audit_heads" ("tenant_id" varchar(255) not null, "sequence" bigint not null, "hash" varchar(255) not null, "seal" varchar(255) not null, primary key ("tenant_id"))',
+];
+
+export const SEALING_KEYS = [
+  'create table "sealing_keys" ("id" varchar(255) not null, "first_used_at" bigint not null, primary key ("id"))',
+];
+
+export const REMOVED_CLIENTS = [
+  'create table "removed_clients" ("tenant_id" varchar(255) not null, "client_id" varchar(255) not null, primary key ("tenant_id", "client_id"))',
+  // Who was removed before there were marks stands in the audit log.
+  `insert into removed_clients (tenant_id, client_id)
+       select distinct entry.tenant_id, entry.target from audit_entries entry
+       join tenants on tenants.id = entry.tenant_id
+       where entry.kind = 'client' and entry.action = 'removed'
+       and not exists (select 1 from clients
+         where clients.client_id = entry.target and clients.tenant_id = entry.tenant_id)`,
+];
+
+/** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
+export function inSqlite(statement: string): string {
+  return statement
+    .replaceAll('varchar(255)', 'text')
+    .replaceAll('jsonb', 'json')
+    .replaceAll(/ (int|boolean) /g, ' integer ')
+    .replace(' using brin', '')
+    .replace(/^alter table (\S+) add constraint (\S+) unique/, 'create unique index $2 on $1');
+}
