@@ -10,7 +10,7 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { requireKeyChain } from '../keys/key-references.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';

@@ -21,8 +21,7 @@ import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { frameOf } from './collect-claims.ts';
-import { hostedType } from './hosted-type.ts';
+import { frameOf, hostedType } from './collect-claims.ts';
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {

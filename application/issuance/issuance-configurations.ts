@@ -9,7 +9,7 @@ import {
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { requireKeyChain } from '../keys/key-references.ts';
 import { needs } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';

@@ -19,7 +19,7 @@ import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { hostedType } from './hosted-type.ts';
+import { hostedType } from './collect-claims.ts';
 
 export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
 

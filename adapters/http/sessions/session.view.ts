@@ -8,10 +8,11 @@ import {
   type VerificationRequest,
   type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
+import { HIDDEN } from '../../../domain/shared/secrets.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { TenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
-import { maskOfferRequest } from './masked-webhook.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
 const Webhook = z
@@ -111,4 +112,27 @@ function verificationFields(request: VerificationRequest, session: Session) {
     parsedWebhook: request.webhook && maskWebhook(request.webhook),
     transaction_data: request.transactionDataObjects,
   };
+}
+
+/** The body of an offer or presentation request with the keys of its webhooks masked. */
+export function maskOfferRequest(body: JsonObject): JsonObject {
+  const masked: Record<string, Json> = { ...body };
+  for (const name of ['webhook', 'notifyWebhook']) {
+    if (masked[name] !== undefined) masked[name] = maskJson(masked[name]);
+  }
+  const sources = masked['credentialClaims'];
+  if (!isJsonObject(sources)) return masked;
+  const entries = Object.entries(sources).map(([id, source]): [string, Json] =>
+    isJsonObject(source) && source['webhook'] !== undefined
+      ? [id, { ...source, webhook: maskJson(source['webhook']) }]
+      : [id, source],
+  );
+  return { ...masked, credentialClaims: Object.fromEntries(entries) };
+}
+
+function maskJson(webhook: Json): Json {
+  if (!isJsonObject(webhook) || !isJsonObject(webhook['auth'])) return webhook;
+  const { auth } = webhook;
+  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: HIDDEN } : HIDDEN;
+  return { ...webhook, auth: { ...auth, config } };
 }

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { nextPage } from '../../../adapters/http/next-page.ts';
-import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook.ts';
-import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
+import { maskOfferRequest, toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
 import {
