@@ -2,7 +2,6 @@ import { createSecretKey } from 'node:crypto';
 import { deriveKey } from '../adapters/crypto/cipher.ts';
 import { LocalAccessTokens } from '../adapters/identity/local-access-tokens.ts';
 import { OidcAccessTokens } from '../adapters/identity/oidc-access-tokens.ts';
-import { OidcProbe } from '../adapters/identity/oidc-probe.ts';
 import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
 import { Outgoing } from '../adapters/remote/outgoing.ts';
 import { RedirectedRemote } from '../adapters/remote/redirected-remote.ts';
@@ -53,10 +52,14 @@ function external(settings: Settings, issuer: string, { clock, log }: Ports): Id
       rolesClaim: settings.OIDC_ROLES,
     },
   );
-  const probe = new OidcProbe(authorizationServers, {
-    issuer,
+  const client = {
     clientId: settings.OIDC_CLIENT_ID ?? '',
     clientSecret: settings.OIDC_CLIENT_SECRET ?? '',
-  });
+  };
+  // The provider answers, and knows the client of this service.
+  const probe = {
+    name: 'identity-provider',
+    check: () => authorizationServers.logInAsClient(issuer, client),
+  };
   return { accessTokens, probe, close: () => outgoing.close() };
 }

@@ -8,7 +8,6 @@ import { X509Authority } from '../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../adapters/dispatch/in-process/event-bus.ts';
 import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../adapters/kms/local/local-kms.ts';
-import { DatabaseProbe } from '../adapters/persistence/database-probe.ts';
 import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
 import { Outgoing } from '../adapters/remote/outgoing.ts';
@@ -87,7 +86,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   const eventBus = new InProcessEventBus();
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
-  const probes = [new DatabaseProbe(store), ...(probe === undefined ? [] : [probe])];
+  const probes = [{ name: 'database', check: () => store.ping() }, ...(probe === undefined ? [] : [probe])];
   const container = new Container();
   const provide = <T>(token: Token<T>, value: T) =>
     container.bind(identifierOf(token)).toConstantValue(value);

@@ -1,7 +1,7 @@
-/** Something that can be down. Each adapter that can fail binds one; `GET /health` runs them all. */
-export abstract class Probe {
+/** Something that can be down. Each adapter that can fail has one; `GET /health` runs them all. */
+export type Probe = {
   /** How the health answer calls it, for example `database`. */
-  abstract readonly name: string;
+  readonly name: string;
   /** Resolves when it works; throws, or never resolves, when it does not. */
-  abstract check(): Promise<void>;
-}
+  check(): Promise<void>;
+};
