@@ -3,19 +3,15 @@ import { availableParallelism } from 'node:os';
 
 /** The files that take longest start first, so that none of them runs alone in the end. */
 const LONGEST = [
+  'test/http/races-postgres.test.ts',
   'test/http/config-import.test.ts',
   'test/http/no-500.test.ts',
-  'test/http/status-races.test.ts',
   'test/http/verification-negative.test.ts',
+  'test/http/races-sqlite.test.ts',
   'test/contract/store.test.ts',
-  'test/http/keys-races.test.ts',
   'test/http/refused-issuances.test.ts',
   'test/http/independent-wallets.test.ts',
-  'test/http/administration-races.test.ts',
-  'test/http/trust-list-races.test.ts',
-  'test/http/concurrent-edits.test.ts',
   'test/http/audit-log.test.ts',
-  'test/http/races.test.ts',
   'test/http/fault-sweep.test.ts',
   'test/contract/hanging-database.test.ts',
   'test/vectors/mutations.test.ts',
