@@ -7,16 +7,6 @@ import { type Entry, Known, Outdated, type World } from './known.ts';
 import { type Store, StoreUnavailable } from './ports/store.ts';
 import type { TenantConfiguration } from './tenant-configuration.ts';
 
-/** Whether this says nothing of what was asked for, only that it rested on something old. */
-export function isOutdated(error: unknown): boolean {
-  return error instanceof Outdated;
-}
-
-/** Whether a commit ended like this because it was refused: then nothing of it has happened for sure. */
-export function isRefused(error: unknown): boolean {
-  return error instanceof Failure;
-}
-
 /**
  * For what reaches the network on behalf of a configuration, which must be the present one.
  * @throws Failure `unavailable` when it is not.

@@ -73,11 +73,12 @@ export class Known {
     return read;
   }
 
-  /** The session as this process saw it last, if it did. */
-  remembered(publicId: PublicId): Session | undefined {
+  /** The session as this process saw it last, if it did and it `fits`. */
+  remembered(publicId: PublicId, fits: (session: Session) => boolean = () => true): Session | undefined {
     if (this.isStored) return undefined;
     const session = this.#world.tenantConfigurations.remembered.session(this.tenantId, publicId);
-    if (session !== undefined) this.restsOnMemory = true;
+    if (session === undefined || !fits(session)) return undefined;
+    this.restsOnMemory = true;
     return session;
   }
 
@@ -90,19 +91,11 @@ export class Known {
    * The session as this process saw it last, if it `fits`, else as it is stored. What never changes (its request) can
    * be relied on; its status only if a commit expects it.
    */
-  async session(
-    publicId: PublicId,
-    fits: (session: Session) => boolean = () => true,
-  ): Promise<Session | undefined> {
-    const { remembered } = this.#world.tenantConfigurations;
-    const known = this.isStored ? undefined : remembered.session(this.tenantId, publicId);
-    if (known !== undefined && fits(known)) {
-      this.restsOnMemory = true;
-      return known;
-    }
+  async session(publicId: PublicId, fits?: (session: Session) => boolean): Promise<Session | undefined> {
+    const known = this.remembered(publicId, fits);
+    if (known !== undefined) return known;
     const { session } = await this.confirm(this.reads.sessionByPublicId(publicId));
-    if (session !== undefined) remembered.keepSession(session);
-    return session;
+    return session && this.remember(session);
   }
 
   /** The grant as this process saw it last, else as it is stored. */

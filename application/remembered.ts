@@ -2,17 +2,19 @@ import { LRUCache } from 'lru-cache';
 import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
-import { bounded } from './bounded.ts';
 import { sizeOfDocument } from './size-of.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Of a session or a grant, without what its request or authorization says. */
+const OWN_BYTES = 1_500;
 /** A wallet comes within minutes; one that comes later is served from the database. */
 const KEEP_MS = 5 * 60_000;
 
-const MAX_NAMES = 20_000;
-
-/** With its size, which stays the same when only a status moves. */
-type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & { readonly bytes: number };
+type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & {
+  /** The name under which changes know it. */
+  readonly name: string;
+  readonly bytes: number;
+};
 
 /**
  * Sessions and grants that this process saw a moment ago. Their requests never change, so reading them again is a waste;
@@ -23,10 +25,14 @@ export class Remembered {
     maxSize: MAX_BYTES,
     sizeCalculation: ({ bytes }) => bytes,
     ttl: KEEP_MS,
+    // Else a timer is set each time somebody looks.
+    ttlResolution: 0,
+    dispose: ({ name }, _, reason) => {
+      if (reason !== 'set') this.#keys.delete(name);
+    },
   });
-  /** The public id of a session and the hash of a grant's code, by which they are remembered. */
-  readonly #publicIds = new LRUCache<string, PublicId>({ ...bounded(MAX_NAMES), ttl: KEEP_MS });
-  readonly #codeHashes = new LRUCache<string, string>({ ...bounded(MAX_NAMES), ttl: KEEP_MS });
+  /** By which key an entry is found: wallets name the public id of a session and the code of a grant. */
+  readonly #keys = new Map<string, string>();
 
   session(tenantId: TenantId, publicId: PublicId): Session | undefined {
     const entry = this.#entries.get(`session ${tenantId} ${publicId}`);
@@ -34,27 +40,33 @@ export class Remembered {
   }
 
   keepSession(session: Session): void {
-    this.#publicIds.set(`${session.tenantId} ${session.id}`, session.publicId);
-    this.#keep(session, sizeOfDocument(session));
+    const { configurationIds, request, outcome } = session;
+    this.#keepSession(session, OWN_BYTES + sizeOfDocument([configurationIds, request, outcome]));
   }
 
-  #keep(session: Session, bytes: number): void {
-    this.#entries.set(`session ${session.tenantId} ${session.publicId}`, { session, bytes });
+  #keepSession(session: Session, bytes: number): void {
+    const { tenantId, id, publicId } = session;
+    this.#keep(`session ${tenantId} ${publicId}`, { session, name: `session ${tenantId} ${id}`, bytes });
+  }
+
+  #keep(key: string, entry: Entry): void {
+    this.#entries.set(key, entry);
+    // What is larger than all of the memory was not taken.
+    if (this.#entries.peek(key) === entry) this.#keys.set(entry.name, key);
+    else this.#keys.delete(entry.name);
   }
 
   /** Its status is another one now; if more has happened to it, somewhere else, it is not remembered any more. */
   move(tenantId: TenantId, id: SessionId, status: Session['status'], version: number): void {
-    const publicId = this.#publicIds.get(`${tenantId} ${id}`);
-    const entry = this.#entries.get(`session ${tenantId} ${publicId}`);
+    const entry = this.#entries.get(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
     if (entry === undefined || !('session' in entry)) return;
     const { session, bytes } = entry;
-    if (version === session.version + 1) this.#keep({ ...session, status, version }, bytes);
+    if (version === session.version + 1) this.#keepSession({ ...session, status, version }, bytes);
     else this.forgetSession(tenantId, id);
   }
 
   forgetSession(tenantId: TenantId, id: SessionId): void {
-    const publicId = this.#publicIds.get(`${tenantId} ${id}`);
-    if (publicId !== undefined) this.#entries.delete(`session ${tenantId} ${publicId}`);
+    this.#entries.delete(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
   }
 
   grant(tenantId: TenantId, codeHash: string): Grant | undefined {
@@ -63,14 +75,13 @@ export class Remembered {
   }
 
   keepGrant(tenantId: TenantId, grant: NewGrant): void {
-    this.#codeHashes.set(`${tenantId} ${grant.id}`, grant.codeHash);
     const fresh = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
-    const kept = { grant: { ...grant, ...fresh } };
-    this.#entries.set(`grant ${tenantId} ${grant.codeHash}`, { ...kept, bytes: sizeOfDocument(kept) });
+    const bytes = OWN_BYTES + sizeOfDocument([grant.credentialConfigurationIds, grant.authorization]);
+    const name = `grant ${tenantId} ${grant.id}`;
+    this.#keep(`grant ${tenantId} ${grant.codeHash}`, { grant: { ...grant, ...fresh }, name, bytes });
   }
 
   forgetGrant(tenantId: TenantId, id: string): void {
-    const codeHash = this.#codeHashes.get(`${tenantId} ${id}`);
-    if (codeHash !== undefined) this.#entries.delete(`grant ${tenantId} ${codeHash}`);
+    this.#entries.delete(this.#keys.get(`grant ${tenantId} ${id}`) ?? '');
   }
 }

@@ -7,6 +7,8 @@ import {
   withDefaults,
 } from '../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../domain/keys/key-chain.ts';
+import type { AuthorizationServer } from '../domain/oauth/grant.ts';
+import { issuerOf } from '../domain/oauth/servers.ts';
 import type { RegistrarConfiguration } from '../domain/registrar/registrar-configuration.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
@@ -15,7 +17,10 @@ import type { Tenant } from '../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
 import { ConfigurationMemory, revisionsOf } from './configuration-memory.ts';
 import type { Documents, Listing, TenantReader } from './ports/repositories.ts';
+import { issuerIdentifier, type ServiceSettings } from './ports/settings.ts';
 import type { Store, TenantState } from './ports/store.ts';
+
+type Ports = { readonly store: Store; readonly settings: Pick<ServiceSettings, 'publicUrl'> };
 
 /**
  * A tenant's configuration as one request sees it: read on demand and kept by the revision of its kind. A change is seen
@@ -24,6 +29,8 @@ import type { Store, TenantState } from './ports/store.ts';
  */
 export class TenantConfiguration {
   readonly state: TenantState;
+  /** Its Credential Issuer Identifier, which is also the issuer of its built-in authorization server. */
+  readonly issuer: string;
   readonly #store: Store;
   readonly #memory: ConfigurationMemory;
   /** The kinds that were looked at. */
@@ -31,9 +38,10 @@ export class TenantConfiguration {
   /** The same for each computation that is under way. */
   readonly #underWay = new Set<Set<ConfiguredKind>>();
 
-  constructor(store: Store, state: TenantState, memory = new ConfigurationMemory()) {
+  constructor({ store, settings }: Ports, state: TenantState, memory = new ConfigurationMemory()) {
     this.#store = store;
     this.state = state;
+    this.issuer = issuerIdentifier(settings, state.id);
     this.#memory = memory;
   }
 
@@ -50,6 +58,10 @@ export class TenantConfiguration {
 
   get tenantId(): TenantId {
     return this.state.id;
+  }
+
+  issuerOf(server: AuthorizationServer): string {
+    return issuerOf(server, this.issuer);
   }
 
   tenant(): Promise<Tenant> {

@@ -6,9 +6,16 @@ import { SERVING } from '../domain/tenants/tenant.ts';
 import { bounded } from './bounded.ts';
 import { ConfigurationMemory } from './configuration-memory.ts';
 import type { EventBus } from './ports/event-bus.ts';
+import type { ServiceSettings } from './ports/settings.ts';
 import type { Store, TenantState } from './ports/store.ts';
 import { Remembered } from './remembered.ts';
 import { TenantConfiguration } from './tenant-configuration.ts';
+
+type Ports = {
+  readonly store: Store;
+  readonly settings: Pick<ServiceSettings, 'publicUrl'>;
+  readonly eventBus: EventBus;
+};
 
 /** Tenants whose state is remembered. */
 const MAX_TENANTS = 10_000;
@@ -20,14 +27,12 @@ type SeenState = { readonly state: TenantState; readonly at: number };
 /** All tenants as configured, and what is remembered of their sessions. */
 export class TenantConfigurations {
   readonly remembered = new Remembered();
-  readonly #store: Store;
-  readonly #eventBus: EventBus;
+  readonly #ports: Ports;
   readonly #memory = new ConfigurationMemory();
   readonly #states = new LRUCache<TenantId, SeenState>({ ...bounded(MAX_TENANTS) });
 
-  constructor(ports: { readonly store: Store; readonly eventBus: EventBus }) {
-    this.#store = ports.store;
-    this.#eventBus = ports.eventBus;
+  constructor(ports: Ports) {
+    this.#ports = ports;
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'tenant') this.#states.delete(wakeUp.tenantId);
     });
@@ -40,22 +45,35 @@ export class TenantConfigurations {
     const isSame = seen?.revisions.all === state.revisions.all;
     const newest = seen !== undefined && isSame && seen.revision > state.revision ? seen : state;
     this.#states.set(state.id, { state: newest, at: performance.now() });
-    return new TenantConfiguration(this.#store, state, this.#memory);
+    return new TenantConfiguration(this.#ports, state, this.#memory);
+  }
+
+  /** As it is stored, also a suspended one: what it published stays. @returns undefined where there is none. */
+  async stored(tenantId: TenantId): Promise<TenantConfiguration | undefined> {
+    const state = await this.#ports.store.read(tenantId).state();
+    return state && this.of(state);
+  }
+
+  /** As it is stored, for wallets. @throws Failure `not_found`. */
+  async serving(tenantId: TenantId): Promise<TenantConfiguration> {
+    return this.ofWallet(await this.#ports.store.read(tenantId).state());
   }
 
   /**
    * As the database confirmed it within the last second: for answers that give nothing away and change nothing, such as a
    * nonce, which every later step checks again.
+   * @throws Failure `not_found` for an unknown or suspended tenant.
    */
-  recent(tenantId: TenantId): TenantConfiguration | undefined {
+  async recent(tenantId: TenantId): Promise<TenantConfiguration> {
     const seen = this.#states.get(tenantId);
-    return seen !== undefined && performance.now() - seen.at < RECENT_MS ? this.latest(tenantId) : undefined;
+    const isRecent = seen?.state.status === SERVING && performance.now() - seen.at < RECENT_MS;
+    return (isRecent && this.latest(tenantId)) || this.serving(tenantId);
   }
 
   /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
   latest(tenantId: TenantId): TenantConfiguration | undefined {
     const seen = this.#states.get(tenantId);
-    return seen && new TenantConfiguration(this.#store, seen.state, this.#memory);
+    return seen && new TenantConfiguration(this.#ports, seen.state, this.#memory);
   }
 
   /**
@@ -82,6 +100,7 @@ export class TenantConfigurations {
   /** Remembers what a change made of sessions and grants, and wakes up the one who watches them. */
   committed(tenantId: TenantId, change: Change, { session }: Extract<Committed, { done: true }>): void {
     const { remembered } = this;
+    const { eventBus } = this.#ports;
     const { opens, statuses = [] } = change;
     if (opens?.session !== undefined) remembered.keepSession(opens.session);
     if (opens?.grant !== undefined && opens.authorization === undefined)
@@ -90,14 +109,14 @@ export class TenantConfigurations {
       const { id, answers, outcome } = change.session;
       if (answers || outcome !== undefined) remembered.forgetSession(tenantId, id);
       else if (session.moved) remembered.move(tenantId, id, session.status, session.version);
-      if (session.moved) this.#eventBus.publish({ type: 'session', tenantId, sessionId: id });
+      if (session.moved) eventBus.publish({ type: 'session', tenantId, sessionId: id });
     }
     if (change.removes !== undefined) {
       remembered.forgetSession(tenantId, change.removes);
-      this.#eventBus.publish({ type: 'session', tenantId, sessionId: change.removes });
+      eventBus.publish({ type: 'session', tenantId, sessionId: change.removes });
     }
     for (const listId of new Set(statuses.map((entry) => entry.listId))) {
-      this.#eventBus.publish({ type: 'status-list', tenantId, listId });
+      eventBus.publish({ type: 'status-list', tenantId, listId });
     }
   }
 }

@@ -12,10 +12,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import type { Environment } from '../config/import/placeholders.ts';
 import { GENERATED, readSettings, SettingsError } from '../config/settings.ts';
 
 export type FirstStart = {
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
   /** What was generated just now and is shown once; undefined at later starts. */
   readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
   /** The client whose generated secret an earlier start left in `file`. */
@@ -27,7 +28,7 @@ export type FirstStart = {
  * nothing is generated, and a missing secret stops the start.
  * @throws SettingsError when a database is there whose master secret is lost: a new one would open nothing in it.
  */
-export function prepareFirstStart(environment: Readonly<Record<string, string | undefined>>): FirstStart {
+export function prepareFirstStart(environment: Environment): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment };
   const found = withKept(environment);
   if (missingOf(found.merged).length === 0) return keptStart(environment, found);
@@ -37,7 +38,6 @@ export function prepareFirstStart(environment: Readonly<Record<string, string | 
   return alone(`${found.file}.lock`, () => complete(environment));
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
 type Name = (typeof GENERATED)[number];
 
 /** What no setting and no earlier start says. */
@@ -126,13 +126,11 @@ function take(lock: string): boolean {
 }
 
 /** The environment of a service that was started before: with what its first start generated. Nothing is written. */
-export function keptEnvironment(
-  environment: Readonly<Record<string, string | undefined>>,
-): Readonly<Record<string, string | undefined>> {
+export function keptEnvironment(environment: Environment): Environment {
   return environment['NODE_ENV'] === 'production' ? environment : withKept(environment).merged;
 }
 
-function withKept(environment: Readonly<Record<string, string | undefined>>) {
+function withKept(environment: Environment) {
   const folder = environment['DATA_FOLDER'] || './data';
   const file = join(folder, 'secrets.env');
   const known = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
@@ -142,7 +140,7 @@ function withKept(environment: Readonly<Record<string, string | undefined>>) {
   return { folder, file, known, merged };
 }
 
-function present(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function present(environment: Environment): Record<string, string> {
   return Object.fromEntries(
     Object.entries(environment).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''),
   );

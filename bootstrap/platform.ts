@@ -50,19 +50,9 @@ import { identifierOf } from './wire.ts';
 /** What must be let go at the end, in reverse order of opening. */
 export class Closers {
   readonly #closers: (() => Promise<void>)[] = [];
-  readonly #early: (() => void)[] = [];
 
   add(close: () => Promise<void>): void {
     this.#closers.unshift(close);
-  }
-
-  /** Ends what would keep requests open for ever, such as event streams. */
-  addEarly(end: () => void): void {
-    this.#early.push(end);
-  }
-
-  beforeRequestsEnd(): void {
-    for (const end of this.#early.splice(0)) end();
   }
 
   async closeAll(): Promise<void> {
@@ -122,6 +112,6 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(CertificateAuthority, new X509Authority({ kms, random }));
   provide(SchemaValidator, new AjvSchemaValidator());
   provide(EventBus, eventBus);
-  provide(TenantConfigurations, new TenantConfigurations({ store, eventBus }));
+  provide(TenantConfigurations, new TenantConfigurations({ store, settings: service, eventBus }));
   return container;
 }

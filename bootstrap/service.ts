@@ -69,7 +69,6 @@ export async function startService(
     await importFolder(container, settings, environment);
     const authenticateClient = obtain(container, AuthenticateClient);
     const sessionWatcher = obtain(container, SessionWatcher);
-    closers.addEarly(() => sessionWatcher.close());
     const app = buildRouter(
       collectRoutes(container),
       { authenticateClient, editTags: obtain(container, EditTags), log },
@@ -97,7 +96,8 @@ export async function startService(
       async close(graceMs = 5_000) {
         log.info('stopping');
         const closed = new Promise((done) => server.close(done));
-        closers.beforeRequestsEnd();
+        // Event streams would keep their requests open for ever.
+        sessionWatcher.close();
         // Clients keep their connections when their answer is complete; nobody waits for those.
         const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
         const timer = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -4,7 +4,7 @@ import { connect, dialectOf, folderOf } from '../adapters/persistence/database.t
 
 /**
  * `npm run migration -- <name>`: writes what the rows gained since the last snapshot as a new migration, for
- * both dialects. PostgreSQL needs a reachable server (`DATABASE_URL`), since the driver asks it for its version.
+ * both dialects. The snapshots say what there was, so no server has to be there.
  */
 const name = process.argv[2];
 if (name === undefined || !/^[a-z_]+$/.test(name)) {

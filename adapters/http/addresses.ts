@@ -1,3 +1,4 @@
+import { madeOnce } from '../../application/made-once.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import type { Route } from './route.ts';
 
@@ -27,10 +28,6 @@ function insidePath(path: string, prefix: string): string {
 const patterns = new Map<string, RegExp>();
 
 function patternOf(path: string): RegExp {
-  let pattern = patterns.get(path);
-  if (pattern === undefined) {
-    pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+')}/?$`);
-    patterns.set(path, pattern);
-  }
-  return pattern;
+  const source = () => path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+');
+  return madeOnce(patterns, path, () => new RegExp(`^${source()}/?$`));
 }

@@ -14,14 +14,12 @@ type Rendering = {
   readonly vp?: string;
 };
 
+/** What wallets hear of a request that is not read. */
+const UNREADABLE = { wallet: 'invalid_request', vci: 'invalid_credential_request' } as const;
+
 /** A new failure code does not compile until it has a status here. */
 const RENDERINGS = {
-  invalid_input: {
-    status: 400,
-    title: 'The request is not valid',
-    wallet: 'invalid_request',
-    vci: 'invalid_credential_request',
-  },
+  invalid_input: { status: 400, title: 'The request is not valid', ...UNREADABLE },
   unauthenticated: { status: 401, title: 'No valid access token', oauth: 'invalid_client' },
   forbidden: { status: 403, title: 'Not allowed', wallet: 'invalid_request' },
   not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
@@ -29,18 +27,8 @@ const RENDERINGS = {
   conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
   precondition_failed: { status: 412, title: 'Precondition failed' },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
-  too_large: {
-    status: 413,
-    title: 'Request too large',
-    wallet: 'invalid_request',
-    vci: 'invalid_credential_request',
-  },
-  unsupported_media_type: {
-    status: 415,
-    title: 'Unsupported media type',
-    wallet: 'invalid_request',
-    vci: 'invalid_credential_request',
-  },
+  too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type', ...UNREADABLE },
   too_many_requests: { status: 429, title: 'Too many requests', wallet: 'temporarily_unavailable' },
   unavailable: { status: 503, title: 'Temporarily unavailable', wallet: 'temporarily_unavailable' },
   invalid_request: { status: 400, title: 'Invalid request' },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Route, Surface } from './route.ts';
-import { ProtocolError } from './shapes/protocol-error.ts';
+import { ProtocolError } from './shapes.ts';
 
 /** RFC 9457 */
 const Problem = z

@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache';
 import { bounded } from '../../application/bounded.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 
-/** What is limited together. */
 export type RateLimitGroup = 'token' | 'nonce' | 'offer';
 
 /** Calls per minute, of one address or one client; 0 for any number. */

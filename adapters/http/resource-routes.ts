@@ -3,7 +3,7 @@ import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import type { EditedKind } from '../../domain/resources.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
-import { DeletedView } from './shapes/deleted.view.ts';
+import { DeletedView } from './shapes.ts';
 
 /** Of a use case: what it is executed with, and what comes of it. */
 type UseCase<Given extends readonly unknown[], Result> = Token<{

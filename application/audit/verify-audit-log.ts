@@ -24,6 +24,9 @@ type Ports = { readonly store: Store; readonly macs: Macs };
 /** Entries in memory at a time. */
 const BATCH = 500;
 
+/** Is told how far the present chain is. */
+type Progressed = (scope: string, sequence: number) => void;
+
 /** Walks the chains of the audit log and finds what was removed or altered. It may run beside the service. */
 export class VerifyAuditLog {
   readonly #ports: Ports;
@@ -34,12 +37,11 @@ export class VerifyAuditLog {
 
   /**
    * @param anchors entries that somebody kept elsewhere, by their chain.
-   * @param onProgress is told how far the present chain is.
    * @returns a report per chain, that of the service first.
    */
   async *execute(
     anchors: ReadonlyMap<string, Anchor> = new Map(),
-    onProgress: (scope: string, sequence: number) => void = () => {},
+    onProgress: Progressed = () => {},
   ): AsyncGenerator<ChainReport> {
     const beginning = await this.#beginning();
     const anchor = anchors.get(SERVICE_SCOPE);
@@ -123,11 +125,7 @@ export class VerifyAuditLog {
   }
 
   /** One chain, by itself and by what the chain of the service repeats of it. */
-  async verify(
-    scope: string,
-    anchor?: Anchor,
-    onProgress: (scope: string, sequence: number) => void = () => {},
-  ): Promise<ChainReport> {
+  async verify(scope: string, anchor?: Anchor, onProgress: Progressed = () => {}): Promise<ChainReport> {
     const known = anchor === undefined ? [] : [anchor];
     const repeated = scope === SERVICE_SCOPE ? [] : await this.#repeated(scope);
     return this.#walk(scope, [...known, ...repeated], onProgress);
@@ -140,14 +138,10 @@ export class VerifyAuditLog {
       await this.#entryOf(tenantId, {}),
     ];
     if (latest?.action === 'removed') return [];
-    return [creation, latest].flatMap((entry) => referenceOf(entry) ?? []);
+    return [creation, latest].flatMap((entry) => (entry && detailOf(entry).of) ?? []);
   }
 
-  async #walk(
-    scope: string,
-    anchors: readonly Anchor[],
-    onProgress: (scope: string, sequence: number) => void,
-  ): Promise<ChainReport> {
+  async #walk(scope: string, anchors: readonly Anchor[], onProgress: Progressed): Promise<ChainReport> {
     const { macs } = this.#ports;
     // First of all, so that what is written meanwhile does not look like a head that was put back.
     const head = await this.#read(scope, (log) => log.head());
@@ -191,8 +185,4 @@ export class VerifyAuditLog {
       ? store.forService(({ audit }) => read(audit))
       : store.forTenant(scope as TenantId, ({ audit }) => read(audit));
   }
-}
-
-function referenceOf(entry: AuditEntry | undefined): Anchor | undefined {
-  return entry === undefined ? undefined : detailOf(entry).of;
 }

@@ -11,9 +11,8 @@ import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { MAKING_SECRETS, makeSecret } from './client-secret.ts';
+import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
-import { readClientFor } from './own-client.ts';
 import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
 
 /** The clients of the caller's tenant, in order of their ids. */
@@ -23,7 +22,6 @@ export class ListClients extends needs({ store: Store }) {
   }
 }
 
-/** One client of the caller's tenant. */
 export class GetClient extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, clientId: string): Promise<Client> {
@@ -42,15 +40,12 @@ export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, setti
     const { clientId, secret, roles, description = null } = wanted;
     const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
     assertMayGrant(roles, caller.roles);
-    assertWithinOwnRestrictions(caller, { allowedPresentationConfigs, allowedIssuanceConfigs });
+    const allowed = { allowedPresentationConfigs, allowedIssuanceConfigs };
+    assertWithinOwnRestrictions(caller, allowed);
     assertFreeName(this.ports.settings, clientId);
     assertOwnName(tenantId, clientId);
-    const { secretHash, pickUp } = await makeSecret(this.ports, clientId, 'clients:manage', secret);
-    const now = this.ports.clock.now();
-    const client: Client = {
-      ...{ clientId, tenantId, description, allowedPresentationConfigs, allowedIssuanceConfigs },
-      ...{ secretHash, pickUp, roles: [...new Set(roles)], version: 1, createdAt: now, updatedAt: now },
-    };
+    const own = { clientId, tenantId, roles, description, ...allowed };
+    const { client } = await makeClient(this.ports, own, 'clients:manage', secret);
     await changeOwn(this.ports.store, caller, ({ clients }) => clients.add(client));
     return client;
   }

@@ -11,6 +11,7 @@ import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
+import type { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Secrets } from '../ports/secrets.ts';
@@ -20,7 +21,7 @@ import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import { NotAskedRegistrar, OfflineRegistrationCertificates } from './offline.ts';
+import { NOT_ASKED, OfflineRegistrationCertificates } from './offline.ts';
 
 /** What administration needs that reaches no network. */
 export const ADMINISTRATION = {
@@ -47,7 +48,7 @@ const OF_TENANTS = ROLES.filter((role) => role !== 'tenants:manage');
 export class Administration {
   /** For every use case of administration; none of them reaches the network. */
   readonly ports: AdministrationPorts & {
-    readonly registrar: NotAskedRegistrar;
+    readonly registrar: Registrar;
     readonly registrationCertificates: OfflineRegistrationCertificates;
     readonly trustListPublisher: TrustListPublisher;
   };
@@ -60,7 +61,7 @@ export class Administration {
     this.isDryRun = isDryRun;
     this.ports = {
       ...ports,
-      registrar: new NotAskedRegistrar(),
+      registrar: NOT_ASKED,
       registrationCertificates: new OfflineRegistrationCertificates(ports),
       trustListPublisher: new TrustListPublisher(ports),
     };
@@ -68,8 +69,7 @@ export class Administration {
 
   /** Who imports what belongs to a tenant; sees it as it is now. @throws Failure `not_found`. */
   async callerOf(tenantId: TenantId): Promise<TenantCaller> {
-    const { store } = this.ports;
-    const head = await store.read(tenantId).state();
+    const head = await this.ports.store.read(tenantId).state();
     if (head === undefined) throw new Failure('not_found', 'the tenant is gone');
     return {
       tenantId,
@@ -77,7 +77,7 @@ export class Administration {
       roles: OF_TENANTS,
       allowedPresentationConfigs: null,
       allowedIssuanceConfigs: null,
-      configured: new TenantConfiguration(store, head),
+      configured: new TenantConfiguration(this.ports, head),
     };
   }
 }

@@ -4,7 +4,7 @@ import type { Failure } from '../../domain/shared/failure.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
 import { makeWantedKeyChain, type WantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { FIRST_KEY_CHAINS, makeTenant } from '../tenants/make-tenant.ts';
-import { mergeSettings } from '../tenants/merge-settings.ts';
+import { mergeSettings } from '../tenants/own-settings.ts';
 import { UpdateTenant } from '../tenants/tenants.ts';
 import type { Administration } from './administration.ts';
 import type { Document } from './documents.ts';

@@ -24,7 +24,6 @@ export type Described = Pick<Document, 'kind' | 'tenant' | 'id'>;
 
 type Named = Pick<FolderDocument, 'kind' | 'name' | 'tenant'> & { readonly value?: JsonObject };
 
-/** What a document describes. */
 export function described(document: Named): Described {
   const { kind, tenant } = document;
   return { kind, tenant: tenant as TenantId, id: idOf(document) };

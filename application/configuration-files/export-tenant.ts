@@ -22,7 +22,6 @@ export type ExportedSecret = { readonly name: string; readonly path: string; rea
 
 export type ExportedTenant = {
   readonly files: readonly ExportedFile[];
-  /** In the order of the files. */
   readonly secrets: readonly ExportedSecret[];
 };
 

@@ -47,7 +47,9 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
       for (let attempt = 1; ; attempt++) {
         const faults = await this.#apply(await this.#check(folder, contents), contents);
         if (faults.length === 0) return;
-        if (attempt === ATTEMPTS) throw new FolderFaults(folder, redacted(faults, contents));
+        if (attempt < ATTEMPTS) continue;
+        const shown = faults.map((fault) => ({ ...fault, message: contents.redact(fault.message) }));
+        throw new FolderFaults(folder, shown);
       }
     };
     try {
@@ -95,8 +97,4 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
     }
     return faults;
   }
-}
-
-function redacted(faults: readonly FolderFault[], { redact }: FolderContents): FolderFault[] {
-  return faults.map((fault) => ({ ...fault, message: redact(fault.message) }));
 }

@@ -1,36 +1,23 @@
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import type { Certificates } from '../ports/certificates.ts';
-import { Registrar, RegistrarError } from '../ports/registrar.ts';
+import { type Registrar, RegistrarError } from '../ports/registrar.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store } from '../ports/store.ts';
 import { RegistrationCertificateChecker } from '../registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
+const notAsked = () =>
+  Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
+
 /** A start does not depend on others: a login is tried when it is used. */
-export class NotAskedRegistrar extends Registrar {
-  override async logIn(): Promise<void> {}
-
-  override relyingParties(): Promise<never> {
-    return notAsked();
-  }
-
-  override issueAccessCertificate(): Promise<never> {
-    return notAsked();
-  }
-
-  override issueRegistrationCertificate(): Promise<never> {
-    return notAsked();
-  }
-
-  override findRegistrationCertificate(): Promise<never> {
-    return notAsked();
-  }
-}
-
-function notAsked(): Promise<never> {
-  return Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
-}
+export const NOT_ASKED: Registrar = {
+  logIn: async () => {},
+  relyingParties: notAsked,
+  issueAccessCertificate: notAsked,
+  issueRegistrationCertificate: notAsked,
+  findRegistrationCertificate: notAsked,
+};
 
 type Ports = { readonly store: Store; readonly signatures: Signatures; readonly certificates: Certificates };
 
@@ -42,7 +29,7 @@ export class OfflineRegistrationCertificates extends RegistrationCertificates {
   constructor(ports: Ports) {
     const statusChecker = { check: async () => {} };
     const registrationCertificateChecker = new RegistrationCertificateChecker({ ...ports, statusChecker });
-    super({ ...ports, registrar: new NotAskedRegistrar(), registrationCertificateChecker });
+    super({ ...ports, registrar: NOT_ASKED, registrationCertificateChecker });
   }
 
   override async check(

@@ -40,13 +40,20 @@ export class BatchMaker extends needs({
       readonly holderKeys: readonly PublicJwk[];
     },
   ): Promise<MadeBatch> {
-    const { session, holderKeys } = contents;
+    const { credentialFactory, statusAllocator } = this.ports;
+    const { session, claims, holderKeys } = contents;
     const count = Math.max(1, holderKeys.length);
     const entries = configuration.statusManagement
-      ? await this.ports.statusAllocator.allocate(configured, configuration, count)
+      ? await statusAllocator.allocate(configured, configuration, count)
       : undefined;
     try {
-      const credentials = await this.#sign(configured, configuration, contents, count, entries);
+      const credentials: string[] = [];
+      for (let i = 0; i < count; i++) {
+        const idx = entries?.indices[i];
+        const status = entries === undefined || idx === undefined ? undefined : { idx, uri: entries.uri };
+        const instance = defined({ holderKey: holderKeys[i], status });
+        credentials.push(await credentialFactory.make(configured, configuration, claims, instance));
+      }
       return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries), entries };
     } catch (error) {
       this.discard(configured, { entries });
@@ -60,26 +67,6 @@ export class BatchMaker extends needs({
    */
   discard(configured: TenantConfiguration, { entries }: Pick<MadeBatch, 'entries'>): void {
     if (entries !== undefined) this.ports.statusAllocator.giveBack(configured.tenantId, entries);
-  }
-
-  async #sign(
-    configured: TenantConfiguration,
-    configuration: CredentialConfiguration,
-    { claims, holderKeys }: { readonly claims: JsonObject; readonly holderKeys: readonly PublicJwk[] },
-    count: number,
-    entries: AllocatedEntries | undefined,
-  ): Promise<readonly string[]> {
-    const credentials: string[] = [];
-    for (let i = 0; i < count; i++) {
-      const idx = entries?.indices[i];
-      credentials.push(
-        await this.ports.credentialFactory.make(configured, configuration, claims, {
-          ...defined({ holderKey: holderKeys[i] }),
-          ...(entries === undefined || idx === undefined ? {} : { status: { idx, uri: entries.uri } }),
-        }),
-      );
-    }
-    return credentials;
   }
 
   /** What goes on record of credentials that were handed out, also of those that a backend made itself. */

@@ -1,12 +1,13 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
-import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
+import type { Identity } from '../../domain/oauth/grant.ts';
 import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
-import { userOf } from '../oauth/user-of-token.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
@@ -38,8 +39,9 @@ export class ClaimsProvider extends needs({
     if (session.request?.kind !== 'issuance') return undefined;
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
-    const faults = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
-    return faults.length === 0 ? source.claims : undefined;
+    const { claims } = source;
+    const faults = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
+    return faults.length === 0 ? claims : undefined;
   }
 
   /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */
@@ -52,15 +54,16 @@ export class ClaimsProvider extends needs({
     if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
     const source = claimsSource(session.request, configuration);
     if (source.type === 'webhook') {
-      return this.#fromWebhook(configured, session, configuration, source.webhook as WebhookConfig, token);
+      return this.#fromWebhook(configured, session, configuration, source.webhook, token);
     }
+    const { claims } = source;
     try {
-      assertIssuable(this.ports.schemaValidator, configured, configuration, source.claims);
+      assertIssuable(this.ports.schemaValidator, { configured, configuration, claims });
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
     }
-    return { claims: source.claims };
+    return { claims };
   }
 
   /** One attempt: the intent is stored before the call, the outcome after it. */
@@ -84,7 +87,7 @@ export class ClaimsProvider extends needs({
     try {
       const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
       const provided = readAnswer(answer.body, configuration.id);
-      if ('claims' in provided) assertIssuable(schemaValidator, configured, configuration, provided.claims);
+      if ('claims' in provided) assertIssuable(schemaValidator, { configured, configuration, ...provided });
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
       return provided;
     } catch (error) {
@@ -134,4 +137,24 @@ function reasonOf(error: unknown): string {
   if (error instanceof WebhookError) return `claims webhook: ${error.message}`;
   const cause = error instanceof Failure ? error.cause : error;
   return cause instanceof Error ? cause.message : 'unknown reason';
+}
+
+type User = {
+  /** Absent where nobody was asked: a pre-authorized code is all that the issuer knows. */
+  readonly identity?: Identity;
+  /** What was presented in an interactive authorization. */
+  readonly presented: readonly JsonObject[];
+};
+
+/** Who stands behind an access token, for the claims webhook. */
+async function userOf(store: Store, tenantId: TenantId, token: WalletTokenClaims): Promise<User> {
+  if (token.foreignClaims !== undefined) {
+    const { issuer: iss, subject: sub, foreignClaims } = token;
+    return { identity: { iss, sub, token_claims: foreignClaims }, presented: [] };
+  }
+  const found = token.grantId === undefined ? undefined : await store.read(tenantId).grant(token.grantId);
+  const authorization = found?.grant?.authorization ?? null;
+  if (authorization === null) return { presented: [] };
+  const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(token) };
+  return { identity: authorization.identity ?? own, presented: authorization.presented ?? [] };
 }

@@ -3,6 +3,8 @@ import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
+import { typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
+import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -31,35 +33,31 @@ export function ownSource({ claimsWebhook, claims, config }: CredentialConfigura
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
 }
 
+/** Claims, and what they are to be issued by. */
+export type Issuable = {
+  readonly configured: TenantConfiguration;
+  readonly configuration: CredentialConfiguration;
+  readonly claims: JsonObject;
+};
+
 /**
  * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
  * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
  */
-export function claimsFaults(
-  validator: SchemaValidator,
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): readonly SchemaFault[] {
-  const faults = schemaFaults(validator, configured, configuration, claims);
-  return faults.length > 0 ? faults : formatFaults(configured, configuration, claims);
+export function claimsFaults(validator: SchemaValidator, issuable: Issuable): readonly SchemaFault[] {
+  const faults = schemaFaults(validator, issuable);
+  return faults.length > 0 ? faults : formatFaults(issuable);
 }
 
 function schemaFaults(
   validator: SchemaValidator,
-  configured: TenantConfiguration,
-  { id, schema }: CredentialConfiguration,
-  claims: JsonObject,
+  { configured, configuration: { id, schema }, claims }: Issuable,
 ): readonly SchemaFault[] {
   if (schema === null || schema === undefined) return [];
   return configured.derive(`schema/${id}`, () => validator.compile(schema))(claims);
 }
 
-function formatFaults(
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): readonly SchemaFault[] {
+function formatFaults({ configured, configuration, claims }: Issuable): readonly SchemaFault[] {
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
   const faults = isMdoc
@@ -81,16 +79,11 @@ export function frameOf(
  * Claims that may be signed: they fit schema and format and override nothing of the protocol.
  * @throws Failure `credential_request_denied`; its cause tells the operator where the fault is.
  */
-export function assertIssuable(
-  validator: SchemaValidator,
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-  claims: JsonObject,
-): void {
-  const [unfit] = schemaFaults(validator, configured, configuration, claims);
+export function assertIssuable(validator: SchemaValidator, issuable: Issuable): void {
+  const [unfit] = schemaFaults(validator, issuable);
   if (unfit !== undefined)
     throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
-  const [fault] = formatFaults(configured, configuration, claims);
+  const [fault] = formatFaults(issuable);
   if (fault !== undefined)
     throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
 }
@@ -99,5 +92,24 @@ export function assertIssuable(
 export function denied(reason: string): Failure {
   return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {
     cause: new Error(reason),
+  });
+}
+
+/** The document at a `vct` of this service: the very bytes that are served, and their hash. */
+export type HostedType = { readonly text: string; readonly integrity: string };
+
+/** @returns undefined for a type that is described elsewhere or nowhere. */
+export function hostedType(
+  configured: TenantConfiguration,
+  configuration: CredentialConfiguration,
+): HostedType | undefined {
+  const { issuer } = configured;
+  const { id, config } = configuration;
+  if (config.format === 'mso_mdoc' || vctOf(configuration, issuer) !== typeAddress(configuration, issuer)) {
+    return undefined;
+  }
+  return configured.derive(`hosted-type/${id}`, () => {
+    const text = JSON.stringify(typeMetadata(configuration, issuer, frameOf(configured, configuration)));
+    return { text, integrity: integrityOf(text) };
   });
 }

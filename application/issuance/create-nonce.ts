@@ -1,7 +1,7 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { challengingTenant, freshChallenge } from '../oauth/fresh-challenge.ts';
+import { freshChallenge } from '../oauth/challenges.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { C_NONCE } from './holder-keys.ts';
@@ -10,7 +10,8 @@ import { C_NONCE } from './holder-keys.ts';
 export class CreateNonce extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<string> {
-    await challengingTenant(this.ports, tenantId);
-    return freshChallenge(this.ports, tenantId, C_NONCE, this.ports.clock.now());
+    const { tenantConfigurations, clock } = this.ports;
+    await tenantConfigurations.recent(tenantId);
+    return freshChallenge(this.ports, tenantId, C_NONCE, clock.now());
   }
 }

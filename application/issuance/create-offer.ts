@@ -21,7 +21,7 @@ import { needs } from '../needs.ts';
 import { hashCode, hashTxCode } from '../oauth/redeem-grant.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -55,7 +55,7 @@ export class CreateOffer extends needs({
   async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
-    const issuer = issuerIdentifier(settings, tenantId);
+    const { issuer } = configured;
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
@@ -108,7 +108,7 @@ export class CreateOffer extends needs({
 
   #context(configured: TenantConfiguration): Promise<OfferContext> {
     return configured.derive('offers/context', async () => {
-      const issuer = issuerIdentifier(this.ports.settings, configured.tenantId);
+      const { issuer } = configured;
       const configurations = await configured.credentialConfigurations();
       const known = new Map(
         configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
@@ -121,9 +121,10 @@ export class CreateOffer extends needs({
   async #checkInlineClaims(configured: TenantConfiguration, request: OfferRequest): Promise<void> {
     for (const [id, source] of Object.entries(request.credentialClaims ?? {})) {
       if (source.type !== 'inline') continue;
+      const { claims } = source;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
+      const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -146,7 +147,8 @@ export class CreateOffer extends needs({
     if (configuration === undefined) return undefined;
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
-    const [fault] = claimsFaults(this.ports.schemaValidator, configured, configuration, source.claims);
+    const { claims } = source;
+    const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;

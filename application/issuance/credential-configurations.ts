@@ -10,7 +10,7 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { requireKeyChain } from '../keys/key-references.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
@@ -31,7 +31,6 @@ export class ListCredentialConfigurations extends needs({}) {
   }
 }
 
-/** One credential configuration. */
 export class GetCredentialConfiguration extends needs({}) {
   /** @throws Failure `not_found`, also for one that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
@@ -67,7 +66,6 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
   }
 }
 
-/** Removes a credential configuration. */
 export class DeleteCredentialConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {

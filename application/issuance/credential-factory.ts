@@ -20,10 +20,8 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { frameOf } from './collect-claims.ts';
-import { hostedType } from './hosted-type.ts';
+import { frameOf, hostedType } from './collect-claims.ts';
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {
@@ -31,13 +29,17 @@ export type CredentialInstance = {
   readonly status?: { readonly idx: number; readonly uri: string };
 };
 
+type Making = {
+  readonly configured: TenantConfiguration;
+  readonly configuration: CredentialConfiguration;
+  readonly claims: JsonObject;
+  readonly instance: CredentialInstance;
+  readonly chain: KeyChain;
+  readonly now: Date;
+};
+
 /** Makes signed credentials: prepare, sign, seal. */
-export class CredentialFactory extends needs({
-  kms: Kms,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-}) {
+export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: Clock }) {
   /**
    * @returns a compact SD-JWT VC (SD-JWT VC section 2), or the IssuerSigned structure of an mdoc in base64url
    *   (OpenID4VCI 1.0 appendix A.2.4).
@@ -51,21 +53,13 @@ export class CredentialFactory extends needs({
     const now = this.ports.clock.now();
     const { keyChainId, config } = configuration;
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
-    return config.format === 'mso_mdoc'
-      ? this.#mdoc(configured, configuration, claims, instance, chain, now)
-      : this.#sdJwt(configured, configuration, claims, instance, chain, now);
+    const making = { configured, configuration, claims, instance, chain, now };
+    return config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
   }
 
-  async #sdJwt(
-    configured: TenantConfiguration,
-    configuration: CredentialConfiguration,
-    claims: JsonObject,
-    instance: CredentialInstance,
-    chain: KeyChain,
-    now: Date,
-  ): Promise<string> {
-    const { kms, random, settings } = this.ports;
-    const issuer = issuerIdentifier(settings, configured.tenantId);
+  async #sdJwt({ configured, configuration, claims, instance, chain, now }: Making): Promise<string> {
+    const { kms, random } = this.ports;
+    const { issuer } = configured;
     const header = configured.derive(`credential-header/${chain.id}`, () => ({
       alg: algorithmIn(chain),
       typ: 'dc+sd-jwt',
@@ -73,7 +67,7 @@ export class CredentialFactory extends needs({
       x5c: signingChain(chain),
     }));
     const frame = frameOf(configured, configuration);
-    const vctIntegrity = hostedType(configured, configuration, issuer)?.integrity;
+    const vctIntegrity = hostedType(configured, configuration)?.integrity;
     const prepared = prepareSdJwt({
       header,
       alwaysVisible: protocolClaims({
@@ -93,15 +87,10 @@ export class CredentialFactory extends needs({
     return sealSdJwt(prepared, signature);
   }
 
-  async #mdoc(
-    configured: TenantConfiguration,
-    { config, lifeTime }: CredentialConfiguration,
-    claims: JsonObject,
-    { holderKey, status }: CredentialInstance,
-    chain: KeyChain,
-    now: Date,
-  ): Promise<string> {
+  async #mdoc({ configured, configuration, claims, instance, chain, now }: Making): Promise<string> {
     const { kms, random } = this.ports;
+    const { config, lifeTime } = configuration;
+    const { holderKey, status } = instance;
     // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
     if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
     const { signer, validity } = configured.derive(`document-signer/${chain.id}`, () =>

@@ -138,7 +138,7 @@ export class DecideDeferred extends needs({
       }
       return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
     }
-    const [fault] = claimsFaults(schemaValidator, configured, configuration, claims);
+    const [fault] = claimsFaults(schemaValidator, { configured, configuration, claims });
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
     return batchMaker.make(configured, configuration, { session: { id: sessionId }, claims, holderKeys });
   }

@@ -7,7 +7,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { needs } from '../needs.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type JudgedAttestation, KeyAttestations } from './key-attestations.ts';
@@ -83,7 +83,6 @@ export class HolderKeys extends needs({
   }
 
   #gather({ configured, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
-    const audience = issuerIdentifier(this.ports.settings, configured.tenantId);
     const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
     for (const text of texts) {
       const proof = openJwtProof(text);
@@ -91,7 +90,7 @@ export class HolderKeys extends needs({
       if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
       }
-      gathered.nonces.add(acceptJwtProof(proof, { audience, clientId, now }));
+      gathered.nonces.add(acceptJwtProof(proof, { audience: configured.issuer, clientId, now }));
       // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
       const name = thumbprint(proof.key);
       if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');

@@ -9,12 +9,12 @@ import {
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/require-key-chain.ts';
+import { requireKeyChain } from '../keys/key-references.ts';
 import { needs } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
@@ -40,7 +40,6 @@ export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock
   }
 }
 
-/** Replaces the tenant's issuance configuration. */
 export class ReplaceIssuanceConfiguration extends needs({
   store: Store,
   clock: Clock,
@@ -52,10 +51,9 @@ export class ReplaceIssuanceConfiguration extends needs({
    *   tenant's, addresses that may not be called, or the placeholder of a secret that nobody stored.
    */
   async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
-    const { tenantId } = caller;
     const { store, clock, settings, remote } = this.ports;
     const now = clock.now();
-    if (!isPreferenceKnown(issuerIdentifier(settings, tenantId), body)) {
+    if (!isPreferenceKnown(caller.configured.issuer, body)) {
       const message = 'name one of authServers, the chained server when it is enabled, or built-in';
       throw invalidInput('preferredAuthServer', message);
     }

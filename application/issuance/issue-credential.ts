@@ -17,13 +17,12 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { attempt, isRefused } from '../attempt.ts';
+import { attempt } from '../attempt.ts';
 import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
@@ -59,7 +58,6 @@ export class IssueCredential extends needs({
   claimsProvider: ClaimsProvider,
   batchMaker: BatchMaker,
   random: Random,
-  settings: ServiceSettings,
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
@@ -98,11 +96,10 @@ export class IssueCredential extends needs({
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
-    const { walletAuthenticator, credentialMessages, holderKeys, settings } = this.ports;
-    const issuer = issuerIdentifier(settings, configured.tenantId);
+    const { walletAuthenticator, credentialMessages, holderKeys } = this.ports;
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
-      url: `${issuer}/credential`,
+      url: `${configured.issuer}/credential`,
       now,
     });
     const message = await credentialMessages.open(configured, request);
@@ -145,7 +142,8 @@ export class IssueCredential extends needs({
     try {
       await known.commit(issue(session, made.batch, spending), REFUSALS);
     } catch (error) {
-      if (isRefused(error)) batchMaker.discard(known.configured, made);
+      // What is refused has not happened for sure.
+      if (error instanceof Failure) batchMaker.discard(known.configured, made);
       throw error;
     }
     return handedOut(made);

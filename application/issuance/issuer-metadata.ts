@@ -4,23 +4,22 @@ import {
 } from '../../domain/issuance/authorization-server-metadata.ts';
 import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
+import { signJwt } from '../keys/sign-jwt.ts';
 import { needs } from '../needs.ts';
 import { publicKeys } from '../oauth/wallet-tokens.ts';
 import { Clock } from '../ports/clock.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { hostedType } from './hosted-type.ts';
-import { signedMetadata } from './signed-metadata.ts';
+import { hostedType } from './collect-claims.ts';
 
 export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
 
@@ -33,19 +32,17 @@ export type IssuerDocument = {
 
 /** Public documents of a tenant's issuer; built once per change of the configuration. */
 export class GetIssuerMetadata extends needs({
-  store: Store,
   tenantConfigurations: TenantConfigurations,
   clock: Clock,
   kms: Kms,
   encryption: Encryption,
-  settings: ServiceSettings,
 }) {
   /**
    * @returns JSON text.
    * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     if (kind === 'jwks') return this.#keySet(configured);
     return configured.derive(`metadata/${kind}`, async () =>
       JSON.stringify(await this.#build(configured, kind)),
@@ -61,7 +58,7 @@ export class GetIssuerMetadata extends needs({
     tenantId: TenantId,
     wanted: { readonly signed: boolean; readonly languages: readonly string[] },
   ): Promise<IssuerDocument> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
     const locales = configured.derive('metadata/locales', () => localesOf(whole));
     const language = pickLocale(locales, wanted.languages);
@@ -82,25 +79,19 @@ export class GetIssuerMetadata extends needs({
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
   async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const configuration = await configured.credentialConfiguration(configurationId);
-    const issuer = issuerIdentifier(this.ports.settings, tenantId);
-    const hosted = configuration && hostedType(configured, configuration, issuer);
+    const hosted = configuration && hostedType(configured, configuration);
     if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
     return hosted.text;
   }
 
   /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
   async schema(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.#configured(tenantId);
+    const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const { schema } = (await configured.credentialConfiguration(configurationId)) ?? {};
     if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
     return JSON.stringify(schema);
-  }
-
-  async #configured(tenantId: TenantId): Promise<TenantConfiguration> {
-    const { store, tenantConfigurations } = this.ports;
-    return tenantConfigurations.ofWallet(await store.read(tenantId).state());
   }
 
   /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
@@ -112,7 +103,7 @@ export class GetIssuerMetadata extends needs({
   async #build(configured: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
     const issuance = await configured.issuance();
     const parts = {
-      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
+      issuer: configured.issuer,
       issuance,
       configurations: await configured.credentialConfigurations(),
     };
@@ -126,17 +117,16 @@ export class GetIssuerMetadata extends needs({
   }
 
   async #issuerMetadata(configured: TenantConfiguration): Promise<JsonObject> {
-    const { encryption, settings } = this.ports;
     const chains = await configured.keyChains();
     return issuerMetadata({
-      issuer: issuerIdentifier(settings, configured.tenantId),
+      issuer: configured.issuer,
       issuance: await configured.issuance(),
       configurations: await configured.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
         chains.find(({ id, usages }) =>
           keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
         )?.active.key.handle.algorithm,
-      encryptionKeys: encryption
+      encryptionKeys: this.ports.encryption
         .requestKeys(configured.tenantId)
         .slice(0, 1)
         .map(({ publicJwk }) => publicJwk),
@@ -154,4 +144,54 @@ function keySet(keys: readonly StoredKey[]): object {
       alg: algorithmOf(publicJwk),
     })),
   };
+}
+
+type Ports = { readonly kms: Kms; readonly clock: Clock };
+
+/** Not `openid4vci-…`: the specification spells it so. */
+const TYPE = 'openidvci-issuer-metadata+jwt';
+const LIFETIME_SECONDS = 24 * 3600;
+/** A reader of the document has at least half a day with it. */
+const RENEWAL_MS = 12 * 3600 * 1000;
+
+type Kept = { current?: { readonly text: Promise<string>; readonly renewAt: number } };
+
+/**
+ * Issuer metadata as a JWT (OpenID4VCI 1.0 section 12.2.3), signed anew when half of its life is over.
+ * @param variant tells documents of one tenant apart.
+ * @param metadata whose members become claims of the same name.
+ * @returns undefined when the tenant has no key to sign with at the moment.
+ */
+async function signedMetadata(
+  { kms, clock }: Ports,
+  configured: TenantConfiguration,
+  variant: string,
+  metadata: JsonObject,
+): Promise<string | undefined> {
+  const now = clock.now();
+  const chain = signerOf(await configured.keyChains(), now);
+  if (chain === undefined) return undefined;
+  const kept = configured.derive(`metadata/signed/${variant}`, (): Kept => ({}));
+  if (kept.current !== undefined && now.getTime() < kept.current.renewAt) return kept.current.text;
+
+  const iat = Math.floor(now.getTime() / 1000);
+  const payload = { ...metadata, sub: metadata['credential_issuer'], iat, exp: iat + LIFETIME_SECONDS };
+  const text = signJwt(kms, { chain, typ: TYPE, payload });
+  const current = { text, renewAt: now.getTime() + RENEWAL_MS };
+  kept.current = current;
+  text.catch(() => {
+    if (kept.current === current) delete kept.current;
+  });
+  return text;
+}
+
+/**
+ * ETSI TS 119 472-3 requirement ISS-MDATA-4.2.1-02: the certificate by which a provider shows wallets who it is. A
+ * tenant without one uses that of its credentials.
+ */
+function signerOf(chains: readonly KeyChain[], now: Date): KeyChain | undefined {
+  const usable = chains.filter(({ active }) => active.notAfter > now);
+  return (['access', 'signing'] as const)
+    .map((usage) => usable.find(({ usages }) => usages.includes(usage)))
+    .find((chain) => chain !== undefined);
 }

@@ -11,7 +11,6 @@ import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -26,19 +25,17 @@ export class ReceiveNotification extends needs({
   webhooks: Webhooks,
   random: Random,
   log: Log,
-  settings: ServiceSettings,
 }) {
   /**
    * Sent twice, it has the same effect as once.
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
   execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    const { walletAuthenticator, settings } = this.ports;
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
+      const wallet = await this.ports.walletAuthenticator.authenticate(configured, request.wallet, {
         method: 'POST',
-        url: `${issuerIdentifier(settings, tenantId)}/notification`,
+        url: `${configured.issuer}/notification`,
         now,
       });
       const told = readNotification(request.contentType, request.body);
@@ -91,5 +88,5 @@ async function webhookOf(
 ): Promise<WebhookConfigValue | undefined> {
   if (request?.kind === 'issuance' && request.notifyWebhook !== undefined) return request.notifyWebhook;
   const configuration = await configured.credentialConfiguration(configurationId);
-  return (configuration?.notificationWebhook ?? undefined) as WebhookConfigValue | undefined;
+  return configuration?.notificationWebhook ?? undefined;
 }

@@ -9,7 +9,7 @@ import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
@@ -61,8 +61,15 @@ export class RetrieveDeferred extends needs({
       if (status === 'ready' && session !== undefined)
         return this.#handOut(known, asked, session, transaction, form);
       await known.commit(spending, REFUSALS);
-      if (status === 'pending') return this.#pending(asked, transaction, form);
-      throw status === 'failed' ? denied() : unknown();
+      if (status !== 'pending') throw status === 'failed' ? denied() : unknown();
+      const { id, intervalSeconds } = transaction;
+      if (form.form === 'get') {
+        throw new Failure('issuance_pending', {
+          message: 'the credential is not ready yet',
+          intervalSeconds,
+        });
+      }
+      return { status: 202, ...(await asked.seal({ transaction_id: id, interval: intervalSeconds })) };
     });
   }
 
@@ -71,9 +78,7 @@ export class RetrieveDeferred extends needs({
     const isPost = form.form === 'post';
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: isPost ? 'POST' : 'GET',
-      url: isPost
-        ? `${issuerIdentifier(settings, configured.tenantId)}/deferred_credential`
-        : `${settings.publicUrl}/deferred_credential`,
+      url: `${isPost ? configured.issuer : settings.publicUrl}/deferred_credential`,
       now,
     });
     const { token } = wallet;
@@ -118,20 +123,6 @@ export class RetrieveDeferred extends needs({
     if (isOwn) return transaction;
     await known.commit(spending, REFUSALS);
     throw unknown();
-  }
-
-  async #pending(
-    { seal }: Asked,
-    { id, intervalSeconds }: DeferredTransaction,
-    { form }: DeferredForm,
-  ): Promise<WalletAnswer> {
-    if (form === 'get') {
-      throw new Failure('issuance_pending', {
-        message: 'the credential is not ready yet',
-        intervalSeconds,
-      });
-    }
-    return { status: 202, ...(await seal({ transaction_id: id, interval: intervalSeconds })) };
   }
 
   /**

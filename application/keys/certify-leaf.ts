@@ -1,10 +1,12 @@
 import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
-import { commonNames, type Validity } from '../../domain/keys/certificate-profile.ts';
+import { commonNames, leafValidity, type Validity } from '../../domain/keys/certificate-profile.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
-import type { KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
+import type { KeyChain, KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { CertificateAuthority } from '../ports/certificate-authority.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ServiceSettings } from '../ports/settings.ts';
 
 export type LeafToCertify = Validity & {
   readonly tenantId: string;
@@ -15,6 +17,24 @@ export type LeafToCertify = Validity & {
   readonly key: StoredKey;
   readonly root: KeyRoot;
 };
+
+/** What the internal CA of a key chain certifies next, unless something in it shall be another one. */
+export function leafOf(
+  { settings, clock }: { readonly settings: ServiceSettings; readonly clock: Clock },
+  { tenantId, usages, active, certValidityDays }: KeyChain,
+  root: KeyRoot,
+): LeafToCertify {
+  return {
+    tenantId,
+    usages,
+    // Those who know the key chain by the names in its certificate find them again.
+    subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
+    dnsName: new URL(settings.publicUrl).hostname,
+    key: active.key,
+    root,
+    ...leafValidity(clock.now(), certValidityDays, root.notAfter),
+  };
+}
 
 /**
  * A leaf of the internal CA. A key that signs credentials gets a second certificate for mdocs: wallets and readers

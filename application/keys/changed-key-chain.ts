@@ -1,5 +1,3 @@
-import { leafValidity } from '../../domain/keys/certificate-profile.ts';
-import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import type { KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
 import { assertRotationFits, replaceLeaf } from '../../domain/keys/rotation.ts';
@@ -11,7 +9,7 @@ import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import { certifyDocumentSigner } from './certify-leaf.ts';
+import { certifyDocumentSigner, leafOf } from './certify-leaf.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
 import { assertUsagesFit, readCertificates } from './read-certificates.ts';
 
@@ -40,7 +38,9 @@ export async function changedKeyChain(
   }
   const changed = { ...settingsOf(known, wanted), updatedAt: now };
   assertRotationFits(changed);
-  await assertSpared(own, known, changed, now);
+  const lost = known.usages.filter((usage) => !changed.usages.includes(usage));
+  await assertUnusedFor(own, known.id, lost);
+  await assertNotLast(own, known, lost, now);
   const signing = withSigner(changed, wanted.signer);
   const certified =
     wanted.certificates === undefined
@@ -64,21 +64,11 @@ type SigningPorts = {
  * A key that signs credentials has a certificate for mdocs; one that is to sign them from now on needs it, too.
  * @returns undefined when it has one, or its certificates come from outside.
  */
-export async function signerFor(
-  { certificateAuthority, clock, settings }: SigningPorts,
-  { tenantId, root, active, usages, certValidityDays }: KeyChain,
-): Promise<KeyLeaf | undefined> {
+export async function signerFor(ports: SigningPorts, chain: KeyChain): Promise<KeyLeaf | undefined> {
+  const { root, active } = chain;
   if (root === undefined || active.documentSigner !== undefined) return undefined;
-  const signer = await certifyDocumentSigner(certificateAuthority, {
-    tenantId,
-    usages,
-    subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
-    dnsName: new URL(settings.publicUrl).hostname,
-    key: active.key,
-    root,
-    notBefore: leafValidity(clock.now(), certValidityDays, root.notAfter).notBefore,
-    notAfter: active.notAfter,
-  });
+  const leaf = { ...leafOf(ports, chain, root), notAfter: active.notAfter };
+  const signer = await certifyDocumentSigner(ports.certificateAuthority, leaf);
   return { ...active, documentSigner: [signer] };
 }
 
@@ -92,17 +82,6 @@ function settingsOf({ description: before, ...chain }: KeyChain, wanted: KeyChai
     rotationIntervalDays: wanted.rotationIntervalDays ?? chain.rotationIntervalDays,
     certValidityDays: wanted.certValidityDays ?? chain.certValidityDays,
   };
-}
-
-async function assertSpared(
-  repositories: TenantRepositories,
-  known: KeyChain,
-  { usages }: KeyChain,
-  now: Date,
-): Promise<void> {
-  const lost = known.usages.filter((usage) => !usages.includes(usage));
-  await assertUnusedFor(repositories, known.id, lost);
-  await assertNotLast(repositories, known, lost, now);
 }
 
 /** The leaf may have been renewed while the certificate was made. */

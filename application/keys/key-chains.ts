@@ -1,15 +1,27 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import type { KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
+import type {
+  KeyChainCreation,
+  KeyChainImport,
+  KeyChainRotation,
+  KeyChainUpdate,
+} from '../../domain/keys/key-chain-input.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
+import { Kms } from '../ports/kms.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
-import { assertRootStays, MAKING_KEY_CHAINS, makeWantedKeyChain } from './wanted-key-chain.ts';
+import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
+import {
+  assertProvider,
+  assertRootStays,
+  MAKING_KEY_CHAINS,
+  makeWantedKeyChain,
+} from './wanted-key-chain.ts';
 
 /** The key chains of the caller's tenant, in order of their ids. */
 export class ListKeyChains extends needs({ store: Store }) {
@@ -18,7 +30,6 @@ export class ListKeyChains extends needs({ store: Store }) {
   }
 }
 
-/** One key chain of the caller's tenant. */
 export class GetKeyChain extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute({ tenantId }: TenantCaller, id: string): Promise<KeyChain> {
@@ -95,5 +106,26 @@ export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
       await assertNotLast(own, chain, chain.usages, clock.now());
       await own.keyChains.remove(id);
     });
+  }
+}
+
+/** Gives a key chain another key at once. */
+export class RotateKeyChain extends needs(RENEWAL_PORTS) {
+  /**
+   * @throws Failure `not_found`; `conflict` when its certificates come from outside, too many former keys count still,
+   *   or somebody else rotates it at this moment.
+   */
+  async execute(caller: TenantCaller, id: string, { kmsProvider }: KeyChainRotation): Promise<KeyChain> {
+    const { store, kms } = this.ports;
+    assertProvider(kms, kmsProvider);
+    const chain = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
+    return renewLeaf(this.ports, chain, { step: 'rotation', provider: kmsProvider, by: caller });
+  }
+}
+
+/** The KMS providers at which keys can be born, the default one first. */
+export class ListKeyProviders extends needs({ kms: Kms }) {
+  async execute(): Promise<ReturnType<Kms['providers']>> {
+    return this.ports.kms.providers();
   }
 }

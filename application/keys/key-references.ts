@@ -1,5 +1,5 @@
 import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
@@ -128,4 +128,23 @@ function refuse(id: string, references: readonly Reference[]): void {
   if (references.length === 0) return;
   const places = [...new Set(references.map(({ place }) => place))].slice(0, 5);
   throw new Failure('conflict', `the key chain ${id} is in use by: ${places.join(', ')}`);
+}
+
+/**
+ * A configuration may only name a key chain that could sign now.
+ * @throws Failure `invalid_input` at `path`, whatever is wrong with the reference.
+ */
+export function requireKeyChain(
+  chains: readonly KeyChain[],
+  usage: KeyUsage,
+  id: string | null | undefined,
+  path: string,
+  now: Date,
+): void {
+  if (id === null || id === undefined) return;
+  try {
+    pickKeyChain(chains, usage, now, id);
+  } catch (error) {
+    throw invalidInput(path, error instanceof Failure ? error.message : 'this key chain cannot be used');
+  }
 }

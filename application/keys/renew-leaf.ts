@@ -1,6 +1,4 @@
 import type { TenantActor } from '../../domain/audit/audit-entry.ts';
-import { leafValidity } from '../../domain/keys/certificate-profile.ts';
-import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { assertRenewable, type DueStep, LEAF_STEPS, replaceLeaf } from '../../domain/keys/rotation.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
@@ -12,7 +10,7 @@ import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { certifyLeaf } from './certify-leaf.ts';
+import { certifyLeaf, leafOf } from './certify-leaf.ts';
 
 export const RENEWAL_PORTS = {
   store: Store,
@@ -61,27 +59,13 @@ export async function renewLeaf(
   );
 }
 
-async function makeLeaf(
-  { kms, certificateAuthority, clock, settings }: RenewalPorts,
-  chain: KeyChain,
-  step: DueStep,
-): Promise<KeyLeaf> {
-  const { tenantId, usages, active, kmsProvider, certValidityDays } = chain;
-  const now = clock.now();
-  const root = assertRenewable(chain, now);
+async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Promise<KeyLeaf> {
+  const { tenantId, active, kmsProvider } = chain;
+  const root = assertRenewable(chain, ports.clock.now());
   const { algorithm } = active.key.handle;
   const isSame = LEAF_STEPS[step].key === 'same';
-  const key = isSame ? active.key : await kms.generate(tenantId, algorithm, kmsProvider);
-  return certifyLeaf(certificateAuthority, {
-    tenantId,
-    usages,
-    // Those who know the key chain by the names in its certificate find them again.
-    subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
-    dnsName: new URL(settings.publicUrl).hostname,
-    key,
-    root,
-    ...leafValidity(now, certValidityDays, root.notAfter),
-  });
+  const key = isSame ? active.key : await ports.kms.generate(tenantId, algorithm, kmsProvider);
+  return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root), key });
 }
 
 /** The time alone would not do: several changes can fall into one millisecond. */

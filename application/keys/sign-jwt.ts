@@ -2,6 +2,7 @@ import { joinCompact } from '../../domain/formats/jose/compact.ts';
 import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
+import { madeOnce } from '../made-once.ts';
 import type { Kms } from '../ports/kms.ts';
 
 export type JwtToSign = {
@@ -34,18 +35,8 @@ function encodedHeader(request: JwtToSign): string {
   const { chain, typ, header, withJwk = false } = request;
   if (header !== undefined) return encodeBase64url(JSON.stringify({ ...header, ...ownHeader(request) }));
 
-  let known = encodedHeaders.get(chain);
-  if (known === undefined) {
-    known = new Map();
-    encodedHeaders.set(chain, known);
-  }
-  const name = `${typ} ${withJwk}`;
-  let encoded = known.get(name);
-  if (encoded === undefined) {
-    encoded = encodeBase64url(JSON.stringify(ownHeader(request)));
-    known.set(name, encoded);
-  }
-  return encoded;
+  const known = madeOnce(encodedHeaders, chain, () => new Map<string, string>());
+  return madeOnce(known, `${typ} ${withJwk}`, () => encodeBase64url(JSON.stringify(ownHeader(request))));
 }
 
 function ownHeader({ chain, typ, withJwk = false }: JwtToSign): object {

@@ -7,7 +7,6 @@ import {
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
-import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
 import { RedeemCode } from './redeem-code.ts';
@@ -20,7 +19,6 @@ export class AnswerTokenRequest extends needs({
   redeemGrant: RedeemGrant,
   redeemCode: RedeemCode,
   refreshAccess: RefreshAccess,
-  store: Store,
   tenantConfigurations: TenantConfigurations,
 }) {
   /** @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw. */
@@ -47,11 +45,10 @@ export class AnswerTokenRequest extends needs({
     server: AuthorizationServer,
     { form }: OAuthRequest,
   ): Promise<TokenRequest> {
-    const { store, tenantConfigurations } = this.ports;
     try {
       return readTokenRequest(form, server);
     } catch (error) {
-      tenantConfigurations.ofWallet(await store.read(tenantId).state());
+      await this.ports.tenantConfigurations.serving(tenantId);
       throw error;
     }
   }

@@ -1,14 +1,13 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
-import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { ISSUING_STATUSES, type Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
@@ -30,13 +29,13 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
       readonly used?: readonly UsedValue[];
     } = {},
   ): Promise<string | undefined> {
-    const { store, random, settings } = this.ports;
+    const { store, random } = this.ports;
     const { request, holder, server, interaction } = authorization;
     const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope } = request;
     const created =
       authorization.session === null
         ? await walletInitiatedSession(this.ports, configured, ids, now, {
-            server: issuerOf(server, issuerIdentifier(settings, configured.tenantId)),
+            server: configured.issuerOf(server),
           })
         : undefined;
     const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;

@@ -18,7 +18,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { acceptsChallenge, attestationChallenge } from './attestation-challenges.ts';
+import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
@@ -44,8 +44,6 @@ export type AuthenticatedClient = {
    * told to use a DPoP nonce sends the same proof of possession again.
    */
   readonly used: readonly UsedValue[];
-  /** The challenge that the client answered. */
-  readonly challenge: string | undefined;
 };
 
 /** Where and when a client calls. */
@@ -141,7 +139,6 @@ export class ClientAuthenticator extends needs({
       clientId: accepted.clientId,
       instance: accepted.instance,
       used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
-      challenge: accepted.challenge,
     };
   }
 
@@ -169,7 +166,6 @@ export class ClientAuthenticator extends needs({
       clientId: client.client_id,
       ...defined({ redirectUris: client.redirect_uris }),
       used: [{ kind: 'client_jti', hash, expiresAt }],
-      challenge: undefined,
     };
   }
 
@@ -193,12 +189,7 @@ async function unauthenticated({ configured, clientId }: Call): Promise<Authenti
     throw invalidClient('this client is registered and authenticates with client_assertion');
   }
   if (walletAttestationRequired) throw invalidClient('this issuer needs a wallet attestation');
-  return {
-    kind: clientId === undefined ? 'anonymous' : 'public',
-    clientId,
-    used: [],
-    challenge: undefined,
-  };
+  return { kind: clientId === undefined ? 'anonymous' : 'public', clientId, used: [] };
 }
 
 function findClient(clients: readonly WalletClient[], clientId: string): WalletClient | undefined {

@@ -1,14 +1,15 @@
 import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
-import { isSecret, readHandle } from '../../domain/oauth/handle.ts';
+import { isSecret } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { assertServed } from './oauth-callers.ts';
-import { endWithout, OFFER_IS_OVER, type Refused, responseTo } from './upstream-logins.ts';
+import { authorizationOf } from './pushed-requests.ts';
+import { OFFER_IS_OVER } from './upstream-logins.ts';
+import { DENIED, endWithout, responseTo } from './wallet-responses.ts';
 
 /** What the browser sends from the page that asked about an unverified wallet. */
 export type Confirmation = {
@@ -19,21 +20,11 @@ export type Confirmation = {
   readonly browserSecrets: ReadonlyMap<string, string>;
 };
 
-const DENIED: Refused = {
-  error: 'access_denied',
-  description: 'the user denied the request',
-  reason: 'the user denied the request',
-};
-
 /** One sentence for everything that answers no page of this browser; nothing has changed then. */
 const unknown = () => new Failure('invalid_request', 'this page is unknown, answered, or of another browser');
 
 /** The user who logged in upstream approves or denies a wallet that proved nothing. */
-export class ConfirmWallet extends needs({
-  ...WORLD,
-  authorizationCodes: AuthorizationCodes,
-  settings: ServiceSettings,
-}) {
+export class ConfirmWallet extends needs({ ...WORLD, authorizationCodes: AuthorizationCodes }) {
   /**
    * @returns where the browser goes: to the wallet, with a code or an error.
    * @throws Failure `invalid_request` for a page, `not_found`.
@@ -50,7 +41,7 @@ export class ConfirmWallet extends needs({
     const location =
       decision === 'approve'
         ? await this.#approve(configured, authorization)
-        : await endWithout(this.ports, tenantId, authorization, DENIED);
+        : await endWithout(this.ports, configured, authorization, DENIED);
     if (location === undefined) throw unknown();
     return { location, authorizationId: authorization.id };
   }
@@ -60,26 +51,23 @@ export class ConfirmWallet extends needs({
     tenantId: TenantId,
     { confirmation = '', browserSecrets }: Confirmation,
   ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
-    const { store, tenantConfigurations, clock } = this.ports;
-    const id = readHandle(confirmation)?.id ?? '';
-    const found = await store.read(tenantId).authorization(id);
-    const configured = tenantConfigurations.ofWallet(found?.tenant);
+    const { configured, authorization } = await authorizationOf(this.ports, tenantId, confirmation);
     await assertServed(configured, 'chained');
-    const authorization = found?.authorization;
-    if (!isCurrent(authorization, 'confirmation', confirmation, clock.now())) throw unknown();
+    if (!isCurrent(authorization, 'confirmation', confirmation, this.ports.clock.now())) throw unknown();
     if (authorization.stage !== 'confirming' || authorization.server !== 'chained') throw unknown();
     // RFC 9700 section 4.7: the one who answers is who logged in
-    if (!isSecret(browserSecrets.get(id) ?? '', authorization.upstream?.browserHash)) throw unknown();
+    if (!isSecret(browserSecrets.get(authorization.id) ?? '', authorization.upstream?.browserHash))
+      throw unknown();
     return { configured, authorization };
   }
 
   /** @returns undefined when another answer was first. */
   async #approve(configured: TenantConfiguration, authorization: Authorization): Promise<string | undefined> {
-    const { authorizationCodes, clock, settings } = this.ports;
+    const { authorizationCodes, clock } = this.ports;
     const { identity } = authorization;
     if (identity === undefined) throw new Error('a confirmation of nobody');
     const code = await authorizationCodes.grant(configured, authorization, clock.now(), { identity });
-    if (code !== undefined) return responseTo(settings, configured.tenantId, authorization, { code });
-    return endWithout(this.ports, configured.tenantId, authorization, OFFER_IS_OVER);
+    if (code !== undefined) return responseTo(configured, authorization, { code });
+    return endWithout(this.ports, configured, authorization, OFFER_IS_OVER);
   }
 }

@@ -1,12 +1,10 @@
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
-import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { attestationChallenge } from './attestation-challenges.ts';
-import { challengingTenant } from './fresh-challenge.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { attestationChallenge } from './challenges.ts';
 import { assertServed } from './oauth-callers.ts';
 
 /**
@@ -19,9 +17,9 @@ export class CreateChallenge extends needs({ ...WORLD, random: Random, settings:
    * @throws Failure `not_found` for an unknown or suspended tenant, or one without this server.
    */
   async execute(tenantId: TenantId, server: AuthorizationServer): Promise<string> {
-    const { clock, settings } = this.ports;
-    await assertServed(await challengingTenant(this.ports, tenantId), server);
-    const issuer = issuerOf(server, issuerIdentifier(settings, tenantId));
-    return attestationChallenge(this.ports, tenantId, issuer, clock.now());
+    const { tenantConfigurations, clock } = this.ports;
+    const configured = await tenantConfigurations.recent(tenantId);
+    await assertServed(configured, server);
+    return attestationChallenge(this.ports, tenantId, configured.issuerOf(server), clock.now());
   }
 }

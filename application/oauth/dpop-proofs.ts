@@ -6,7 +6,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { freshChallenge } from './fresh-challenge.ts';
+import { freshChallenge } from './challenges.ts';
 
 export type DpopExpectation = {
   readonly method: string;

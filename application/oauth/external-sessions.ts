@@ -8,7 +8,7 @@ import type { PublicId } from '../../domain/shared/ids.ts';
 import { assertCurrent } from '../attempt.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -18,6 +18,14 @@ import { isMeantFor, isOffered, walletInitiatedSession } from './offered-session
 const MAX_CONFIGURATIONS = 30;
 
 const NAME = /^[A-Za-z0-9_-]{1,128}$/;
+
+type Asked = {
+  readonly configured: TenantConfiguration;
+  readonly token: ExternalToken;
+  /** Configurations that the token is a right to. */
+  readonly covered: readonly string[];
+  readonly now: Date;
+};
 
 /** Finds what a verified token of an external authorization server is a right to. */
 export class ExternalSessions extends needs({
@@ -42,21 +50,17 @@ export class ExternalSessions extends needs({
     if (covered.length === 0) {
       throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
     }
+    const asked = { configured, token, covered, now };
     const session =
       token.issuerState === undefined
-        ? await this.#ofSubject(configured, token, covered, now)
-        : await this.#offered(configured, token, token.issuerState, now);
+        ? await this.#ofSubject(asked)
+        : await this.#offered(asked, token.issuerState);
     const ids = covered.filter((id) => session.configurationIds.includes(id));
     return this.#claims(configured, token, session, ids);
   }
 
   /** The session of an offer; no matter who had it before, the newest user is noted. */
-  async #offered(
-    configured: TenantConfiguration,
-    token: ExternalToken,
-    issuerState: string,
-    now: Date,
-  ): Promise<Session> {
+  async #offered({ configured, token, now }: Asked, issuerState: string): Promise<Session> {
     const { store, sessionNotes } = this.ports;
     const reads = store.read(configured.tenantId);
     // Its server copies it from the wallet's request, so it can be anything.
@@ -76,12 +80,8 @@ export class ExternalSessions extends needs({
     return (await sessionNotes.note(session, (outcome) => ({ ...outcome, external: note }))) ?? session;
   }
 
-  async #ofSubject(
-    configured: TenantConfiguration,
-    token: ExternalToken,
-    covered: readonly string[],
-    now: Date,
-  ): Promise<Session> {
+  async #ofSubject(asked: Asked): Promise<Session> {
+    const { configured, token, covered, now } = asked;
     const known = await this.ports.store
       .read(configured.tenantId)
       .sessionsOfSubject(this.#hash('subject', configured, token));
@@ -89,16 +89,11 @@ export class ExternalSessions extends needs({
       (session) =>
         session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
     );
-    return own ?? this.#open(configured, token, covered, now);
+    return own ?? this.#open(asked);
   }
 
   /** One session per token, however many requests come with it at once. */
-  async #open(
-    configured: TenantConfiguration,
-    token: ExternalToken,
-    covered: readonly string[],
-    now: Date,
-  ): Promise<Session> {
+  async #open({ configured, token, covered, now }: Asked): Promise<Session> {
     const { store } = this.ports;
     const publicId = this.#hash('session', configured, token, tokenIdOf(token)) as PublicId;
     const find = async () => (await store.read(configured.tenantId).sessionByPublicId(publicId))?.session;
@@ -136,7 +131,7 @@ export class ExternalSessions extends needs({
     const { iat } = claims;
     return {
       issuer,
-      audience: issuerIdentifier(this.ports.settings, configured.tenantId),
+      audience: configured.issuer,
       subject,
       publicId,
       tokenId: tokenIdOf(token),

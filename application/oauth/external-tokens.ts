@@ -12,18 +12,13 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** What a wallet is told to wait for when the keys of its authorization server cannot be had. */
 const RETRY_SECONDS = 15;
 
 /** Verifies access tokens of the external authorization servers that a tenant names. */
-export class ExternalTokens extends needs({
-  authorizationServers: AuthorizationServers,
-  log: Log,
-  settings: ServiceSettings,
-}) {
+export class ExternalTokens extends needs({ authorizationServers: AuthorizationServers, log: Log }) {
   /**
    * Nothing is asked of anybody but the configured server that the token names.
    * @returns undefined for a token of no such server.
@@ -36,8 +31,8 @@ export class ExternalTokens extends needs({
   ): Promise<ExternalToken | undefined> {
     const { authServers } = await configured.issuance();
     if (authServers.length === 0) return undefined;
-    const { authorizationServers, log, settings } = this.ports;
-    const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
+    const { authorizationServers, log } = this.ports;
+    const credentialIssuer = configured.issuer;
     const named = namedIssuer(token);
     const issuer = authServers.find((server) => server === named);
     if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;

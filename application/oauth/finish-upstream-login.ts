@@ -1,6 +1,6 @@
 import { type Authorization, isCurrent, moveOn, type UpstreamLeg } from '../../domain/oauth/authorization.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
-import { hashSecret, isSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
+import { hashSecret, isSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { errorForWallet, isResponseFrom, mergeClaims } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -9,24 +9,22 @@ import { needs } from '../needs.ts';
 import { AuthorizationServers, type CodeExchange } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { assertServed } from './oauth-callers.ts';
+import { authorizationOf } from './pushed-requests.ts';
 import {
   callbackAddress,
-  chainedIssuer,
-  endWithout,
+  type FailedLogin,
   failureFor,
   nameOf,
   needsConfirmation,
   OFFER_IS_OVER,
-  type Refused,
   refusedBy,
-  responseTo,
   upstreamOf,
 } from './upstream-logins.ts';
+import { endWithout, responseTo } from './wallet-responses.ts';
 
 /** What the browser brings from the upstream provider (RFC 6749 section 4.1.2, RFC 9207 section 2). */
 export type UpstreamResponse = {
@@ -57,7 +55,6 @@ export class FinishUpstreamLogin extends needs({
   authorizationCodes: AuthorizationCodes,
   random: Random,
   log: Log,
-  settings: ServiceSettings,
 }) {
   /**
    * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` for a login that failed
@@ -71,7 +68,7 @@ export class FinishUpstreamLogin extends needs({
     const { issuer } = leg;
     const { reason } = outcome;
     this.ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
-    const ended = await endWithout(this.ports, configured.tenantId, outcome.authorization, outcome);
+    const ended = await endWithout(this.ports, configured, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
     if (await needsConfirmation(configured, authorization)) throw failureFor(outcome);
     return { location: ended, authorizationId: authorization.id };
@@ -79,17 +76,13 @@ export class FinishUpstreamLogin extends needs({
 
   /** The login that this browser started and has not finished. */
   async #find(tenantId: TenantId, { state = '', browserSecrets }: UpstreamResponse): Promise<Login> {
-    const { store, tenantConfigurations, clock } = this.ports;
-    const id = readHandle(state)?.id ?? '';
-    const found = await store.read(tenantId).authorization(id);
-    const configured = tenantConfigurations.ofWallet(found?.tenant);
+    const { configured, authorization } = await authorizationOf(this.ports, tenantId, state);
     await assertServed(configured, 'chained');
-    const authorization = found?.authorization;
-    if (!isCurrent(authorization, 'upstream', state, clock.now())) throw unknown();
+    if (!isCurrent(authorization, 'upstream', state, this.ports.clock.now())) throw unknown();
     const { upstream: leg, server } = authorization;
     if (leg === undefined || server !== 'chained') throw unknown();
     // RFC 9700 section 4.7: the one who comes back is who was sent
-    if (!isSecret(browserSecrets.get(id) ?? '', leg.browserHash)) throw unknown();
+    if (!isSecret(browserSecrets.get(authorization.id) ?? '', leg.browserHash)) throw unknown();
     return { configured, authorization, leg };
   }
 
@@ -107,16 +100,16 @@ export class FinishUpstreamLogin extends needs({
 
   /** From here on no second answer finds the login, whatever becomes of this one. */
   async #redeem({ configured, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
-    const { store, authorizationCodes, clock, settings } = this.ports;
-    const { tenantId } = configured;
+    const { store, authorizationCodes, clock } = this.ports;
     const claimed = moveOn(authorization, { handles: {} });
-    if (!(await store.commit(tenantId, { authorization: claimed }, clock.now())).done) throw unknown();
+    if (!(await store.commit(configured.tenantId, { authorization: claimed }, clock.now())).done)
+      throw unknown();
     const identity = await this.#identify(configured, leg, code).catch(refusedBy);
     if ('reason' in identity) return { ...identity, authorization: claimed };
     if (await needsConfirmation(configured, claimed)) return this.#ask(configured, claimed, identity);
     const granted = await authorizationCodes.grant(configured, claimed, clock.now(), { identity });
     if (granted === undefined) return { ...OFFER_IS_OVER, authorization: claimed };
-    const location = responseTo(settings, tenantId, claimed, { code: granted });
+    const location = responseTo(configured, claimed, { code: granted });
     return { location, authorizationId: claimed.id };
   }
 
@@ -126,7 +119,7 @@ export class FinishUpstreamLogin extends needs({
     authorization: Authorization,
     identity: Identity,
   ): Promise<Consent> {
-    const { store, random, settings, clock } = this.ports;
+    const { store, random, clock } = this.ports;
     const secret = random.token(256);
     const asking = moveOn(authorization, {
       stage: 'confirming',
@@ -137,7 +130,7 @@ export class FinishUpstreamLogin extends needs({
       throw unknown();
     return {
       ...(await consentSubject(configured, asking)),
-      action: `${chainedIssuer(settings, configured.tenantId)}/confirm`,
+      action: `${configured.issuerOf('chained')}/confirm`,
       fields: { confirmation: makeHandle(asking.id, secret) },
     };
   }
@@ -146,8 +139,8 @@ export class FinishUpstreamLogin extends needs({
     configured: TenantConfiguration,
     leg: UpstreamLeg,
     code: string,
-  ): Promise<Identity | Refused> {
-    const { authorizationServers, clock, settings } = this.ports;
+  ): Promise<Identity | FailedLogin> {
+    const { authorizationServers, clock } = this.ports;
     const { issuer, clientId, nonce, codeVerifier } = leg;
     const upstream = await upstreamOf(configured);
     if (upstream.issuer !== issuer || upstream.clientId !== clientId) return UPSTREAM_CHANGED;
@@ -158,22 +151,22 @@ export class FinishUpstreamLogin extends needs({
       code,
       codeVerifier,
       nonce,
-      redirectUri: callbackAddress(settings, configured.tenantId),
+      redirectUri: callbackAddress(configured),
       now: clock.now(),
     });
   }
 }
 
-type Failed = Refused & { readonly authorization: Authorization };
+type Failed = FailedLogin & { readonly authorization: Authorization };
 
-const UPSTREAM_CHANGED: Refused = {
+const UPSTREAM_CHANGED: FailedLogin = {
   error: 'server_error',
   description: 'the login failed',
   reason: 'another upstream provider was configured during the login',
 };
 
 /** RFC 6749 section 4.1.2.1; what the provider wrote beside the code is between us and the provider. */
-function refusedWith(error: string): Refused {
+function refusedWith(error: string): FailedLogin {
   const known = errorForWallet(error);
   const description = known === 'access_denied' ? 'the user was not logged in' : 'the login failed';
   return { error: known, description, reason: nameOf(error) };

@@ -1,4 +1,3 @@
-import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -7,7 +6,7 @@ import type { CredentialResult } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
@@ -38,11 +37,10 @@ export class InteractionBackends extends needs({
     configurationIds: readonly string[],
     now: Date,
   ): Promise<Session> {
-    const { store, settings } = this.ports;
-    const server = issuerOf('built-in', issuerIdentifier(settings, configured.tenantId));
-    const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, { server });
+    const at = { server: configured.issuerOf('built-in') };
+    const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, at);
     const change = { serving: true, opens: { session } } as const;
-    if ((await store.commit(configured.tenantId, change, now)).done) return session;
+    if ((await this.ports.store.commit(configured.tenantId, change, now)).done) return session;
     throw new Failure('not_found', 'unknown address');
   }
 

@@ -1,5 +1,4 @@
 import { interactiveTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { PendingPresentation } from '../../domain/oauth/interaction.ts';
 import {
   openDecrypted,
@@ -30,13 +29,17 @@ import { type AccessIdentity, accessIdentity } from '../verification/access-chai
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
-/** Where and in which words a presentation is asked for. */
+/** Who asks for a presentation, when, and in which words. */
 export type Asking = {
+  readonly configured: TenantConfiguration;
   readonly wire: InteractionWire;
-  /** The interactive authorization endpoint. */
-  readonly endpoint: string;
   readonly now: Date;
 };
+
+/** Where wallets post to; the endpoint is below the issuer of the built-in server. */
+export function interactionEndpoint({ issuer }: TenantConfiguration): string {
+  return `${issuer}/interactive-authorization`;
+}
 
 /** Presentations within an interactive authorization: the issuer is the verifier (OpenID4VCI 1.1 section 6). */
 export class InteractionPresentation extends needs({
@@ -52,31 +55,32 @@ export class InteractionPresentation extends needs({
    * @throws Failure `unavailable` when the configuration is gone or its key cannot be used.
    */
   async ask(
-    configured: TenantConfiguration,
-    configurationId: string,
     asking: Asking,
+    configurationId: string,
   ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
+    const { configured, wire, now } = asking;
     const configuration = await configured.presentationConfiguration(configurationId);
     if (configuration === undefined) {
       throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
     }
-    const pending = this.#pend(configuration, asking.now);
-    const verifierInfo = await this.#verifierInfo(configured, configuration, asking.now);
-    const parameters = presentationParameters(asking.wire, pending, verifierInfo);
-    const { accessKeyChainId } = configuration;
-    if (accessKeyChainId === null || accessKeyChainId === undefined) return { pending, request: parameters };
-    return { pending, request: await this.#sign(configured, accessKeyChainId, parameters, pending, asking) };
+    const pending = this.#pend(configuration, now);
+    const { signer, info } = await this.#verifierOf(asking, configuration);
+    const parameters = presentationParameters(wire, pending, info);
+    if (signer === undefined) return { pending, request: parameters };
+    return { pending, request: await this.#sign(configured, signer, parameters, pending) };
   }
 
-  async #verifierInfo(
-    configured: TenantConfiguration,
-    configuration: PresentationConfiguration,
-    now: Date,
-  ): Promise<readonly JsonObject[]> {
+  /**
+   * Who signs the request, if anybody, and what it says of the verifier. What keeps these from being used is the operator's
+   * business, not the wallet's.
+   */
+  async #verifierOf({ configured, now }: Asking, configuration: PresentationConfiguration) {
     const { accessKeyChainId: id } = configuration;
-    const chain = typeof id === 'string' ? signerOf(await configured.keyChains(), now, id).chain : undefined;
     try {
-      return await verifierInfo(this.ports, configured, configuration, chain, now);
+      const signer =
+        typeof id === 'string' ? accessIdentity(await configured.keyChains(), now, id) : undefined;
+      const info = await verifierInfo(this.ports, configured, configuration, signer?.chain, now);
+      return { signer, info };
     } catch (error) {
       // A tenant that is being changed is asked again by the wallet.
       throw error instanceof Failure ? unavailable(error) : error;
@@ -95,17 +99,15 @@ export class InteractionPresentation extends needs({
 
   async #sign(
     configured: TenantConfiguration,
-    chainId: string,
+    { chain, clientId }: AccessIdentity,
     parameters: JsonObject,
     { since, until }: PendingPresentation,
-    { endpoint, now }: Asking,
   ): Promise<JsonObject> {
-    const { chain, clientId } = signerOf(await configured.keyChains(), now, chainId);
     const payload = {
       ...parameters,
       client_id: clientId,
       // OpenID4VCI 1.1 section 6.2.1.1: exactly the origin of the endpoint
-      expected_origins: [new URL(endpoint).origin],
+      expected_origins: [new URL(configured.issuer).origin],
       aud: SELF_ISSUED,
       iat: Math.floor(since.getTime() / 1000),
       exp: Math.floor(until.getTime() / 1000),
@@ -127,11 +129,11 @@ export class InteractionPresentation extends needs({
 
   /** Judges what was presented as the verifier does everywhere, for the audiences of this endpoint. */
   async judge(
-    configured: TenantConfiguration,
+    { configured, wire, now }: Asking,
     pending: PendingPresentation,
     vpToken: Json,
-    { wire, endpoint, now }: Asking,
   ): Promise<Verdict> {
+    const endpoint = interactionEndpoint(configured);
     const { nonce, since: requestedAt, configurationId } = pending;
     const binding = {
       audience: audiencesOf(wire, endpoint),
@@ -148,15 +150,6 @@ export class InteractionPresentation extends needs({
       const report = [responseFault('response', error.message, 'OpenID4VP 1.0 section 8.1')];
       return { good: false, credentials: [], report, reasons: [error.reason] };
     }
-  }
-}
-
-/** What keeps a key from being used is the operator's business, not the wallet's. */
-function signerOf(chains: readonly KeyChain[], now: Date, chainId: string): AccessIdentity {
-  try {
-    return accessIdentity(chains, now, chainId);
-  } catch (error) {
-    throw error instanceof Failure ? unavailable(error) : error;
   }
 }
 

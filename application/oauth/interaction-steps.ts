@@ -5,26 +5,28 @@ import {
   REQUEST_URI_PREFIX,
 } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
-import type { Interaction } from '../../domain/oauth/interaction.ts';
+import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
 import {
   codeIssued,
   interactionRequired,
   sessionFailure,
   type WireAnswer,
 } from '../../domain/oauth/interaction-wire.ts';
-import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
-import { InteractionPresentation } from './interaction-presentation.ts';
+import { InteractionBackends } from './interaction-backends.ts';
+import { type Asking, InteractionPresentation } from './interaction-presentation.ts';
 import { replayed } from './oauth-callers.ts';
+import { ended } from './wallet-responses.ts';
 
 /** What a request spends, with the commit that it causes. */
 export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
@@ -44,18 +46,21 @@ type Asked = {
   readonly handles: Authorization['handles'];
 };
 
-/** Where wallets post to; the endpoint is below the issuer of the built-in server. */
-export function interactionEndpoint(settings: ServiceSettings, tenantId: TenantId): string {
-  return `${issuerIdentifier(settings, tenantId)}/interactive-authorization`;
-}
+/** One intermediate request and the authorization as it is stored. */
+export type InteractionRun = Proceeding & {
+  readonly interaction: Interaction;
+  /** Undefined for a wallet that began by itself, until a backend has to be told of it. */
+  readonly session: Session | undefined;
+};
 
-/** Moves interactive authorizations on: to the next action, or to a code. */
+/** Moves interactive authorizations on: to the next action, to a code, or out of the hands of the wallet. */
 export class InteractionSteps extends needs({
   store: Store,
   random: Random,
   authorizationCodes: AuthorizationCodes,
   interactionPresentation: InteractionPresentation,
-  settings: ServiceSettings,
+  interactionBackends: InteractionBackends,
+  log: Log,
 }) {
   /**
    * Asks for the first action that is left. Nothing is stored yet.
@@ -70,9 +75,10 @@ export class InteractionSteps extends needs({
     const [action] = interaction.actions;
     if (action === undefined) throw new Error('nothing is left to ask for');
     const { id } = authorization;
+    const { wire } = interaction;
     const { pending, details, handles } =
       action.type === 'openid4vp_presentation'
-        ? await this.#askPresentation(configured, interaction, action, now)
+        ? await this.#askPresentation({ configured, wire, now }, action.presentationConfigId)
         : this.#askWeb(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.ports.random.token(256);
@@ -82,20 +88,12 @@ export class InteractionSteps extends needs({
         handles: { ...handles, auth_session: hashSecret(secret) },
         interaction: { ...interaction, pending },
       },
-      answer: interactionRequired(interaction.wire, pending.kind, makeHandle(id, secret), details),
+      answer: interactionRequired(wire, pending.kind, makeHandle(id, secret), details),
     };
   }
 
-  async #askPresentation(
-    configured: TenantConfiguration,
-    { wire }: Interaction,
-    { presentationConfigId }: Extract<InteractiveAction, { type: 'openid4vp_presentation' }>,
-    now: Date,
-  ): Promise<Asked> {
-    const { interactionPresentation, settings } = this.ports;
-    const endpoint = interactionEndpoint(settings, configured.tenantId);
-    const asking = { wire, endpoint, now };
-    const { pending, request } = await interactionPresentation.ask(configured, presentationConfigId, asking);
+  async #askPresentation(asking: Asking, configurationId: string): Promise<Asked> {
+    const { pending, request } = await this.ports.interactionPresentation.ask(asking, configurationId);
     return { pending, details: { openid4vp_request: request }, handles: {} };
   }
 
@@ -135,15 +133,50 @@ export class InteractionSteps extends needs({
     return codeIssued(wire, code);
   }
 
+  /**
+   * Before a backend is called: of several requests with one `auth_session`, exactly one goes on. Should it stop
+   * half-way, the wallet has to begin again.
+   * @throws Failure of the wire's session for the others.
+   */
+  async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
+    const { configured, now, authorization, interaction, spending } = run;
+    const claimed = moveOn(authorization, { handles: {}, interaction: suspend(interaction) });
+    await this.advance(configured, claimed, spending);
+    const { credentialConfigurationIds: ids } = authorization.request;
+    const session = run.session ?? (await this.ports.interactionBackends.openSession(configured, ids, now));
+    return {
+      ...run,
+      authorization: { ...claimed, session: { id: session.id, publicId: session.publicId } },
+      session,
+      spending: { ...spending, used: [] },
+    };
+  }
+
+  /**
+   * Ends it. There is one answer per request and no second try (OpenID4VP 1.0 section 14.1).
+   * @param reason for the log: names, never a claim.
+   * @returns what the wallet learns.
+   */
+  async deny(run: InteractionRun, reason: string): Promise<Failure> {
+    const { configured, authorization, spending } = run;
+    await this.advance(configured, ended(authorization), spending);
+    const sessionId = authorization.session?.id;
+    this.ports.log.warn('an interactive authorization was denied', {
+      tenantId: configured.tenantId,
+      sessionId,
+      reason,
+    });
+    return new Failure('access_denied', 'the authorization was denied');
+  }
+
   /** @throws Failure of the wire's session when another step was first, or for a value that was used before. */
   async advance(
     configured: TenantConfiguration,
     next: Authorization,
     { client, used }: Spending,
   ): Promise<void> {
-    const { store } = this.ports;
     const change = { authorization: next, uses: used };
-    const advanced = await store.commit(configured.tenantId, change, next.createdAt);
+    const advanced = await this.ports.store.commit(configured.tenantId, change, next.createdAt);
     if (advanced.done) return;
     if (advanced.part === 'uses') throw replayed(advanced.kind, client);
     throw sessionFailure(next.interaction?.wire);

@@ -1,9 +1,152 @@
-import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
+import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
+import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
+import { beginInteraction, kindOf, readAnswer, requiredActions } from '../../domain/oauth/interaction.ts';
+import {
+  chooseWire,
+  listsWeb,
+  readInteractionTypes,
+  sessionFailure,
+  type WireAnswer,
+} from '../../domain/oauth/interaction-wire.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { BeginInteraction } from './begin-interaction.ts';
-import { ContinueInteraction } from './continue-interaction.ts';
-import type { OAuthRequest } from './oauth-callers.ts';
+import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
+import { AcceptInteractionPage, AcceptInteractionPresentation } from './accept-interaction.ts';
+import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
+import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
+import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { isOffered } from './offered-sessions.ts';
+import { authorizationOf, openAuthorization } from './pushed-requests.ts';
+
+/** The initial request of an interactive authorization (OpenID4VCI 1.1 section 6.1.1). */
+export class BeginInteraction extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  interactionSteps: InteractionSteps,
+  random: Random,
+  settings: ServiceSettings,
+}) {
+  /**
+   * @throws Failure `invalid_request` and the like as for a pushed request, `missing_interaction_type`, and what
+   *   `OAuthCallers` throws.
+   */
+  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
+    const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
+    const now = clock.now();
+    const configured = await tenantConfigurations.serving(tenantId);
+    const endpoint = 'interactive-authorization';
+    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
+    const types = readInteractionTypes(oauth.form['interaction_types_supported']);
+    // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
+    const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
+    const request = await readRequest(this.ports, configured, oauth.form, caller, needs);
+    const actions = requiredActions(
+      await configured.credentialConfigurations(),
+      request.credentialConfigurationIds,
+    );
+    const kinds = [...new Set(actions.map(kindOf))];
+    const wire = chooseWire(types, kinds);
+    const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
+    if (kinds.includes('web')) assertReturnable(request);
+    const session = await findOffer(this.ports, configured, 'built-in', request, now);
+    const authorization = newAuthorization(random, now, {
+      server: 'built-in',
+      stage: 'interacting',
+      request,
+      holder: boundTo(caller, oauth.form['dpop_jkt']),
+      session,
+      handles: {},
+      interaction,
+    });
+    if (actions.length === 0) {
+      await openAuthorization(store, tenantId, authorization, caller, clock.now());
+      const spending = { client: caller.client, used: [] };
+      return interactionSteps.proceed({ configured, authorization, now, spending }, interaction);
+    }
+    const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
+    await openAuthorization(store, tenantId, { ...authorization, ...change }, caller, clock.now());
+    return answer;
+  }
+}
+
+/** OpenID4VCI 1.1 section 6.2.1.2: no other program of the device may take what the browser brings back. */
+function assertReturnable({ redirectUri, codeChallenge }: AuthorizationRequest): void {
+  if (redirectUri === undefined || new URL(redirectUri).protocol !== 'https:') {
+    throw new Failure('invalid_request', 'the user is sent to the web, which needs an https redirect_uri');
+  }
+  if (codeChallenge === undefined) throw new Failure('invalid_request', 'code_challenge is missing');
+}
+
+/** An intermediate request of an interactive authorization (OpenID4VCI 1.1 section 6.2). */
+export class ContinueInteraction extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  interactionSteps: InteractionSteps,
+  acceptInteractionPresentation: AcceptInteractionPresentation,
+  acceptInteractionPage: AcceptInteractionPage,
+}) {
+  /**
+   * @throws Failure `invalid_session` (by the wire also `invalid_request`), `invalid_request` and `invalid_grant` with
+   *   nothing changed, `access_denied` with the authorization over, and what `OAuthCallers` throws.
+   */
+  async execute(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<WireAnswer> {
+    const { acceptInteractionPresentation, acceptInteractionPage } = this.ports;
+    const run = await this.#find(tenantId, authSession, oauth);
+    const { pending } = run.interaction;
+    if (pending === undefined) throw sessionFailure(run.interaction.wire);
+    const answer = readAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
+    const offered = await this.#withOffer(run);
+    return answer.kind === 'web'
+      ? acceptInteractionPage.execute(offered, answer.pending)
+      : acceptInteractionPresentation.execute(offered, answer.pending, answer.response);
+  }
+
+  /** @throws Failure of the wire's session unless `auth_session` is the present one, of this wallet and in time. */
+  async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
+    const { oauthCallers, clock } = this.ports;
+    const now = clock.now();
+    const { configured, authorization } = await authorizationOf(this.ports, tenantId, authSession);
+    const endpoint = 'interactive-authorization';
+    const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
+    const interaction = authorization?.interaction;
+    const isOpen =
+      isCurrent(authorization, 'auth_session', authSession, now) &&
+      interaction?.pending !== undefined &&
+      interaction.pending.until > now &&
+      isSameHolder(authorization, caller);
+    if (!isOpen) throw sessionFailure(interaction?.wire);
+    const spending = { client: caller.client, used: caller.used };
+    return { configured, now, authorization, interaction, session: undefined, spending };
+  }
+
+  /** @throws Failure `access_denied` when the offer ended meanwhile. */
+  async #withOffer(run: InteractionRun): Promise<InteractionRun> {
+    const { session, request } = run.authorization;
+    if (session === null) return run;
+    const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
+    if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
+    throw await this.ports.interactionSteps.deny(run, 'the offer is over');
+  }
+}
+
+/**
+ * The request that began it binds those that follow (OpenID4VCI 1.1 section 6.2.1.4). A wallet that proves nothing of
+ * itself need not repeat its name: `auth_session` stands for it (OAuth 2.0 for First-Party Applications section 5.1).
+ */
+function isSameHolder({ holder, interaction }: Authorization, caller: OAuthCaller): boolean {
+  const { clientId, authenticated, instance, keyThumbprint } = holderOf(caller);
+  const isNameless = clientId === undefined && holder.authenticated !== true;
+  const isKeyOptional = interaction?.provesKey !== true && keyThumbprint === undefined;
+  return (
+    (isNameless || clientId === holder.clientId) &&
+    authenticated === holder.authenticated &&
+    instance === holder.instance &&
+    (holder.keyThumbprint === undefined || isKeyOptional || keyThumbprint === holder.keyThumbprint)
+  );
+}
 
 /**
  * The interactive authorization endpoint of the built-in server, which later drafts call the authorization challenge

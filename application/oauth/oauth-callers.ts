@@ -1,11 +1,9 @@
 import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
-import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AuthenticatedClient,
@@ -35,7 +33,6 @@ export type OAuthCaller = {
 export class OAuthCallers extends needs({
   clientAuthenticator: ClientAuthenticator,
   dpopProofs: DpopProofs,
-  settings: ServiceSettings,
 }) {
   /**
    * The one who asks for tokens needs a proof where this server binds them.
@@ -49,9 +46,9 @@ export class OAuthCallers extends needs({
     request: OAuthRequest,
     now: Date,
   ): Promise<OAuthCaller> {
-    const { clientAuthenticator, dpopProofs, settings } = this.ports;
+    const { clientAuthenticator, dpopProofs } = this.ports;
     await assertServed(configured, server);
-    const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
+    const issuer = configured.issuerOf(server);
     const client = await clientAuthenticator.execute(configured, issuer, request, now);
     if (request.dpop.length === 0) {
       if (endpoint === 'token' && (await bindsTokens(configured, server))) {

@@ -2,13 +2,12 @@ import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts'
 import { hashSecret, isSecret } from '../../domain/oauth/handle.ts';
 import { pageOf } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
-import type { ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import { interactionEndpoint } from './interaction-steps.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { interactionEndpoint } from './interaction-presentation.ts';
 
-type Ports = { readonly store: Store; readonly random: Random; readonly settings: ServiceSettings };
+type Ports = { readonly store: Store; readonly random: Random };
 
 /** What a browser has to keep until it comes back. */
 export type KeptByBrowser = {
@@ -27,17 +26,22 @@ export type SentBrowser = { readonly location: string; readonly keep: KeptByBrow
  */
 export async function bindBrowser(
   { store, random }: Ports,
-  tenantId: TenantId,
+  { tenantId }: TenantConfiguration,
   authorization: Authorization,
   now: Date,
 ): Promise<KeptByBrowser | undefined> {
-  const { id, interaction, expiresAt } = authorization;
+  const { interaction } = authorization;
   const pending = interaction?.pending;
   if (interaction === undefined || pending?.kind !== 'web') throw noPage();
   const browserSecret = random.token(256);
   const bound = { ...pending, browserHash: hashSecret(browserSecret) };
   const next = moveOn(authorization, { interaction: { ...interaction, pending: bound } });
   if (!(await store.commit(tenantId, { authorization: next }, now)).done) return undefined;
+  return keepFor(authorization, browserSecret, now);
+}
+
+/** For as long as the authorization may last. */
+export function keepFor({ id, expiresAt }: Authorization, browserSecret: string, now: Date): KeptByBrowser {
   const seconds = Math.ceil((expiresAt.getTime() - now.getTime()) / 1000);
   return { authorizationId: id, browserSecret, seconds };
 }
@@ -58,13 +62,13 @@ export function isBoundBrowser(
  */
 export async function sendToPage(
   ports: Ports,
-  tenantId: TenantId,
+  configured: TenantConfiguration,
   authorization: Authorization,
   now: Date,
 ): Promise<SentBrowser | undefined> {
   if (authorization.interaction === undefined) throw noPage();
-  const location = pageOf(authorization.interaction, interactionEndpoint(ports.settings, tenantId));
-  const keep = await bindBrowser(ports, tenantId, authorization, now);
+  const location = pageOf(authorization.interaction, interactionEndpoint(configured));
+  const keep = await bindBrowser(ports, configured, authorization, now);
   return keep === undefined ? undefined : { location, keep };
 }
 

@@ -10,7 +10,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
-import { type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
+import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
 
 export type PushedRequest = { readonly request_uri: string; readonly expires_in: number };
@@ -30,9 +30,10 @@ export class PushAuthorization extends needs({
   ): Promise<PushedRequest> {
     const { store, tenantConfigurations, oauthCallers, clock, random } = this.ports;
     const now = clock.now();
-    const configured = tenantConfigurations.ofWallet(await store.read(tenantId).state());
+    const configured = await tenantConfigurations.serving(tenantId);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
-    const request = await this.#read(configured, oauth, caller);
+    const request = await readRequest(this.ports, configured, oauth.form, caller);
+    await assertNotInteractive(configured, request);
     const session = await findOffer(this.ports, configured, server, request, now);
     const secret = random.token(256);
     const authorization = newAuthorization(random, now, {
@@ -49,21 +50,15 @@ export class PushAuthorization extends needs({
       expires_in: REQUEST_URI_LIFETIME_SECONDS,
     };
   }
+}
 
-  async #read(
-    configured: TenantConfiguration,
-    { form }: OAuthRequest,
-    caller: OAuthCaller,
-  ): Promise<AuthorizationRequest> {
-    const request = await readRequest(this.ports, configured, form, caller);
-    const configurations = await configured.credentialConfigurations();
-    const interactive = configurations.find(
-      ({ id, iaeActions }) =>
-        request.credentialConfigurationIds.includes(id) && (iaeActions?.length ?? 0) > 0,
-    );
-    if (interactive !== undefined) {
-      throw new Failure('invalid_request', `${interactive.id} is issued by interactive authorization only`);
-    }
-    return request;
-  }
+async function assertNotInteractive(
+  configured: TenantConfiguration,
+  { credentialConfigurationIds: ids }: AuthorizationRequest,
+): Promise<void> {
+  const interactive = (await configured.credentialConfigurations()).find(
+    ({ id, iaeActions }) => ids.includes(id) && (iaeActions?.length ?? 0) > 0,
+  );
+  if (interactive === undefined) return;
+  throw new Failure('invalid_request', `${interactive.id} is issued by interactive authorization only`);
 }

@@ -10,6 +10,7 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { readHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { TenantConfigurations } from '../tenant-configurations.ts';
@@ -21,42 +22,75 @@ export type BrowserRequest = {
   readonly requestUri: string | undefined;
 };
 
+type Finding = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
+
+/**
+ * What a handle names, with its tenant. Whether the handle is the present one is for the caller to ask.
+ * @throws Failure `not_found` for an unknown or suspended tenant.
+ */
+export async function authorizationOf(
+  { store, tenantConfigurations }: Finding,
+  tenantId: TenantId,
+  handle: string,
+): Promise<{ readonly configured: TenantConfiguration; readonly authorization: Authorization | undefined }> {
+  const found = await store.read(tenantId).authorization(readHandle(handle)?.id ?? '');
+  return { configured: tenantConfigurations.ofWallet(found?.tenant), authorization: found?.authorization };
+}
+
 const unknown = () => new Failure('invalid_request', 'the request_uri is unknown, expired or used');
 
 /**
  * Finds the pushed request that a browser comes with. Whatever is wrong ends on a page: where the browser could be
  * sent is not known to be safe before the request is found (RFC 9126 section 4).
- * @param options `opening`: the first look at it is only good as long as `expires_in` said (RFC 9126 section 2.2); users
- *   who were in time may look again until the authorization ends.
- *   `interactive`: also the web step of an interactive authorization, which no approval may replace.
+ * @param opening whether this may be the first look at it, which is only good as long as `expires_in` said (RFC 9126
+ *   section 2.2); users who were in time may look again until the authorization ends.
  * @throws Failure `invalid_request`.
  */
 export async function findPushedRequest(
-  ports: { readonly store: Store; readonly tenantConfigurations: TenantConfigurations },
+  ports: Finding,
   tenantId: TenantId,
   server: AuthorizationServer,
   { clientId, requestUri }: BrowserRequest,
   now: Date,
-  options: { readonly opening: boolean; readonly interactive?: boolean },
+  opening = false,
 ): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
-  const { store, tenantConfigurations } = ports;
   if (requestUri === undefined) {
-    tenantConfigurations.ofWallet(await store.read(tenantId).state());
+    await ports.tenantConfigurations.serving(tenantId);
     throw new Failure('invalid_request', 'push the authorization request first (RFC 9126)');
   }
   const handle = handleOfRequestUri(requestUri);
-  const id = readHandle(handle)?.id;
-  const found = await store.read(tenantId).authorization(id ?? '');
-  const configured = tenantConfigurations.ofWallet(found?.tenant);
+  const { configured, authorization } = await authorizationOf(ports, tenantId, handle);
   await assertServed(configured, server);
-  const authorization = found?.authorization;
   if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
-  if (authorization.interaction !== undefined && options.interactive !== true) throw unknown();
   const age = (now.getTime() - requestUriSince(authorization).getTime()) / 1000;
-  const isFirst = options.opening && !wasOpened(authorization);
+  const isFirst = opening && !wasOpened(authorization);
   if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
   return { configured, authorization };
+}
+
+/** Visits of one address at the same time that are told apart. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * Answers a browser that comes with a pushed request, maybe for the first time.
+ * @param answer undefined when another step was first: then it is looked at anew.
+ * @throws Failure `invalid_request`.
+ */
+export async function visit<Answer>(
+  ports: Finding & { readonly clock: Clock },
+  tenantId: TenantId,
+  server: AuthorizationServer,
+  browser: BrowserRequest,
+  answer: (configured: TenantConfiguration, found: Authorization, now: Date) => Promise<Answer | undefined>,
+): Promise<Answer> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const now = ports.clock.now();
+    const found = await findPushedRequest(ports, tenantId, server, browser, now, true);
+    const answered = await answer(found.configured, found.authorization, now);
+    if (answered !== undefined) return answered;
+  }
+  throw new Failure('invalid_request', 'the request is open elsewhere');
 }
 
 /**

@@ -1,14 +1,13 @@
 import { isCurrent, moveOn } from '../../domain/oauth/authorization.ts';
-import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
-import { hashSecret, makeHandle, readHandle } from '../../domain/oauth/handle.ts';
-import { suspend } from '../../domain/oauth/interaction.ts';
+import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { isBoundBrowser } from './page-visits.ts';
+import { authorizationOf } from './pushed-requests.ts';
+import { ended, responseTo } from './wallet-responses.ts';
 
 /** What the browser brings back from the customer's page. */
 export type PageReturn = {
@@ -30,15 +29,13 @@ export type ReturnedBrowser = {
  * else began must not end up in that somebody's wallet, so only the browser that the wallet opened gets on. It brings
  * no code: the wallet has to prove that it is the one that began (OpenID4VCI 1.1 section 6.2.1.2).
  */
-export class ReturnToInteraction extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
+export class ReturnToInteraction extends needs({ ...WORLD, random: Random }) {
   /** @throws Failure `invalid_request` for a page; what another browser brings changes nothing. */
   async execute(tenantId: TenantId, returned: PageReturn): Promise<ReturnedBrowser> {
     const { pageHandle = '', error, browserSecrets } = returned;
-    const { store, tenantConfigurations, clock, random, settings } = this.ports;
+    const { store, clock, random } = this.ports;
     const now = clock.now();
-    const found = await store.read(tenantId).authorization(readHandle(pageHandle)?.id ?? '');
-    tenantConfigurations.ofWallet(found?.tenant);
-    const authorization = found?.authorization;
+    const { configured, authorization } = await authorizationOf(this.ports, tenantId, pageHandle);
     if (!isCurrent(authorization, 'page', pageHandle, now)) throw over();
     const { interaction, request } = authorization;
     const pending = interaction?.pending;
@@ -53,17 +50,13 @@ export class ReturnToInteraction extends needs({ ...WORLD, random: Random, setti
             handles: { auth_session: hashSecret(secret) },
             interaction: { ...interaction, pending: { ...pending, isReturned: true } },
           })
-        : moveOn(authorization, { stage: 'done', handles: {}, interaction: suspend(interaction) });
+        : ended(authorization);
     if (!(await store.commit(tenantId, { authorization: next }, now)).done) throw over();
-    // RFC 9207 section 2
-    const common = { issuer: issuerIdentifier(settings, tenantId), state: request.state };
-    const location = authorizationResponse(
-      request.redirectUri,
+    const response =
       error === undefined
-        ? { ...common, authSession: makeHandle(id, secret) }
-        : { ...common, error: 'access_denied', description: 'the user gave up' },
-    );
-    return { location, authorizationId: id };
+        ? { authSession: makeHandle(id, secret) }
+        : ({ error: 'access_denied', description: 'the user gave up' } as const);
+    return { location: responseTo(configured, authorization, response), authorizationId: id };
   }
 }
 

@@ -1,38 +1,24 @@
 import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
-import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { type BrowserRequest, findPushedRequest } from './pushed-requests.ts';
-import {
-  callbackAddress,
-  endWithout,
-  failureFor,
-  needsConfirmation,
-  refusedBy,
-  upstreamOf,
-} from './upstream-logins.ts';
+import { type KeptByBrowser, keepFor } from './page-visits.ts';
+import { type BrowserRequest, visit } from './pushed-requests.ts';
+import { callbackAddress, failureFor, needsConfirmation, refusedBy, upstreamOf } from './upstream-logins.ts';
+import { endWithout } from './wallet-responses.ts';
 
 export type StartedLogin = {
   /** Where the browser goes: to the upstream provider, or back to the wallet. */
   readonly location: string;
   /** What the browser has to keep until it comes back; absent when nobody logs in. */
-  readonly keep?: {
-    readonly authorizationId: string;
-    readonly browserSecret: string;
-    readonly seconds: number;
-  };
+  readonly keep?: KeptByBrowser;
 };
-
-/** Visits of one address at the same time that are told apart. */
-const MAX_ATTEMPTS = 3;
 
 /** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
 export class StartUpstreamLogin extends needs({
@@ -40,30 +26,16 @@ export class StartUpstreamLogin extends needs({
   authorizationServers: AuthorizationServers,
   random: Random,
   log: Log,
-  settings: ServiceSettings,
 }) {
   /**
    * May be called again until the login is finished; the last visit counts.
    * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` where the provider cannot
    *   be asked and no browser may be sent to the wallet unseen.
    */
-  async execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const now = this.ports.clock.now();
-      const { configured, authorization } = await findPushedRequest(
-        this.ports,
-        tenantId,
-        'chained',
-        browser,
-        now,
-        {
-          opening: true,
-        },
-      );
-      const started = await this.#start(configured, authorization, now);
-      if (started !== undefined) return started;
-    }
-    throw new Failure('invalid_request', 'the request is open elsewhere');
+  execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
+    return visit(this.ports, tenantId, 'chained', browser, (configured, authorization, now) =>
+      this.#start(configured, authorization, now),
+    );
   }
 
   /** @returns undefined when another visit was first. */
@@ -72,7 +44,7 @@ export class StartUpstreamLogin extends needs({
     authorization: Authorization,
     now: Date,
   ): Promise<StartedLogin | undefined> {
-    const { store, random, settings } = this.ports;
+    const { store, random } = this.ports;
     const { tenantId } = configured;
     const { issuer, clientId, scopes } = await upstreamOf(configured);
     let endpoint: string;
@@ -88,7 +60,7 @@ export class StartUpstreamLogin extends needs({
         throw failureFor(refused);
       }
       // The wallet is known and its request is good, so it may hear of it.
-      const location = await endWithout(this.ports, tenantId, authorization, refused);
+      const location = await endWithout(this.ports, configured, authorization, refused);
       return location === undefined ? undefined : { location };
     }
     const [nonce, codeVerifier] = [random.token(256), random.token(256)];
@@ -102,14 +74,13 @@ export class StartUpstreamLogin extends needs({
     if (!(await store.commit(tenantId, { authorization: next }, now)).done) return undefined;
     const location = upstreamAuthorizationUrl(endpoint, {
       clientId,
-      redirectUri: callbackAddress(settings, tenantId),
+      redirectUri: callbackAddress(configured),
       scopes,
       state: makeHandle(authorization.id, stateSecret),
       nonce,
       codeVerifier,
     });
-    const seconds = Math.ceil((authorization.expiresAt.getTime() - now.getTime()) / 1000);
-    return { location, keep: { authorizationId: authorization.id, browserSecret, seconds } };
+    return { location, keep: keepFor(authorization, browserSecret, now) };
   }
 
   /** @throws AuthorizationServerError */

@@ -7,12 +7,11 @@ import {
 } from '../../domain/oauth/access-token.ts';
 import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
-import { issuerOf } from '../../domain/oauth/servers.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
@@ -71,9 +70,8 @@ export class TokenIssuer extends needs({
     configurationIds: readonly string[],
     now: Date,
   ): Promise<TokenAnswer> {
-    const { walletTokens, dpopProofs, random, settings } = this.ports;
-    const credentialIssuer = issuerIdentifier(settings, configured.tenantId);
-    const issuer = issuerOf(grant.server, credentialIssuer);
+    const { walletTokens, dpopProofs, random } = this.ports;
+    const issuer = configured.issuerOf(grant.server);
     const { holder, authorization } = grant;
     const issuedAtSeconds = Math.floor(now.getTime() / 1000);
     const lifetime = await this.#lifetime(configured, grant, caller);
@@ -82,7 +80,7 @@ export class TokenIssuer extends needs({
     const scope = await scopeWithin(configured, authorization?.scope, configurationIds);
     const claims: WalletTokenClaims = {
       issuer,
-      audience: credentialIssuer,
+      audience: configured.issuer,
       subject: subject ?? grant.publicId,
       publicId: grant.publicId,
       grantId: grant.id,

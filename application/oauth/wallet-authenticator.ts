@@ -5,7 +5,6 @@ import { serverOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { ExternalSessions } from './external-sessions.ts';
@@ -27,6 +26,8 @@ export type AuthenticatedWallet = {
 
 type Expected = { readonly method: string; readonly url: string; readonly now: Date };
 
+type SentToken = { readonly kind: 'dpop' | 'bearer'; readonly text: string };
+
 /** A verified token of a server of this service, or of one that the tenant names. */
 type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
 
@@ -38,7 +39,6 @@ export class WalletAuthenticator extends needs({
   externalTokens: ExternalTokens,
   externalSessions: ExternalSessions,
   dpopProofs: DpopProofs,
-  settings: ServiceSettings,
 }) {
   /**
    * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
@@ -69,11 +69,7 @@ export class WalletAuthenticator extends needs({
     const { kind, text } = readAuthorization(authorization);
     const verified = await this.#verify(configured, text, expected.now);
     const bound = 'own' in verified ? verified.own : verified.external;
-    const proof = await this.#prove(
-      configured,
-      { kind, text, dpop, thumbprint: bound.keyThumbprint },
-      expected,
-    );
+    const proof = await this.#prove(configured, { kind, text, dpop }, bound.keyThumbprint, expected);
     if ('own' in verified) return { token: verified.own, dpop: proof };
     if (proof === undefined && (await configured.issuance()).dPopRequired) {
       throw invalid('this issuer takes access tokens only that are bound to a key');
@@ -98,15 +94,10 @@ export class WalletAuthenticator extends needs({
   /** @returns undefined for a bearer token. */
   async #prove(
     configured: TenantConfiguration,
-    sent: {
-      readonly kind: 'dpop' | 'bearer';
-      readonly text: string;
-      readonly dpop: readonly string[];
-      readonly thumbprint: string | undefined;
-    },
+    { kind, text, dpop }: SentToken & Pick<WalletCredentials, 'dpop'>,
+    thumbprint: string | undefined,
     expected: Expected,
   ): Promise<AcceptedDpopProof | undefined> {
-    const { kind, text, dpop, thumbprint } = sent;
     if (thumbprint === undefined) {
       if (kind === 'dpop') throw invalid('this access token is not bound to a key');
       return undefined;
@@ -115,7 +106,7 @@ export class WalletAuthenticator extends needs({
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
     const accepted = await this.ports.dpopProofs.check(configured, dpop, {
       ...expected,
-      issuer: issuerIdentifier(this.ports.settings, configured.tenantId),
+      issuer: configured.issuer,
       accessToken: text,
     });
     // RFC 9449 section 7.1
@@ -134,7 +125,7 @@ async function isServed(
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */
-function readAuthorization(authorization: string | undefined): { kind: 'dpop' | 'bearer'; text: string } {
+function readAuthorization(authorization: string | undefined): SentToken {
   if (authorization === undefined) throw new Failure('missing_token');
   const [scheme = '', text = '', surplus] = authorization.trim().split(/ +/);
   const kind = scheme.toLowerCase();

@@ -16,7 +16,6 @@ import { bounded } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
@@ -25,12 +24,7 @@ const MAX_REMEMBERED = 20_000;
 const MAX_TOKEN_LENGTH = 8192;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
-export class WalletTokens extends needs({
-  kms: Kms,
-  signatures: Signatures,
-  clock: Clock,
-  settings: ServiceSettings,
-}) {
+export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock }) {
   readonly #verified = new LRUCache<string, WalletTokenClaims>(bounded(MAX_REMEMBERED));
 
   async issue(
@@ -51,7 +45,7 @@ export class WalletTokens extends needs({
 
   /** @returns undefined for anything but a valid token of this tenant's issuer. */
   async verify(configured: TenantConfiguration, token: string): Promise<WalletTokenClaims | undefined> {
-    const { signatures, clock, settings } = this.ports;
+    const { signatures, clock } = this.ports;
     const now = clock.now();
     const known = this.#verified.get(memoKey(configured, token));
     if (known !== undefined) return known.expiresAtSeconds * 1000 > now.getTime() ? known : undefined;
@@ -63,7 +57,7 @@ export class WalletTokens extends needs({
     );
     if (key === undefined || jws.header['alg'] !== algorithmOf(key.publicJwk)) return undefined;
     if (!signatures.verify(key.publicJwk, jws.signingInput, jws.signature)) return undefined;
-    const claims = readAccessTokenPayload(jws.payload, issuerIdentifier(settings, configured.tenantId), now);
+    const claims = readAccessTokenPayload(jws.payload, configured.issuer, now);
     if (claims !== undefined) this.#verified.set(memoKey(configured, token), claims);
     return claims;
   }

@@ -1,18 +1,13 @@
 import type { ForeignAlgorithm } from '../../domain/oauth/foreign-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { RemoteFault } from './remote.ts';
 
 /** Why another authorization server cannot be used. */
 export type AuthorizationServerFault =
   /** The configured issuer is no address without query, fragment and credentials. */
   | 'bad_issuer'
-  // how `Remote` failed
-  | 'refused_address'
-  | 'timeout'
-  | 'too_large'
-  | 'unreachable'
-  | 'busy'
-  | 'redirected'
+  | RemoteFault
   | 'bad_status'
   | 'not_json'
   /** Its metadata name another issuer (RFC 8414 section 3.3). */

@@ -197,7 +197,6 @@ export type TrustListRepository = {
   version(id: string, versionId: string): Promise<ListVersion>;
 };
 
-/** What a tenant starts with. */
 export type TenantBelongings = {
   readonly keyChains: readonly KeyChain[];
   readonly clients: readonly Client[];

@@ -25,6 +25,9 @@ export abstract class ServiceSettings {
 }
 
 /** `{PUBLIC_URL}/{tenant}`: the Credential Issuer Identifier and the built-in authorization server's issuer. */
-export function issuerIdentifier(settings: ServiceSettings, tenantId: string): string {
-  return `${settings.publicUrl}/${tenantId}`;
+export function issuerIdentifier(
+  { publicUrl }: Pick<ServiceSettings, 'publicUrl'>,
+  tenantId: string,
+): string {
+  return `${publicUrl}/${tenantId}`;
 }

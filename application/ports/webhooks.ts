@@ -1,15 +1,9 @@
 import type { Json } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import type { RemoteFault } from './remote.ts';
 
 /** Why a delivery counts as failed. `refused_address`: nothing left the machine. `busy`: too many calls were under way. */
-export type WebhookFault =
-  | 'unreachable'
-  | 'busy'
-  | 'timeout'
-  | 'refused_address'
-  | 'bad_status'
-  | 'not_json'
-  | 'too_large';
+export type WebhookFault = Exclude<RemoteFault, 'redirected'> | 'bad_status' | 'not_json';
 
 export class WebhookError extends Error {
   readonly reason: WebhookFault;

@@ -2,6 +2,7 @@ import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key
 import { organizationIdentifiers } from '../../domain/registrar/organization-identifier.ts';
 import { isOfSubject } from '../../domain/registrar/registration-certificate.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { madeOnce } from '../made-once.ts';
 import type { CheckedCertificate } from './registration-certificate-checker.ts';
 
 /** Organizations by key chain; the chains of a tenant's view live as long as the view does. */
@@ -13,11 +14,8 @@ const organizations = new WeakMap<KeyChain, readonly string[]>();
  * @throws Failure `invalid_input` when they would see two organizations.
  */
 export function assertOfSubject(certificate: CheckedCertificate, chain: KeyChain, path: string): void {
-  let identifiers = organizations.get(chain);
-  if (identifiers === undefined) {
-    identifiers = organizationIdentifiers(signingChain(chain)[0] ?? '');
-    organizations.set(chain, identifiers);
-  }
+  const [leaf = ''] = signingChain(chain);
+  const identifiers = madeOnce(organizations, chain, () => organizationIdentifiers(leaf));
   if (isOfSubject(certificate, identifiers)) return;
   throw invalidInput(
     path,

@@ -41,7 +41,10 @@ export class RegistrationCertificateChecker extends needs({
     query?: DcqlQuery,
   ): Promise<CheckedCertificate> {
     const opened = openRegistrationCertificate(jwt);
-    const anchors = anchorsFor(opened, await configuredAnchors(configured));
+    const known = await configuredAnchors(configured);
+    // Without a configured one, the uppermost of its own certificates.
+    const uppermost = opened.chain.slice(-1).map((certificate) => ({ certificate }));
+    const anchors = known.length > 0 ? known : uppermost;
     const signer = this.ports.certificates.validate(opened.chain, anchors, now);
     if (!signer.trusted) {
       throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
@@ -93,14 +96,6 @@ async function configuredAnchors(configured: TenantConfiguration): Promise<reado
   return configured.derive('registration-certificate-anchors', () =>
     pems.flatMap((pem) => (readPemCertificates(pem, 1) ?? []).map((certificate) => ({ certificate }))),
   );
-}
-
-/** Without a configured one, the uppermost of its own certificates. */
-function anchorsFor(
-  { chain }: OpenedCertificate,
-  configured: readonly TrustAnchor[],
-): readonly TrustAnchor[] {
-  return configured.length > 0 ? configured : chain.slice(-1).map((certificate) => ({ certificate }));
 }
 
 function statusRefusal({ reason }: Refusal): RegistrationCertificateRefusal {

@@ -8,8 +8,9 @@ import {
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
-import { assertCurrent, isOutdated } from '../attempt.ts';
+import { assertCurrent } from '../attempt.ts';
 import { bounded } from '../bounded.ts';
+import { Outdated } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Store } from '../ports/store.ts';
@@ -41,6 +42,13 @@ type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | '
 /** `save`: tried again whatever failed before. `use`: what the caller knows may turn out to be out of date. */
 type Occasion = 'save' | 'use';
 
+type Question = {
+  readonly configured: TenantConfiguration;
+  readonly wanted: WantedCertificate;
+  readonly now: Date;
+  readonly occasion: Occasion;
+};
+
 /** Says to wallets what the tenant may ask for: registration certificates of presentation configurations. */
 export class RegistrationCertificates extends needs({
   store: Store,
@@ -71,7 +79,7 @@ export class RegistrationCertificates extends needs({
     const wanted = await configured.derive(`registration-certificate/${configuration.id}`, () =>
       wantedCertificate(configured, query, request),
     );
-    const { certificate } = await this.#get(configured, wanted, now);
+    const { certificate } = await this.#get({ configured, wanted, now, occasion: 'use' });
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
     return { format: 'registration_cert', data: certificate.jwt };
   }
@@ -88,40 +96,33 @@ export class RegistrationCertificates extends needs({
     const { registrationCert: request, dcql_query: query, accessKeyChainId } = configuration;
     if (request === undefined || request === null) return;
     const wanted = await wantedCertificate(configured, query, request);
-    const { certificate } = await this.#resolveOnce(configured, wanted, now, 'save');
+    const { certificate } = await this.#resolveOnce({ configured, wanted, now, occasion: 'save' });
     const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
   }
 
-  async #get(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-  ): Promise<UsableCertificate> {
-    const name = `${configured.tenantId} ${wanted.id}`;
+  async #get(question: Question): Promise<UsableCertificate> {
+    const { now } = question;
+    const name = nameOf(question);
     const known = this.#usable.get(name);
     if (known !== undefined && isUsable(known, now)) return known;
     const failed = this.#failures.get(name);
     if (failed !== undefined && now.getTime() < failed.until) throw failed.failure;
-    return this.#resolveOnce(configured, wanted, now, 'use');
+    return this.#resolveOnce(question);
   }
 
-  #resolveOnce(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-    occasion: Occasion,
-  ): Promise<UsableCertificate> {
-    const name = `${configured.tenantId} ${wanted.id}`;
+  #resolveOnce(question: Question): Promise<UsableCertificate> {
+    const { occasion, now } = question;
+    const name = nameOf(question);
     return this.#flights.run(`${name} ${occasion}`, async () => {
       try {
-        const usable = await this.#resolve(configured, wanted, now, occasion);
+        const usable = await this.#resolve(question);
         this.#usable.set(name, usable);
         this.#failures.delete(name);
         return usable;
       } catch (error) {
         // A save that is refused changes nothing: neither what requests use nor when they ask again.
-        if (occasion === 'use' && error instanceof Failure && !isOutdated(error)) {
+        if (occasion === 'use' && error instanceof Failure && !(error instanceof Outdated)) {
           const restMs = error.code === 'unavailable' ? OUTAGE_MS : REFUSAL_MS;
           this.#failures.set(name, { failure: error, until: now.getTime() + restMs });
         }
@@ -130,28 +131,19 @@ export class RegistrationCertificates extends needs({
     });
   }
 
-  async #resolve(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-    occasion: Occasion,
-  ): Promise<UsableCertificate> {
+  async #resolve(question: Question): Promise<UsableCertificate> {
+    const { configured, wanted, occasion } = question;
     const { jwt, id } = wanted.request;
-    if (jwt !== undefined) return this.#accept(configured, wanted, jwt, now);
+    if (jwt !== undefined) return this.#accept(question, jwt);
     // What an administrator names is looked up for them: it may have been revoked.
-    const kept =
-      occasion === 'save' && id !== undefined ? undefined : await this.#kept(configured, wanted, now);
+    const kept = occasion === 'save' && id !== undefined ? undefined : await this.#kept(question);
     if (kept !== undefined) return kept;
     if (occasion === 'use') await assertCurrent(this.ports.store, configured);
-    return this.#obtain(configured, wanted, now);
+    return this.#obtain(question);
   }
 
   /** What was obtained before, perhaps by another process, while it is good. */
-  async #kept(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-  ): Promise<UsableCertificate | undefined> {
+  async #kept({ configured, wanted, now }: Question): Promise<UsableCertificate | undefined> {
     const { store, registrationCertificateChecker } = this.ports;
     const stored = await store.forTenant(configured.tenantId, (own) =>
       own.registrationCertificates.find(wanted.id),
@@ -168,30 +160,21 @@ export class RegistrationCertificates extends needs({
     }
   }
 
-  async #obtain(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-  ): Promise<UsableCertificate> {
-    const { account, request, query } = wanted;
+  async #obtain(question: Question): Promise<UsableCertificate> {
+    const { configured, wanted, now } = question;
+    const { account, request, query, id } = wanted;
     if (account === undefined) {
       throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
     }
     const issued = await obtainFromRegistrar(this.ports.registrar, { account, request, query, path: PATH });
-    const usable = await this.#accept(configured, wanted, issued.jwt, now);
-    const { id } = wanted;
+    const usable = await this.#accept(question, issued.jwt);
     const { id: certificateId, jwt } = issued;
     await this.#keep(configured, { id, certificateId, jwt, createdAt: now, updatedAt: now });
     return usable;
   }
 
   /** @throws Failure for a certificate that is not good, or not good for the query. */
-  async #accept(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    jwt: string,
-    now: Date,
-  ): Promise<UsableCertificate> {
+  async #accept({ configured, wanted, now }: Question, jwt: string): Promise<UsableCertificate> {
     try {
       const { registrationCertificateChecker } = this.ports;
       const certificate = await registrationCertificateChecker.check(configured, jwt, now, wanted.query);
@@ -214,4 +197,8 @@ export class RegistrationCertificates extends needs({
       { by: SYSTEM, alone: true },
     );
   }
+}
+
+function nameOf({ configured, wanted }: Question): string {
+  return `${configured.tenantId} ${wanted.id}`;
 }

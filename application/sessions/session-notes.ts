@@ -27,7 +27,6 @@ export class SessionNotes extends needs(WORLD) {
     change: (outcome: SessionOutcome | null) => SessionOutcome | undefined,
     event?: Extract<SessionEvent, 'fail'>,
   ): Promise<Session | undefined> {
-    const { store } = this.ports;
     let current: Session | undefined = session;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {
       const outcome = change(current.outcome);
@@ -36,7 +35,7 @@ export class SessionNotes extends needs(WORLD) {
         session: noted(current, outcome, event),
       });
       if (committed.done) return { ...current, outcome, ...committed.session };
-      current = (await store.read(session.tenantId).session(session.id))?.session;
+      current = (await this.ports.store.read(session.tenantId).session(session.id))?.session;
       if (current !== undefined && current.status !== 'completed' && isTerminal(current.status)) break;
     }
     return undefined;

@@ -109,7 +109,9 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
     this.#watches.set(tenantId, ofTenant);
     this.#count++;
     this.#unsubscribe ??= this.ports.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'session') this.#ring(wakeUp.tenantId, wakeUp.sessionId);
+      if (wakeUp.type !== 'session') return;
+      const { sessions } = this.#watches.get(wakeUp.tenantId) ?? {};
+      for (const rung of sessions?.get(wakeUp.sessionId) ?? []) rung.ring();
     });
     this.#schedule();
     return watch;
@@ -137,10 +139,6 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
     this.#timer = undefined;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
-  }
-
-  #ring(tenantId: TenantId, id: SessionId): void {
-    for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) watch.ring();
   }
 
   #schedule(): void {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -7,9 +6,9 @@ import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
+import { thumbprintOf } from '../trust-lists/verify-trust-list.ts';
 import { type RemoteStatusList, RemoteStatusLists, type TokenForms } from './remote-status-lists.ts';
 import { StatusPublisher } from './status-publisher.ts';
 
@@ -38,7 +37,6 @@ export class StatusChecker extends needs({
   certificates: Certificates,
   clock: Clock,
   settings: ServiceSettings,
-  store: Store,
   tenantConfigurations: TenantConfigurations,
 }) {
   /** @throws Refusal `status_…` unless the status is *valid*; what cannot be established refuses as well. */
@@ -77,35 +75,23 @@ export class StatusChecker extends needs({
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
   async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
-    const configured = await this.#viewOf(tenantId, question.configured);
+    const { ownStatusLists, tenantConfigurations, certificates, clock } = this.ports;
+    // Lists of a suspended tenant stay valid, so its status is not looked at.
+    const isOwn = tenantId === question.configured.tenantId;
+    const configured = isOwn ? question.configured : await tenantConfigurations.stored(tenantId);
     if (configured === undefined || !(await isIssuedBy(configured, question))) {
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
     const { revocation } = question;
-    if (revocation !== undefined && !(await this.#isSignedBy(revocation, tenantId, listId))) {
-      throw new Refusal('status_invalid', 'signer');
+    if (revocation !== undefined) {
+      // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
+      const signer = await ownStatusLists.signerOf(tenantId, listId);
+      if (signer === undefined || !certificates.validate(signer, revocation, clock.now()).trusted)
+        throw new Refusal('status_invalid', 'signer');
     }
-    const status = await this.ports.ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
+    const status = await ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
     if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
     return status;
-  }
-
-  /** Whether the list would be believed if it were fetched: signed by who alone may revoke for the issuer. */
-  async #isSignedBy(
-    revocation: readonly TrustAnchor[],
-    tenantId: TenantId,
-    listId: string,
-  ): Promise<boolean> {
-    const { ownStatusLists, certificates, clock } = this.ports;
-    const signer = await ownStatusLists.signerOf(tenantId, listId);
-    return signer !== undefined && certificates.validate(signer, revocation, clock.now()).trusted;
-  }
-
-  /** Lists of a suspended tenant stay valid, so its status is not looked at. */
-  async #viewOf(tenantId: TenantId, own: TenantConfiguration): Promise<TenantConfiguration | undefined> {
-    if (tenantId === own.tenantId) return own;
-    const state = await this.ports.store.read(tenantId).state();
-    return state === undefined ? undefined : this.ports.tenantConfigurations.of(state);
   }
 }
 
@@ -139,9 +125,5 @@ function certificatesOf(chains: readonly KeyChain[]) {
     .flatMap(leavesOf)
     .flatMap(({ certificates, documentSigner }) => [certificates[0], documentSigner?.[0]])
     .filter((certificate) => certificate !== undefined);
-  return { roots: new Set(roots.map(fingerprint)), leaves: new Set(leaves) };
-}
-
-function fingerprint(certificate: string): string {
-  return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
+  return { roots: new Set(roots.map(thumbprintOf)), leaves: new Set(leaves) };
 }

@@ -56,17 +56,14 @@ export async function assertStillTrusted(
 ): Promise<void> {
   if (list.usedEntries === 0 || list.keyChainId === after.keyChainId) return;
   const chains = await keyChains.list();
-  const present = named(chains, list) ?? currentSigner(chains, list, now);
+  // Also one that has expired.
+  const named = chains.find(({ id }) => id === list.keyChainId);
+  const present = named ?? currentSigner(chains, list, now);
   if (present !== undefined && areTrustedAlike(present, signerOfList(chains, after, now))) return;
   throw new Failure(
     'conflict',
     'credentials use this list, and their readers do not trust the other key chain: it is under another CA',
   );
-}
-
-/** Also one that has expired. */
-function named(chains: readonly KeyChain[], { keyChainId }: StatusList): KeyChain | undefined {
-  return chains.find(({ id }) => id === keyChainId);
 }
 
 /** @throws Failure `invalid_input`, whatever is wrong. */

@@ -14,12 +14,11 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import { Remote, RemoteError } from '../ports/remote.ts';
+import { Remote } from '../ports/remote.ts';
 import { Signatures } from '../ports/signatures.ts';
-import { type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
 
 const JWT_MEDIA_TYPE = 'application/statuslist+jwt';
-const TIMEOUT_MS = 5_000;
 const MAX_TOKEN_BYTES = 2 * 1024 * 1024;
 /** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD = 4_096;
@@ -98,21 +97,12 @@ export class RemoteStatusLists extends needs({
   }
 
   async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {
-    const options = {
-      method: 'GET',
-      headers: { accept: ACCEPT[forms] },
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: MAX_TOKEN_BYTES,
-    } as const;
-    const answer = await this.ports.remote.request(uri, options).catch((error: unknown) => {
-      if (error instanceof RemoteError) throw new Refusal('status_unavailable', error.fault);
-      throw error;
-    });
+    const wanted = { accept: ACCEPT[forms], maxBytes: MAX_TOKEN_BYTES };
+    const refusal = (why: string) => new Refusal('status_unavailable', why);
     // Token Status List section 8.2
-    if (answer.status !== 200) throw new Refusal('status_unavailable', `HTTP status ${answer.status}`);
-    // Token Status List section 8.2
-    if (answer.contentType === JWT_MEDIA_TYPE) return openJwt(answer.body.toString('latin1').trim());
-    if (answer.contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return openCwt(answer.body);
+    const { contentType, body } = await download(this.ports.remote, uri, wanted, refusal);
+    if (contentType === JWT_MEDIA_TYPE) return openJwt(body.toString('latin1').trim());
+    if (contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return openCwt(body);
     throw new Refusal('status_invalid', 'content type');
   }
 }

@@ -8,6 +8,7 @@ import { type ListSigners, listSigners } from '../../domain/status-lists/list-si
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import { bounded } from '../bounded.ts';
+import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
@@ -51,13 +52,21 @@ export class StatusAllocator extends needs({
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
-    const signers = await signersOf(configured, configuration, this.ports.clock.now());
-    for (const list of await this.#candidates(configured, configuration.id, signers)) {
+    const { id, keyChainId } = configuration;
+    const chains = await configured.keyChains();
+    // Worked out once per configuration of the tenant.
+    const signers = configured.derive(`list-signers/${id}`, () =>
+      listSigners(chains, keyChainId, this.ports.clock.now()),
+    );
+    for (const list of await this.#candidates(configured, id, signers)) {
       const firstCounter = await this.#take(configured.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
       this.#full.set(`${configured.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
-    const list = await this.#createOnce(configured, signers.preferred, count);
+    const signer = signers.preferred;
+    const list = await this.#creating.run(`${configured.tenantId} ${signer ?? ''}`, () =>
+      this.#create(configured, signer, count),
+    );
     const firstCounter = await this.#take(configured.tenantId, list, count);
     if (firstCounter === undefined) return this.allocate(configured, configuration, count);
     return this.#entries(configured.tenantId, list, firstCounter, count);
@@ -76,11 +85,8 @@ export class StatusAllocator extends needs({
   /** The indices of a run that was recorded earlier. */
   indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
     const key = `${tenantId} ${list.id}`;
-    let allocation = this.#allocations.get(key);
-    if (allocation === undefined) {
-      allocation = prepareAllocation(list.secret, list.capacity);
-      this.#allocations.set(key, allocation);
-    }
+    const prepare = () => prepareAllocation(list.secret, list.capacity);
+    const allocation = madeOnce(this.#allocations, key, prepare);
     return allocateFrom(allocation, firstCounter, count);
   }
 
@@ -123,12 +129,7 @@ export class StatusAllocator extends needs({
   }
 
   #reserve(key: string): CounterReserve {
-    let reserve = this.#reserves.get(key);
-    if (reserve === undefined) {
-      reserve = new CounterReserve(MAX_RESTS);
-      this.#reserves.set(key, reserve);
-    }
-    return reserve;
+    return madeOnce(this.#reserves, key, () => new CounterReserve(MAX_RESTS));
   }
 
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
@@ -138,11 +139,6 @@ export class StatusAllocator extends needs({
       firstCounter,
       indices: this.indicesOf(tenantId, list, firstCounter, count),
     };
-  }
-
-  #createOnce(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
-    const key = `${configured.tenantId} ${signer ?? ''}`;
-    return this.#creating.run(key, () => this.#create(configured, signer, atLeast));
   }
 
   async #shape(configured: TenantConfiguration) {
@@ -177,16 +173,6 @@ export class StatusAllocator extends needs({
 async function placeOf(configured: TenantConfiguration, signer: string | null): Promise<string> {
   const { createdAt } = await configured.tenant();
   return `${configured.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
-}
-
-/** Worked out once per configuration of the tenant. */
-async function signersOf(
-  configured: TenantConfiguration,
-  { id, keyChainId }: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
-  now: Date,
-): Promise<ListSigners> {
-  const chains = await configured.keyChains();
-  return configured.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, now));
 }
 
 /** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */

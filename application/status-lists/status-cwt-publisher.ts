@@ -29,11 +29,10 @@ export class StatusCwtPublisher extends needs({ ...WORLD, statusPublisher: Statu
   }
 
   async #sign(tenantId: TenantId, { jwt, expiresAt }: PublishedStatusList): Promise<PublishedStatusCwt> {
-    const { store, tenantConfigurations, kms, clock } = this.ports;
+    const { tenantConfigurations, kms, clock } = this.ports;
     const { header, payload } = parseCompactJws(jwt.toString()) ?? {};
-    const state = await store.read(tenantId).state();
-    if (state === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');
-    const chains = await tenantConfigurations.of(state).keyChains();
+    const chains = await (await tenantConfigurations.stored(tenantId))?.keyChains();
+    if (chains === undefined || payload === undefined) throw new Failure('not_found', 'unknown status list');
     const { x5c } = header ?? {};
     const chain = sameSigner(chains, Array.isArray(x5c) ? x5c[0] : undefined, clock.now());
     const { key } = chain.active;

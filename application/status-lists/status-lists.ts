@@ -1,22 +1,24 @@
 import { mayUse } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   MAX_UNUSED_LISTS,
   type StatusListCreation,
   type StatusListUpdate,
 } from '../../domain/status-lists/list-definition.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
-import { effectiveStatusListConfig, type StatusListConfig } from '../../domain/tenants/tenant.ts';
+import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
-import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { assertStillTrusted, type Binding, bind } from './list-binding.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
+import { assertStillTrusted, bind } from './list-binding.ts';
+import { statusListUri } from './status-allocator.ts';
 
 /** The status lists of the tenant as they stand now, in order of their age. */
 export class ListStatusLists extends needs({ store: Store }) {
@@ -27,7 +29,6 @@ export class ListStatusLists extends needs({ store: Store }) {
   }
 }
 
-/** One status list as it stands now. */
 export class GetStatusList extends needs({ store: Store }) {
   /** @throws Failure `not_found`, also for one of a configuration that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<StatusList> {
@@ -46,33 +47,21 @@ export class CreateStatusList extends needs({
 }) {
   /** @throws Failure `invalid_input`, or `conflict` when there are enough lists that nothing uses. */
   async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
-    const { store, clock } = this.ports;
+    const { store, clock, random, settings } = this.ports;
     const { credentialConfigurationId = null, keyChainId, ...shape } = wanted;
+    const given = Object.entries(shape).filter(([, value]) => value !== null && value !== undefined);
     return changeOwnAlone(store, caller, async (repositories) => {
       assertRoom(await repositories.statusLists.list());
       // Null, too, leaves it to the service who signs: the default where that fits.
       const signer = keyChainId ?? undefined;
       const binding = await bind(repositories, credentialConfigurationId, signer, clock.now());
-      const list = await this.#shaped(repositories, binding, shape);
+      const { statusListConfig } = await repositories.tenant.get();
+      const own = { ...statusListConfig, ...Object.fromEntries(given) };
+      const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
+      const list = newStatusList(effectiveStatusListConfig(own, settings.statusDefaults), made);
       await repositories.statusLists.add(list);
       return list;
     });
-  }
-
-  async #shaped(
-    { tenant }: TenantRepositories,
-    binding: Binding,
-    wanted: StatusListConfig,
-  ): Promise<StatusList> {
-    const { clock, random, settings } = this.ports;
-    const { statusListConfig } = await tenant.get();
-    const given = Object.entries(wanted).filter(([, value]) => value !== null && value !== undefined);
-    const shape = effectiveStatusListConfig(
-      { ...statusListConfig, ...Object.fromEntries(given) },
-      settings.statusDefaults,
-    );
-    const made = { ...binding, id: random.token(), secret: random.bytes(32), createdAt: clock.now() };
-    return newStatusList(shape, made);
   }
 }
 
@@ -127,4 +116,21 @@ function assertRoom(lists: readonly StatusList[]): void {
     'conflict',
     `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`,
   );
+}
+
+/** The public addresses of a tenant's status lists (Token Status List section 9). */
+export class AggregateStatusLists extends needs({
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
+}) {
+  /** @throws Failure `not_found` for an unknown tenant, and for one whose lists take no part in aggregation. */
+  async execute(tenantId: TenantId): Promise<readonly string[]> {
+    const { tenantConfigurations, settings } = this.ports;
+    const configured = await tenantConfigurations.stored(tenantId);
+    if (configured === undefined) throw new Failure('not_found', 'unknown address');
+    const lists = (await configured.statusLists()).filter((list) => list.enableAggregation);
+    const wanted = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
+    if (lists.length === 0 && !wanted) throw new Failure('not_found', 'unknown address');
+    return lists.map((list) => statusListUri(settings, tenantId, list.id));
+  }
 }

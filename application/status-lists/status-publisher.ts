@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { signingChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
@@ -117,12 +117,9 @@ export class StatusPublisher extends needs({
    * @returns DER in standard base64, leaf first; undefined for a list that does not exist or cannot be signed now.
    */
   async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
-    const { store, tenantConfigurations, clock } = this.ports;
     try {
       const { list } = await this.#upToDate(tenantId, listId);
-      const state = await store.read(tenantId).state();
-      if (state === undefined) return undefined;
-      return signingChain(signerOfList(await tenantConfigurations.of(state).keyChains(), list, clock.now()));
+      return signingChain(await this.#signerOf(tenantId, list, this.ports.clock.now()));
     } catch (error) {
       if (error instanceof Failure) return undefined;
       throw error;
@@ -184,14 +181,16 @@ export class StatusPublisher extends needs({
     Object.assign(entry, began);
   }
 
+  async #signerOf(tenantId: TenantId, list: StatusList, now: Date): Promise<KeyChain> {
+    const configured = await this.ports.tenantConfigurations.stored(tenantId);
+    if (configured === undefined) throw new Failure('not_found', 'unknown status list');
+    return signerOfList(await configured.keyChains(), list, now);
+  }
+
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
-    const { store, tenantConfigurations, kms, settings } = this.ports;
+    const { store, kms, settings } = this.ports;
     const { list, version } = entry;
-    const reads = store.read(tenantId);
-    const state = await reads.state();
-    if (state === undefined) throw new Failure('not_found', 'unknown status list');
-    const chains = await tenantConfigurations.of(state).keyChains();
-    const chain = signerOfList(chains, list, now);
+    const chain = await this.#signerOf(tenantId, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
       uri: statusListUri(settings, tenantId, list.id),

@@ -1,14 +1,56 @@
 import type { Client } from '../../domain/clients/client.ts';
+import type { Role } from '../../domain/clients/role.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { KeyChainCreation } from '../../domain/keys/key-chain-input.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure } from '../../domain/shared/failure.ts';
-import type { Tenant, TenantCreation } from '../../domain/tenants/tenant.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
+import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
+import { assertFreeName } from '../clients/free-name.ts';
 import { MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
 import type { PortsOf } from '../needs.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { MAKING_CLIENTS, makeAdministrator, type TenantWithClients } from './administrator.ts';
-import { mergeSettings } from './merge-settings.ts';
+import { mergeSettings } from './own-settings.ts';
+
+export type TenantWithClients = {
+  readonly tenant: Tenant;
+  readonly clients: readonly Client[];
+  /** Present only where a secret was made just now. */
+  readonly newSecret?: { readonly clientId: string; readonly secret: string };
+};
+
+export const MAKING_CLIENTS = { ...MAKING_SECRETS, settings: ServiceSettings };
+
+/** The client through which a tenant administers itself. Its secret can be picked up once, too. */
+export async function makeAdministrator(
+  ports: PortsOf<typeof MAKING_CLIENTS>,
+  tenantId: TenantId,
+  roles: readonly Role[],
+): Promise<{ client: Client; newSecret: { clientId: string; secret: string } }> {
+  assertTenantRoles(roles);
+  const clientId = administratorOf(tenantId);
+  assertFreeName(ports.settings, clientId);
+  const own = {
+    clientId,
+    tenantId,
+    roles,
+    description: 'Administrator of the tenant',
+    allowedPresentationConfigs: null,
+    allowedIssuanceConfigs: null,
+  };
+  const { client, secret } = await makeClient(ports, own, 'tenants:manage');
+  return { client, newSecret: { clientId, secret } };
+}
+
+/** @throws Failure `invalid_input` for no role at all, and for `tenants:manage`. */
+export function assertTenantRoles(roles: readonly Role[]): void {
+  if (roles.length === 0) throw invalidInput('roles', 'a client has at least one role');
+  if (roles.includes('tenants:manage')) {
+    throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
+  }
+}
 
 /**
  * The key chains that every tenant starts with, a leaf per usage. A verifier of a credential accepts a status list
@@ -55,6 +97,6 @@ export async function makeTenant(
   const { roles = [] } = wanted;
   const made = roles.length === 0 ? undefined : await makeAdministrator(ports, tenant.id, roles);
   const clients: Client[] = made === undefined ? [] : [made.client];
-  const newSecret = made && { clientId: made.client.clientId, secret: made.secret };
+  const { newSecret } = made ?? {};
   return { tenant, clients, keyChains: await makeKeyChains(tenant), ...defined({ newSecret }) };
 }

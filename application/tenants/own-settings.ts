@@ -4,7 +4,19 @@ import { needs } from '../needs.ts';
 import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Store } from '../ports/store.ts';
-import { mergeSettings } from './merge-settings.ts';
+
+/**
+ * Writes a wish over stored settings (RFC 7396): absent leaves a field, null brings the global default back.
+ * @returns null when nothing but defaults remains.
+ */
+export function mergeSettings<T extends object>(stored: T | null, wish: T | null | undefined): T | null {
+  if (wish === undefined) return stored;
+  if (wish === null) return null;
+  const fields = Object.entries({ ...stored, ...wish }).filter(
+    ([, value]) => value !== null && value !== undefined,
+  );
+  return fields.length === 0 ? null : (Object.fromEntries(fields) as T);
+}
 
 /** Null for a whole object or for a field of it brings the global default back; absent leaves it. */
 export type SettingsChange = {

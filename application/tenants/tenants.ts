@@ -1,4 +1,3 @@
-import type { Client } from '../../domain/clients/client.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -13,16 +12,17 @@ import { makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { needs } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import type { TenantRepositories } from '../ports/repositories.ts';
 import { Store } from '../ports/store.ts';
 import {
   assertTenantRoles,
+  FIRST_KEY_CHAINS,
   MAKING_CLIENTS,
+  MAKING_TENANTS,
   makeAdministrator,
+  makeTenant,
   type TenantWithClients,
-} from './administrator.ts';
-import { FIRST_KEY_CHAINS, MAKING_TENANTS, makeTenant } from './make-tenant.ts';
-import { mergeSettings } from './merge-settings.ts';
+} from './make-tenant.ts';
+import { mergeSettings } from './own-settings.ts';
 
 /** All tenants with their clients, in order of their ids. */
 export class ListTenants extends needs({ store: Store }) {
@@ -37,7 +37,6 @@ export class ListTenants extends needs({ store: Store }) {
   }
 }
 
-/** One tenant with its clients. */
 export class GetTenant extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(_caller: Caller, id: TenantId): Promise<TenantWithClients> {
@@ -81,10 +80,13 @@ export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, event
       async (own) => {
         const tenant = await own.tenant.save(changed(await own.tenant.get(), wanted, clock.now()));
         if (made !== undefined) await own.clients.add(made.client);
-        else if (wanted.roles !== undefined) await setRoles(own, id, wanted.roles, clock.now());
+        else if (wanted.roles !== undefined) {
+          const administrator = await own.clients.get(administratorOf(id));
+          const roles = [...new Set(wanted.roles)];
+          await own.clients.save({ ...administrator, roles, updatedAt: clock.now() });
+        }
         const clients = await own.clients.list();
-        if (made === undefined) return { tenant, clients };
-        return { tenant, clients, newSecret: { clientId: made.client.clientId, secret: made.secret } };
+        return made === undefined ? { tenant, clients } : { tenant, clients, newSecret: made.newSecret };
       },
       { by: caller },
     );
@@ -93,10 +95,7 @@ export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, event
   }
 
   /** Hashing a secret is slow, so it comes before the transaction that stores it. */
-  async #administratorIfMissing(
-    id: TenantId,
-    roles: readonly Role[],
-  ): Promise<{ readonly client: Client; readonly secret: string } | undefined> {
+  async #administratorIfMissing(id: TenantId, roles: readonly Role[]) {
     assertTenantRoles(roles);
     const present = await this.ports.store.forTenant(id, async ({ tenant, clients }) => {
       await tenant.get();
@@ -104,16 +103,6 @@ export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, event
     });
     return present ? undefined : makeAdministrator(this.ports, id, roles);
   }
-}
-
-async function setRoles(
-  { clients }: TenantRepositories,
-  id: TenantId,
-  roles: readonly Role[],
-  now: Date,
-): Promise<void> {
-  const administrator = await clients.get(administratorOf(id));
-  await clients.save({ ...administrator, roles: [...new Set(roles)], updatedAt: now });
 }
 
 function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {

@@ -1,10 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../bounded.ts';
+import { madeOnce } from '../made-once.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
+import { type Remote, RemoteError, type RemoteResponse } from '../ports/remote.ts';
 import { SingleFlight } from '../single-flight.ts';
 import { SharedLists } from './shared-lists.ts';
 
+const TIMEOUT_MS = 5_000;
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_FAILURES = 10_000;
 const MAX_TENANTS = 2_000;
@@ -57,12 +60,7 @@ export class FetchedLists<L extends Fetched> {
   }
 
   count(tenantId: string, kind: 'hits' | 'misses'): void {
-    let counts = this.#counts.get(tenantId);
-    if (counts === undefined) {
-      counts = { hits: 0, misses: 0 };
-      this.#counts.set(tenantId, counts);
-    }
-    counts[kind]++;
+    madeOnce(this.#counts, tenantId, () => ({ hits: 0, misses: 0 }))[kind]++;
   }
 
   /** @throws what `fetch` throws, for all who wait for it, and again for a while when it is a refusal. */
@@ -101,6 +99,21 @@ export class FetchedLists<L extends Fetched> {
     for (const key of [...this.#failures.keys()]) if (isOwn(key)) this.#failures.delete(key);
     this.#fetching.forget(isOwn);
   }
+}
+
+/** One attempt. @param refusal what it means that the list cannot be had, and why. */
+export async function download(
+  remote: Remote,
+  uri: string,
+  { accept, maxBytes }: { readonly accept: string; readonly maxBytes: number },
+  refusal: (why: string) => Error,
+): Promise<RemoteResponse> {
+  const options = { method: 'GET', headers: { accept }, timeoutMs: TIMEOUT_MS, maxBytes } as const;
+  const answer = await remote.request(uri, options).catch((error: unknown) => {
+    throw error instanceof RemoteError ? refusal(error.fault) : error;
+  });
+  if (answer.status !== 200) throw refusal(`HTTP status ${answer.status}`);
+  return answer;
 }
 
 /** Names a list of a tenant. @param parts without spaces. */

@@ -16,15 +16,14 @@ import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
-import { Remote, RemoteError } from '../ports/remote.ts';
+import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { download, type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
 
-const TIMEOUT_MS = 5_000;
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
@@ -88,7 +87,7 @@ export class TrustLists extends needs({
     return this.#lists.stats(tenantId);
   }
 
-  /** The next check fetches. */
+  /** The next check fetches; so does one that follows a fetch under way. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
   }
@@ -107,19 +106,13 @@ export class TrustLists extends needs({
       try {
         return await this.#fetch(wanted);
       } catch (error) {
-        if (error instanceof TrustListRefusal) this.#logRefusal(wanted, error);
+        if (!(error instanceof TrustListRefusal)) throw error;
+        // The query may carry a secret of the operator's.
+        const { origin, pathname } = new URL(wanted.uri);
+        const about = { tenantId: wanted.tenantId, list: origin + pathname, reason: error.message };
+        this.ports.log.warn('trust list not used', about);
         throw error;
       }
-    });
-  }
-
-  #logRefusal({ tenantId, uri }: Wanted, refusal: TrustListRefusal): void {
-    // The query may carry a secret of the operator's.
-    const { origin, pathname } = new URL(uri);
-    this.ports.log.warn('trust list not used', {
-      tenantId,
-      list: origin + pathname,
-      reason: refusal.message,
     });
   }
 
@@ -150,14 +143,13 @@ export class TrustLists extends needs({
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
   async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
     const { store, tenantConfigurations } = this.ports;
-    const reads = store.read(tenantId);
-    const published = await reads.trustList(listId);
-    const state = published === undefined ? undefined : await reads.state();
-    if (published === undefined || state === undefined) {
+    const published = await store.read(tenantId).trustList(listId);
+    const configured = published && (await tenantConfigurations.stored(tenantId));
+    if (published === undefined || configured === undefined) {
       throw new TrustListRefusal('unavailable', 'this service publishes no such list');
     }
     const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await tenantConfigurations.of(state).keyChains());
+    const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
     return { text: published.jwt, signers: { ...signers, anchors } };
   }
 
@@ -165,18 +157,10 @@ export class TrustLists extends needs({
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    const options = {
-      method: 'GET',
-      headers: { accept: 'application/jwt, application/jose, */*;q=0.1' },
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: MAX_LIST_BYTES,
-    } as const;
-    const answer = await this.ports.remote.request(uri, options).catch((error: unknown) => {
-      if (error instanceof RemoteError) throw new TrustListRefusal('unavailable', error.fault);
-      throw error;
-    });
-    if (answer.status !== 200) throw new TrustListRefusal('unavailable', `HTTP status ${answer.status}`);
-    return { text: answer.body.toString('latin1').trim(), signers };
+    const wanted = { accept: 'application/jwt, application/jose, */*;q=0.1', maxBytes: MAX_LIST_BYTES };
+    const refusal = (why: string) => new TrustListRefusal('unavailable', why);
+    const { body } = await download(this.ports.remote, uri, wanted, refusal);
+    return { text: body.toString('latin1').trim(), signers };
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { madeOnce } from '../made-once.ts';
 
 type Sizes<L> = { readonly maxBytes: number; readonly sizeOf: (list: L) => number };
 
@@ -20,12 +21,13 @@ export class SharedLists<L extends object> {
   }
 
   set(tenantId: string, key: string, list: L): void {
-    const own = this.#tenants.get(tenantId) ?? this.#begin();
-    this.#tenants.set(tenantId, own);
+    const { maxBytes, sizeOf } = this.#sizes;
+    const begin = () => new LRUCache<string, L>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+    const own = madeOnce(this.#tenants, tenantId, begin);
     this.#bytes -= own.calculatedSize;
     own.set(key, list);
     this.#bytes += own.calculatedSize;
-    while (this.#bytes > this.#sizes.maxBytes) this.#giveWay();
+    while (this.#bytes > maxBytes) this.#giveWay();
   }
 
   entries(tenantId: string): readonly L[] {
@@ -35,11 +37,6 @@ export class SharedLists<L extends object> {
   clear(tenantId: string): void {
     this.#bytes -= this.#tenants.get(tenantId)?.calculatedSize ?? 0;
     this.#tenants.delete(tenantId);
-  }
-
-  #begin(): LRUCache<string, L> {
-    const { maxBytes: maxSize, sizeOf } = this.#sizes;
-    return new LRUCache({ maxSize, sizeCalculation: sizeOf });
   }
 
   #giveWay(): void {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
@@ -7,7 +8,11 @@ import {
   type TrustListReplacement,
   type TrustListUpdate,
 } from '../../domain/trust-lists/list-configuration.ts';
-import type { PublishedList } from '../../domain/trust-lists/published-list.ts';
+import {
+  type ListVersion,
+  MAX_VERSIONS,
+  type PublishedList,
+} from '../../domain/trust-lists/published-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
@@ -23,7 +28,6 @@ export class ListTrustLists extends needs({ store: Store }) {
   }
 }
 
-/** One trust list of the caller's tenant. */
 export class GetTrustList extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute({ tenantId }: TenantCaller, id: string): Promise<PublishedList> {
@@ -31,7 +35,6 @@ export class GetTrustList extends needs({ store: Store }) {
   }
 }
 
-/** Publishes a new trust list. */
 export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
   /** @throws Failure `conflict` when the id is taken, `invalid_input` for what cannot be listed or signed. */
   async execute(caller: TenantCaller, wanted: TrustListReplacement): Promise<PublishedList> {
@@ -106,4 +109,66 @@ function merge(known: PublishedList, changes: TrustListUpdate): TrustListConfigu
   const { description = known.description, keyChainId = known.keyChainId } = changes;
   const { entities = known.entities, data = known.data } = changes;
   return configurationOf(known.id, { description, keyChainId, entities, data });
+}
+
+/** Versions of one read; each can have megabytes. */
+const BATCH = 4;
+/** Characters of signed lists after which a page ends early. */
+const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
+
+export const VersionListQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(MAX_VERSIONS).default(MAX_VERSIONS),
+  cursor: z
+    .string()
+    .regex(/^\d{1,9}$/, 'take the cursor from the link of the page before')
+    .transform(Number)
+    .optional()
+    .describe('From the `next` link of the page before'),
+});
+export type VersionListQuery = z.infer<typeof VersionListQuery>;
+
+export type VersionPage = {
+  readonly versions: readonly ListVersion[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+};
+
+/** What a list was before, newest first, page by page. Versions of a list that was removed are not kept. */
+export class ListTrustListVersions extends needs({ store: Store }) {
+  /** @throws Failure `not_found`. */
+  async execute(
+    { tenantId }: TenantCaller,
+    id: string,
+    { limit, cursor }: VersionListQuery,
+  ): Promise<VersionPage> {
+    return this.ports.store.forTenant(tenantId, async ({ trustLists }) => {
+      await trustLists.get(id);
+      const versions: ListVersion[] = [];
+      let length = 0;
+      let before = cursor;
+      for (;;) {
+        const batch = await trustLists.versions(id, { limit: BATCH, before });
+        for (const version of batch) {
+          if (versions.length === limit || length >= MAX_PAGE_LENGTH) {
+            return { versions, next: String(before) };
+          }
+          // The rest of a version is what its signed list says.
+          length += version.list.jwt.length;
+          versions.push(version);
+          before = version.list.sequenceNumber;
+        }
+        if (batch.length < BATCH) return { versions };
+      }
+    });
+  }
+}
+
+export class GetTrustListVersion extends needs({ store: Store }) {
+  /** @throws Failure `not_found` for an unknown list and an unknown version. */
+  async execute({ tenantId }: TenantCaller, id: string, versionId: string): Promise<ListVersion> {
+    return this.ports.store.forTenant(tenantId, async ({ trustLists }) => {
+      await trustLists.get(id);
+      return trustLists.version(id, versionId);
+    });
+  }
 }

@@ -68,7 +68,8 @@ function signerKey(
   return verdict.key;
 }
 
-function thumbprintOf(certificate: string): string {
+/** @returns the SHA-256 of a DER, base64url. */
+export function thumbprintOf(certificate: string): string {
   return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
 }
 

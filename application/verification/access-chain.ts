@@ -2,6 +2,7 @@ import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
+import { madeOnce } from '../made-once.ts';
 
 export type AccessIdentity = {
   readonly chain: KeyChain;
@@ -22,12 +23,7 @@ export function accessIdentity(
   wantedId: string | null | undefined,
 ): AccessIdentity {
   const chain = pick(chains, now, wantedId ?? undefined);
-  let clientId = clientIds.get(chain);
-  if (clientId === undefined) {
-    clientId = clientIdOf(chain);
-    clientIds.set(chain, clientId);
-  }
-  return { chain, clientId };
+  return { chain, clientId: madeOnce(clientIds, chain, () => clientIdOf(chain)) };
 }
 
 /**

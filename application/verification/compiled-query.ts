@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type CompiledQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
+import { madeOnce } from '../made-once.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** By the query of a configuration, which lives as long as the tenant's view. */
@@ -23,7 +24,5 @@ export async function compiledQuery(
   if (query === undefined || !isDeepStrictEqual(query, requested)) {
     return compileQuery(requested as unknown as DcqlQuery);
   }
-  const known = compiled.get(query) ?? compileQuery(query);
-  compiled.set(query, known);
-  return known;
+  return madeOnce(compiled, query, () => compileQuery(query));
 }

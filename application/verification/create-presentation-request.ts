@@ -23,7 +23,7 @@ import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
-import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { newSession, sessionSeconds } from '../sessions/new-session.ts';
@@ -100,7 +100,7 @@ export class CreatePresentationRequest extends needs({
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const publicId = random.token() as PublicId;
-    const address = issuerIdentifier(settings, tenantId);
+    const address = configured.issuer;
     const isManager = caller.roles.includes('presentation:manage');
     const making = { configured, configuration, body, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);

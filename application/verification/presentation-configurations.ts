@@ -10,7 +10,6 @@ import {
 } from '../../domain/verification/configuration.ts';
 import { presentationConfigurationResource } from '../../domain/verification/presentation-configuration.resource.ts';
 import type { TenantCaller } from '../caller.ts';
-import { assertMaySee, maySee, unknown } from '../clients/visible-presentations.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
@@ -38,11 +37,10 @@ const CERTIFIED = ['dcql_query', 'registrationCert', 'accessKeyChainId'] as cons
 export class ListPresentationConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly PresentationConfiguration[]> {
     const configurations = await caller.configured.presentationConfigurations();
-    return configurations.filter(({ id }) => maySee(caller, id));
+    return configurations.filter(({ id }) => mayUse(caller.allowedPresentationConfigs, id));
   }
 }
 
-/** One presentation configuration. */
 export class GetPresentationConfiguration extends needs({}) {
   /** @throws Failure `not_found` also for one outside the client's restriction. */
   async execute(caller: TenantCaller, id: string): Promise<PresentationConfiguration> {
@@ -166,4 +164,13 @@ function merge(
   const members = Object.entries({ ...known, ...Object.fromEntries(given) });
   const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
   return parseWritten(PresentationConfigurationBody, merged);
+}
+
+/** @throws Failure `not_found`: what a client may not use does not exist for it. */
+export function assertMaySee({ allowedPresentationConfigs }: TenantCaller, id: string): void {
+  if (!mayUse(allowedPresentationConfigs, id)) throw unknown(id);
+}
+
+function unknown(id: string): Failure {
+  return new Failure('not_found', `there is no presentation configuration ${JSON.stringify(id)}`);
 }

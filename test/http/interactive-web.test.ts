@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { decisionPurpose } from '../../application/oauth/show-authorization.ts';
+import { decisionPurpose } from '../../application/oauth/decide-authorization.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';

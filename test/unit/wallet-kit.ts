@@ -15,33 +15,35 @@ import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
-import { AcceptInteractionPage } from '../../application/oauth/accept-interaction-page.ts';
-import { AcceptInteractionPresentation } from '../../application/oauth/accept-interaction-presentation.ts';
+import {
+  AcceptInteractionPage,
+  AcceptInteractionPresentation,
+} from '../../application/oauth/accept-interaction.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
-import { BeginInteraction } from '../../application/oauth/begin-interaction.ts';
 import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
 import { ClientKeys } from '../../application/oauth/client-keys.ts';
 import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
-import { ContinueInteraction } from '../../application/oauth/continue-interaction.ts';
 import { CreateChallenge } from '../../application/oauth/create-challenge.ts';
-import { DecideAuthorization } from '../../application/oauth/decide-authorization.ts';
+import { DecideAuthorization, ShowAuthorization } from '../../application/oauth/decide-authorization.ts';
 import { DpopProofs } from '../../application/oauth/dpop-proofs.ts';
 import { ExternalSessions } from '../../application/oauth/external-sessions.ts';
 import { ExternalTokens } from '../../application/oauth/external-tokens.ts';
 import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { InteractionBackends } from '../../application/oauth/interaction-backends.ts';
 import { InteractionPresentation } from '../../application/oauth/interaction-presentation.ts';
-import { InteractionRuns } from '../../application/oauth/interaction-runs.ts';
 import { InteractionSteps } from '../../application/oauth/interaction-steps.ts';
-import { InteractiveAuthorization } from '../../application/oauth/interactive-authorization.ts';
+import {
+  BeginInteraction,
+  ContinueInteraction,
+  InteractiveAuthorization,
+} from '../../application/oauth/interactive-authorization.ts';
 import { OAuthCallers } from '../../application/oauth/oauth-callers.ts';
 import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
 import { RedeemCode } from '../../application/oauth/redeem-code.ts';
 import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
 import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
 import { ReturnToInteraction } from '../../application/oauth/return-to-interaction.ts';
-import { ShowAuthorization } from '../../application/oauth/show-authorization.ts';
 import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
 import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
 import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
@@ -98,14 +100,11 @@ export class WalletWorld extends World {
   readonly interactionPresentation: InteractionPresentation = new InteractionPresentation(this);
   readonly interactionSteps: InteractionSteps = new InteractionSteps(this);
   readonly interactionBackends: InteractionBackends = new InteractionBackends(this);
-  readonly interactionRuns: InteractionRuns = new InteractionRuns(this);
   readonly acceptInteractionPage: AcceptInteractionPage = new AcceptInteractionPage(this);
   readonly acceptInteractionPresentation = new AcceptInteractionPresentation({
     interactionPresentation: this.interactionPresentation,
     interactionSteps: this.interactionSteps,
-    interactionRuns: this.interactionRuns,
     interactionBackends: this.interactionBackends,
-    settings: this.settings,
   });
   readonly beginInteraction: BeginInteraction = new BeginInteraction(this);
   readonly continueInteraction: ContinueInteraction = new ContinueInteraction(this);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PickUpSecret, RotateSecret } from '../../../application/clients/client-secrets.ts';
 import {
   CreateClient,
   DeleteClient,
@@ -6,8 +7,6 @@ import {
   ListClients,
   UpdateClient,
 } from '../../../application/clients/clients.ts';
-import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
-import { RotateSecret } from '../../../application/clients/rotate-secret.ts';
 import { ClientCreation, ClientUpdate } from '../../../domain/clients/client.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
@@ -27,7 +26,6 @@ const client = resourceRoutes({
   toView: async (shown, { caller }) => toClientView(shown, await caller.configured.tenant()),
 });
 
-/** Clients of the caller's tenant. */
 export const clientRoutes = families(
   client.list({ summary: 'List the clients of the tenant', by: ListClients }),
   client.get({ summary: 'Read a client' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Role } from '../../../domain/clients/role.ts';
-import { TenantReference } from '../shapes/tenant-reference.ts';
+import { TenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const AllowedConfigs = z

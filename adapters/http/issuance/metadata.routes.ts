@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
 import { languageRanges, prefersJwt } from '../negotiation.ts';
 import { family, type Route, route } from '../route.ts';
-import { Document, TenantPath } from '../shapes/wallet-path.ts';
+import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
 const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });

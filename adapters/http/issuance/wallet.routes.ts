@@ -10,7 +10,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
-import { Document, TenantPath } from '../shapes/wallet-path.ts';
+import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
 /** The body may be encrypted, so the use case reads it. */

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import { CreateCertificate } from '../../../application/keys/create-certificate.ts';
-import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import {
+  CreateCertificate,
+  FindCertificates,
+  RequestCertificate,
+} from '../../../application/keys/certificates.ts';
 import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
-import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
@@ -11,7 +13,7 @@ import {
 } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route, show } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
@@ -29,8 +31,7 @@ type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export const certificateRoutes = family(USE_CASES, (useCases) => {
-  const { findCertificates, createCertificate, updateKeyChain, deleteKeyChain, requestCertificate } =
-    useCases;
+  const { findCertificates, updateKeyChain, deleteKeyChain } = useCases;
   const shows = async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
@@ -80,7 +81,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
         409: 'The id is taken, or the key was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
-        const { chain, all } = await createCertificate.execute(caller, body);
+        const { chain, all } = await useCases.createCertificate.execute(caller, body);
         return reply(201, toCertificateView(chain, all));
       },
     }),
@@ -136,7 +137,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
       responses: { 200: CertificateRequestView },
       async handle({ caller, params: { certId }, body }) {
-        return reply(200, { csr: await requestCertificate.execute(caller, certId, body) });
+        return reply(200, { csr: await useCases.requestCertificate.execute(caller, certId, body) });
       },
     }),
   ];

@@ -1,14 +1,14 @@
 import { z } from 'zod';
+import { RequestCertificate } from '../../../application/keys/certificates.ts';
 import {
   CreateKeyChain,
   DeleteKeyChain,
   GetKeyChain,
   ListKeyChains,
+  ListKeyProviders,
+  RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
-import { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
-import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
 import {
   CertificateSigningRequest,
   KeyChainCreation,
@@ -50,7 +50,6 @@ const chain = resourceRoutes({
   toView: toKeyChainView,
 });
 
-/** Keys in the vocabulary of key chains. */
 export const keyChainRoutes = families(
   chain.list({ summary: 'List the key chains of the tenant', by: ListKeyChains }),
   // Before the route with an id, which would take it for one.

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { DeleteKey } from '../../../application/keys/delete-key.ts';
-import { FindCertificates } from '../../../application/keys/find-certificates.ts';
+import { DeleteKey, FindCertificates } from '../../../application/keys/certificates.ts';
 import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 

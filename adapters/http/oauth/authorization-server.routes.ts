@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
-import { DecideAuthorization } from '../../../application/oauth/decide-authorization.ts';
+import { DecideAuthorization, ShowAuthorization } from '../../../application/oauth/decide-authorization.ts';
 import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
 import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
-import { ShowAuthorization } from '../../../application/oauth/show-authorization.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 import { browserCookie, CONSENT, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 
@@ -27,10 +26,9 @@ const tag = 'Wallet: issuance';
 const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
 /** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
-export const BrowserQuery = z.object({
-  client_id: z.string().max(2048).optional(),
-  request_uri: z.string().max(512).optional(),
-});
+export const BrowserQuery = z
+  .object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() })
+  .transform(({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }));
 
 /** The tenant's built-in authorization server. */
 export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
@@ -59,10 +57,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
         303: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query }) {
-        const shown = await showAuthorization.execute(tenantId, {
-          clientId: query.client_id,
-          requestUri: query.request_uri,
-        });
+        const shown = await showAuthorization.execute(tenantId, query);
         if ('location' in shown) return goOn(tenantId, shown);
         const place = { settings, tenantId, errand: CONSENT };
         const cookie = shown.keep && browserCookie(place, shown.keep);

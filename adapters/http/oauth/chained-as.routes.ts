@@ -14,7 +14,7 @@ import { documentRoute, KEY_SET } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
 import { browserCookie, LOGIN, readBrowserCookies, seeOther, spentBrowserCookie } from './browser-cookie.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';
@@ -74,10 +74,7 @@ function browserRoutes(useCases: UseCases): Route[] {
         303: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
       },
       async handle({ params: { tenant: tenantId }, query }) {
-        const { location, keep } = await startUpstreamLogin.execute(tenantId, {
-          clientId: query.client_id,
-          requestUri: query.request_uri,
-        });
+        const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
         return seeOther(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
       },
     }),

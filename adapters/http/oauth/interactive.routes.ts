@@ -3,11 +3,9 @@ import { InteractiveAuthorization } from '../../../application/oauth/interactive
 import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { family, reply, route } from '../route.ts';
-import { ProtocolError } from '../shapes/protocol-error.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { ProtocolError, TenantPath } from '../shapes.ts';
 import { readBrowserCookies, seeOther, spentBrowserCookie, VISIT } from './browser-cookie.ts';
-import { oauthRequest } from './oauth-request.ts';
-import { EXAMPLE_REQUEST } from './server-endpoints.ts';
+import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 
 const USE_CASES = {
   interactiveAuthorization: InteractiveAuthorization,

@@ -1,11 +1,27 @@
 import { z } from 'zod';
 import type { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
-import type { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
-import { type Route, reply, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
-import { dpopNonceHeader, oauthRequest } from './oauth-request.ts';
+import { headerValues } from '../header-values.ts';
+import { family, type RawRequest, type Route, reply, route } from '../route.ts';
+import { TenantPath } from '../shapes.ts';
+
+/** What a wallet sends to an authorization server: the form and every field of the headers that say who it is. */
+export function oauthRequest(form: Readonly<Record<string, string>>, request: RawRequest): OAuthRequest {
+  return {
+    form,
+    dpop: headerValues(request, 'dpop'),
+    attestation: headerValues(request, 'oauth-client-attestation'),
+    attestationPop: headerValues(request, 'oauth-client-attestation-pop'),
+  };
+}
+
+/** RFC 9449 section 8.2: the nonce for the next proof. */
+export function dpopNonceHeader(nonce: string | undefined): Record<string, string> {
+  return nonce === undefined ? {} : { 'DPoP-Nonce': nonce };
+}
 
 type UseCases = {
   readonly pushAuthorization: PushAuthorization;
@@ -115,3 +131,11 @@ export function serverEndpoints(
     }),
   ];
 }
+
+const PLACE = { server: 'built-in', base: '/:tenant', tag: 'Wallet: issuance' } as const;
+const SUMMARY =
+  'Get a challenge for a client attestation (attestation-based client authentication section 6.1)';
+
+export const challengeRoutes = family({ createChallenge: CreateChallenge }, ({ createChallenge }) => [
+  challengeRoute(PLACE, SUMMARY, createChallenge),
+]);

@@ -5,6 +5,8 @@ export type ClientCredentials = { readonly clientId: string; readonly secret: st
 
 type Body = { readonly client_id?: string | undefined; readonly client_secret?: string | undefined };
 
+const refused = (message: string) => new Failure('invalid_client', { message, basic: true });
+
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
@@ -15,19 +17,12 @@ export function readClientCredentials(authorization: string | undefined, body: B
   const { client_id: clientId, client_secret: secret } = body;
   if (authorization === undefined) {
     if (clientId === undefined || secret === undefined) {
-      throw new Failure('invalid_client', {
-        message: 'send the client credentials in the header or in the body',
-        basic: true,
-      });
+      throw refused('send the client credentials in the header or in the body');
     }
     return { clientId, secret };
   }
   const basic = readBasic(authorization);
-  if (basic === undefined)
-    throw new Failure('invalid_client', {
-      message: 'the Authorization header is not a Basic one',
-      basic: true,
-    });
+  if (basic === undefined) throw refused('the Authorization header is not a Basic one');
   // RFC 6749 section 2.3: not more than one method in one request; saying the same twice harms nobody.
   if ((clientId ?? basic.clientId) !== basic.clientId || (secret ?? basic.secret) !== basic.secret) {
     throw new Failure('invalid_request', 'the header and the body carry different client credentials');

@@ -9,7 +9,7 @@ import {
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
-import { TenantReference } from '../shapes/tenant-reference.ts';
+import { TenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;

@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import { DeleteSession } from '../../../application/sessions/delete-session.ts';
-import { GetSession } from '../../../application/sessions/get-session.ts';
-import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import {
+  DeleteSession,
+  GetSession,
+  ListSessions,
+  SessionListQuery,
+} from '../../../application/sessions/sessions.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
-import { DeletedView } from '../shapes/deleted.view.ts';
+import { DeletedView } from '../shapes.ts';
 import { SessionView, toSessionView } from './session.view.ts';
 
 const params = z.object({

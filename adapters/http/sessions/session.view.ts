@@ -8,9 +8,11 @@ import {
   type VerificationRequest,
   type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
+import { HIDDEN } from '../../../domain/shared/secrets.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
-import { TenantReference } from '../shapes/tenant-reference.ts';
-import { maskOfferRequest } from './masked-webhook.ts';
+import { TenantReference } from '../shapes.ts';
+import { viewOf } from '../view-of.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
 const Webhook = z
@@ -60,33 +62,23 @@ export const SessionView = z
 
 type TenantName = { readonly id: string; readonly name: string };
 
-/** Fields without a value are left out; JSON drops what is undefined. */
 export function toSessionView(session: Session, tenant: TenantName, now: Date) {
   const { outcome, request } = session;
   const status = statusAt(session, now);
-  return {
-    id: session.id,
+  const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
+  return viewOf(SessionView, {
+    ...session,
+    ...outcome,
     status,
-    kind: session.kind,
-    createdAt: session.createdAt.toISOString(),
-    updatedAt: (status === session.status ? session.updatedAt : session.expiresAt).toISOString(),
-    expiresAt: session.expiresAt.toISOString(),
-    useDcApi: session.useDcApi,
-    tenantId: session.tenantId,
-    tenant: { id: tenant.id, name: tenant.name },
-    configurationIds: session.configurationIds,
+    updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
+    tenant: viewOf(TenantReference, tenant),
     ...(request?.kind === 'issuance' && issuanceFields(request)),
     ...(request?.kind === 'verification' && verificationFields(request, session)),
     notifications: outcome?.notifications ?? [],
-    redirectUri:
-      outcome?.redirectUri ?? (request?.kind === 'verification' ? request.redirectUri : null) ?? null,
-    credentials: outcome?.credentials,
-    failure: outcome?.failure,
-    report: outcome?.report,
-    deliveries: outcome?.deliveries,
+    redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
-  };
+  });
 }
 
 function issuanceFields(request: IssuanceRequest) {
@@ -120,4 +112,27 @@ function verificationFields(request: VerificationRequest, session: Session) {
     parsedWebhook: request.webhook && maskWebhook(request.webhook),
     transaction_data: request.transactionDataObjects,
   };
+}
+
+/** The body of an offer or presentation request with the keys of its webhooks masked. */
+export function maskOfferRequest(body: JsonObject): JsonObject {
+  const masked: Record<string, Json> = { ...body };
+  for (const name of ['webhook', 'notifyWebhook']) {
+    if (masked[name] !== undefined) masked[name] = maskJson(masked[name]);
+  }
+  const sources = masked['credentialClaims'];
+  if (!isJsonObject(sources)) return masked;
+  const entries = Object.entries(sources).map(([id, source]): [string, Json] =>
+    isJsonObject(source) && source['webhook'] !== undefined
+      ? [id, { ...source, webhook: maskJson(source['webhook']) }]
+      : [id, source],
+  );
+  return { ...masked, credentialClaims: Object.fromEntries(entries) };
+}
+
+function maskJson(webhook: Json): Json {
+  if (!isJsonObject(webhook) || !isJsonObject(webhook['auth'])) return webhook;
+  const { auth } = webhook;
+  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: HIDDEN } : HIDDEN;
+  return { ...webhook, auth: { ...auth, config } };
 }

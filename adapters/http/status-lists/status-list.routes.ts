@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { Clock } from '../../../application/ports/clock.ts';
-import { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
 import { Revocation, RevokeSession } from '../../../application/status-lists/revoke-session.ts';
 import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
+import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
-import { isKnown } from '../conditional.ts';
-import { accepts } from '../negotiation.ts';
+import { accepts, isKnown } from '../negotiation.ts';
 import { family, reply, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 
 const USE_CASES = {
   statusPublisher: StatusPublisher,

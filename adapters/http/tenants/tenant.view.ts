@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { TenantWithClients } from '../../../application/tenants/administrator.ts';
-import type { SessionStorageConfig, Tenant } from '../../../domain/tenants/tenant.ts';
+import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
 import { viewOf } from '../view-of.ts';
@@ -47,18 +47,18 @@ export const EffectiveStatusListConfig = z
   .meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
+  const { sessionConfig } = tenant;
   return viewOf(WrittenTenantView, {
     ...tenant,
     clients: clients.map((client) => ({
       ...toClientView(client, tenant),
       ...(client.clientId === newSecret?.clientId && { secret: newSecret.secret }),
     })),
-    sessionConfig: tenant.sessionConfig && toSessionSettings(tenant.sessionConfig),
+    sessionConfig: sessionConfig && {
+      ttlSeconds: sessionConfig.ttlSeconds ?? null,
+      cleanupMode: sessionConfig.cleanupMode ?? 'full',
+    },
   });
-}
-
-function toSessionSettings(config: SessionStorageConfig): z.infer<typeof SessionSettings> {
-  return { ttlSeconds: config.ttlSeconds ?? null, cleanupMode: config.cleanupMode ?? 'full' };
 }
 
 export function toSessionConfigView(

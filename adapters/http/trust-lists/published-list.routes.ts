@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ServeTrustList } from '../../../application/trust-lists/serve-trust-list.ts';
-import { isKnown } from '../conditional.ts';
+import { isKnown } from '../negotiation.ts';
 import { family, route } from '../route.ts';
-import { TenantPath } from '../shapes/wallet-path.ts';
+import { TenantPath } from '../shapes.ts';
 
 const MEDIA_TYPE = 'application/jwt';
 

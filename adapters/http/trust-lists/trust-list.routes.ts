@@ -1,17 +1,15 @@
 import { z } from 'zod';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
-  GetTrustListVersion,
-  ListTrustListVersions,
-  VersionListQuery,
-} from '../../../application/trust-lists/trust-list-versions.ts';
-import {
   CreateTrustList,
   DeleteTrustList,
   GetTrustList,
+  GetTrustListVersion,
   ListTrustLists,
+  ListTrustListVersions,
   ReplaceTrustList,
   UpdateTrustList,
+  VersionListQuery,
 } from '../../../application/trust-lists/trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import { nextPage } from '../next-page.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../domain/trust-lists/published-list.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
-import { TenantReference } from '../shapes/tenant-reference.ts';
+import { TenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const Entities = z

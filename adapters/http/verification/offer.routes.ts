@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
 import { family, reply, route } from '../route.ts';
-import { DcApiRequestsView } from './dc-api.routes.ts';
+import { DcApiRequestsView } from './wallet.routes.ts';
 
 const OfferView = z
   .object({

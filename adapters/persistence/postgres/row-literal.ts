@@ -22,5 +22,7 @@ function rowField(field: Field): string {
 }
 
 function quoted(text: string): string {
+  // What is sealed is the longest by far, and has neither.
+  if (!text.includes('"') && !text.includes('\\')) return `"${text}"`;
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }

@@ -15,17 +15,7 @@ import { GRANTS, ISSUED_BATCHES, SESSIONS } from './session-codec.ts';
  * parameters of its statements. They stand in the order of the bits by which `commit_change_1` knows which there are.
  */
 export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
-  const {
-    grant,
-    session,
-    authorization,
-    deferred,
-    opens,
-    issued,
-    subject,
-    uses = [],
-    statuses = [],
-  } = change;
+  const { grant, session, authorization, deferred, opens, issued, subject } = change;
   return {
     grant: grant && grantChange(grant),
     session: session && sessionChange(cipher, tenantId, session),
@@ -33,7 +23,7 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
     deferred: deferred && deferredChange(cipher, tenantId, deferred),
     unrevoked: change.unrevoked,
     removes: change.removes,
-    uses: unlessEmpty(
+    uses: unlessEmpty(change.uses, (uses) =>
       inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const),
     ),
     newSession: opens?.session && SESSIONS.write(cipher, tenantId, opens.session),
@@ -42,13 +32,14 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
     newDeferred: opens?.deferred && DEFERRED.write(cipher, tenantId, opens.deferred),
     issued: issued && ISSUED_BATCHES.write(cipher, tenantId, issued),
     subject: subject && [subject.hash, subject.sessionId],
-    statuses: unlessEmpty(statusChanges(statuses)),
+    statuses: unlessEmpty(change.statuses, statusChanges),
     audit: change.audit,
   };
 }
 export type Parts = ReturnType<typeof partsOf>;
 
-const unlessEmpty = <T>(rows: readonly T[]) => (rows.length === 0 ? undefined : rows);
+const unlessEmpty = <T, R>(all: readonly T[] = [], rowsOf: (all: readonly T[]) => R) =>
+  all.length === 0 ? undefined : rowsOf(all);
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
 /** What a session change writes; what most of them write has a statement of its own, which is a quarter cheaper. */

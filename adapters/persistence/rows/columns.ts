@@ -82,34 +82,34 @@ export function table<T extends { readonly id: string }, First extends keyof T>(
   first: ColumnsOf<T, First>,
   later: ColumnsOf<T, Exclude<keyof T, First>>,
 ) {
-  type Named = readonly [member: keyof T, column: string, how: Column<T[keyof T]>];
+  type Named = Column<T[keyof T]> & { readonly member: keyof T; readonly column: string };
   const listed = (columns: object): readonly Named[] =>
-    Object.entries(columns as Record<string, Column<T[keyof T]>>).map(([member, how]) => [
-      member as keyof T,
-      how.name ?? snakeCase(member),
-      how,
-    ]);
+    Object.entries(columns as Record<string, Column<T[keyof T]>>).map(([member, how]) => ({
+      ...how,
+      member: member as keyof T,
+      column: how.name ?? snakeCase(member),
+    }));
   const written = listed(first);
   const all = [...written, ...listed(later)];
-  const how = new Map(all.map((column) => [column[0], column]));
+  const byMember = new Map(all.map((named) => [named.member, named]));
   return {
     name,
     /** Of a new row. */
-    columns: written.map(([, column]) => column),
+    columns: written.map(({ column }) => column),
     /** A new row. */
     write(cipher: Cipher, tenantId: string, value: Pick<T, First | (keyof T & 'id')>): Fields {
       const place = { cipher, table: name, tenantId, id: value.id };
-      return written.map(([member, column, { write }]) => write((value as T)[member], place, column));
+      return written.map((named) => named.write((value as T)[named.member], place, named.column));
     },
     /** One field of a row. */
     field<Member extends keyof T>(member: Member, value: T[Member], place: Omit<Place, 'table'>): Field {
-      const [, column, { write }] = how.get(member) as Named;
+      const { write, column } = byMember.get(member) as Named;
       return write(value, { ...place, table: name }, column);
     },
     read(cipher: Cipher, row: Row): T {
       const place = { cipher, table: name, tenantId: row['tenant_id'] as string, id: row['id'] as string };
       const value: Partial<T> = {};
-      for (const [member, column, { read }] of all) value[member] = read(row[column], place, column);
+      for (const { member, column, read } of all) value[member] = read(row[column], place, column);
       return value as T;
     },
   };

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
+import { PickUpSecret, RotateSecret } from '../../../application/clients/client-secrets.ts';
 import { CreateClient, UpdateClient } from '../../../application/clients/clients.ts';
-import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
-import { RotateSecret } from '../../../application/clients/rotate-secret.ts';
 import { ClientCreation } from '../../../domain/clients/client.ts';
 import { ACME, aWorld, codeOf, MANAGER, type World } from './world.ts';
 

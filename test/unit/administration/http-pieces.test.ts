@@ -7,7 +7,7 @@ import {
   documentationPage,
   readDocumentationFile,
 } from '../../../adapters/http/service/documentation-page.ts';
-import { toHealthView } from '../../../adapters/http/service/health.view.ts';
+import { toHealthView } from '../../../adapters/http/service/service.routes.ts';
 import { CheckHealth } from '../../../application/health/check-health.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { nextPage } from '../../../adapters/http/next-page.ts';
-import { maskOfferRequest } from '../../../adapters/http/sessions/masked-webhook.ts';
-import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
+import { maskOfferRequest, toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
-import { DeleteSession } from '../../../application/sessions/delete-session.ts';
-import { GetSession } from '../../../application/sessions/get-session.ts';
-import { ListSessions, SessionListQuery } from '../../../application/sessions/list-sessions.ts';
+import {
+  DeleteSession,
+  GetSession,
+  ListSessions,
+  SessionListQuery,
+} from '../../../application/sessions/sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
@@ -25,7 +27,7 @@ describe('Sessions for administrators', () => {
     const head = await stepsOf(world.store, ACME).state();
     return rememberedCaller({
       ...caller,
-      configured: new TenantConfiguration(world.store, head ?? caller.configured.state),
+      configured: new TenantConfiguration(world, head ?? caller.configured.state),
     });
   };
 

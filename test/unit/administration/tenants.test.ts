@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { PickUpSecret } from '../../../application/clients/pick-up-secret.ts';
-import { mergeSettings } from '../../../application/tenants/merge-settings.ts';
-import { UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
+import { PickUpSecret } from '../../../application/clients/client-secrets.ts';
+import { mergeSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { GetTenant, UpdateTenant } from '../../../application/tenants/tenants.ts';
 import { ACME, aWorld, codeOf, MANAGER, ROOT, type World } from './world.ts';
 

@@ -51,7 +51,7 @@ describe('A stream of session statuses', () => {
   async function listener(): Promise<Listener> {
     const head = await steps().state();
     if (head === undefined) throw new Error('no tenant');
-    const configured = new TenantConfiguration(world.store, head);
+    const configured = new TenantConfiguration(world, head);
     return {
       ...world.caller(['presentation:request'], { clientId: 'listener', configured }),
       access: {

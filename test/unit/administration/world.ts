@@ -78,7 +78,7 @@ export function aWorld() {
     secrets: new QuickSecrets(),
     certificateAuthority,
     eventBus,
-    tenantConfigurations: new TenantConfigurations({ store, eventBus }),
+    tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
     log: new SilentLog(),
   };
   const caller = (roles: readonly Role[], restrictions: Partial<TenantCaller> = {}): TenantCaller => ({
@@ -87,7 +87,7 @@ export function aWorld() {
     roles,
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
-    configured: new TenantConfiguration(store, {
+    configured: new TenantConfiguration(world, {
       id: ACME,
       status: 'active',
       revision: 0,

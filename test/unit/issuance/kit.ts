@@ -6,7 +6,6 @@ import { NodeRandom } from '../../../adapters/system/random.ts';
 import { CredentialFactory } from '../../../application/issuance/credential-factory.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
-import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import {
   type CredentialConfiguration,
@@ -75,8 +74,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
     dnsName: 'issuer.example',
     algorithm,
   });
-  const settings = { publicUrl: 'https://issuer.example' } as ServiceSettings;
-  const factory = new CredentialFactory({ kms, random, clock, settings });
+  const factory = new CredentialFactory({ kms, random, clock });
   const make = (
     configuration: CredentialConfiguration,
     claims: Parameters<CredentialFactory['make']>[2],
@@ -96,5 +94,11 @@ export function aView(...chains: readonly KeyChain[]): TenantConfiguration {
     if (!derived.has(key)) derived.set(key, compute());
     return derived.get(key) as T;
   };
-  return { tenantId: 'acme', keyChains: async () => chains, derive } as unknown as TenantConfiguration;
+  const view = {
+    tenantId: 'acme',
+    issuer: 'https://issuer.example/acme',
+    keyChains: async () => chains,
+    derive,
+  };
+  return view as unknown as TenantConfiguration;
 }

@@ -1,16 +1,15 @@
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { DeleteKey } from '../../../application/keys/delete-key.ts';
+import { DeleteKey, RequestCertificate } from '../../../application/keys/certificates.ts';
 import {
   CreateKeyChain,
   DeleteKeyChain,
   GetKeyChain,
   ListKeyChains,
+  ListKeyProviders,
+  RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
-import { ListKeyProviders } from '../../../application/keys/list-key-providers.ts';
-import { RequestCertificate } from '../../../application/keys/request-certificate.ts';
-import { RotateKeyChain } from '../../../application/keys/rotate-key-chain.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import type { Decision } from '../../../application/oauth/decide-authorization.ts';
+import type { Decision, ShownConsent } from '../../../application/oauth/decide-authorization.ts';
 import type { PageReturn } from '../../../application/oauth/return-to-interaction.ts';
-import type { ShownConsent } from '../../../application/oauth/show-authorization.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
 import { hashSecret } from '../../../domain/oauth/handle.ts';

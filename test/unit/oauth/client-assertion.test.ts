@@ -46,7 +46,7 @@ describe('A wallet that is registered with a key', () => {
   it('is known by its assertion, also where attestations are required', async () => {
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion(), client_id: CLIENT };
     const known = await client.authenticate({ fields, form });
-    expect(known).to.deep.include({ kind: 'registered', clientId: CLIENT, challenge: undefined });
+    expect(known).to.deep.include({ kind: 'registered', clientId: CLIENT });
     expect(known.redirectUris).to.deep.equal(['https://bank.example/cb']);
     expect(known.instance).to.equal(undefined);
     expect(known.used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);

@@ -17,10 +17,9 @@ describe('A wallet that is attested', () => {
   });
 
   it('is known by its product and by the key of its installation', async () => {
-    const { kind, clientId, instance, used, challenge } = await client.authenticate();
+    const { kind, clientId, instance, used } = await client.authenticate();
     expect([kind, clientId]).to.deep.equal(['attested', client.provider.clientId]);
     expect(instance).to.equal(thumbprint(client.instance.jwk as never));
-    expect(challenge).to.be.a('string');
     expect(used.map((value) => value.kind)).to.deep.equal(['client_jti']);
     expect(used[0]?.expiresAt.getTime()).to.be.greaterThan(client.now.getTime() + 300_000);
   });
@@ -361,7 +360,7 @@ describe('A wallet that proves nothing', () => {
   it('is public or anonymous where they are not', async () => {
     client.configure({ walletAttestationRequired: false });
     const named = await client.authenticate({ fields, form: { client_id: 'somebody' } });
-    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [], challenge: undefined });
+    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [] });
     expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
   });
   it('is refused with a name that is too long', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { acceptsChallenge } from '../../../application/oauth/attestation-challenges.ts';
+import { acceptsChallenge } from '../../../application/oauth/challenges.ts';
 import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { UPSTREAM } from '../../support/fake-authorization-servers.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import type { Decision } from '../../../application/oauth/decide-authorization.ts';
+import type { Decision, ShownConsent } from '../../../application/oauth/decide-authorization.ts';
 import { hashCode } from '../../../application/oauth/redeem-grant.ts';
-import type { ShownConsent } from '../../../application/oauth/show-authorization.ts';
 import { handleOfRequestUri, REQUEST_URI_PREFIX } from '../../../domain/oauth/authorization.ts';
 import { readHandle } from '../../../domain/oauth/handle.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';

@@ -1,5 +1,5 @@
+import type { ShownConsent } from '../../../application/oauth/decide-authorization.ts';
 import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
-import type { ShownConsent } from '../../../application/oauth/show-authorization.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import { readHandle } from '../../../domain/oauth/handle.ts';
 import type { WireAnswer } from '../../../domain/oauth/interaction-wire.ts';

@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto';
-import { attestationChallenge } from '../../../application/oauth/attestation-challenges.ts';
+import { attestationChallenge } from '../../../application/oauth/challenges.ts';
 import {
   ClientAuthenticator,
   type ClientCredentials,
@@ -26,7 +26,7 @@ class ConfiguredView extends TenantConfiguration {
   readonly #body: IssuanceConfigurationBody;
 
   constructor(world: World, body: IssuanceConfigurationBody) {
-    super(world.store, { id: ACME, status: 'active', revision: 1, revisions: firstRevisions(new Date(0)) });
+    super(world, { id: ACME, status: 'active', revision: 1, revisions: firstRevisions(new Date(0)) });
     this.#body = body;
   }
 

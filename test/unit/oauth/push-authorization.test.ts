@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { attestationChallenge } from '../../../application/oauth/attestation-challenges.ts';
+import { attestationChallenge } from '../../../application/oauth/challenges.ts';
 import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import { handleOfRequestUri } from '../../../domain/oauth/authorization.ts';
 import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AggregateStatusLists } from '../../../application/status-lists/aggregate-status-lists.ts';
+import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';

@@ -1,16 +1,14 @@
 import { expect } from 'chai';
 import {
-  GetTrustListVersion,
-  ListTrustListVersions,
-  VersionListQuery,
-} from '../../../application/trust-lists/trust-list-versions.ts';
-import {
   CreateTrustList,
   DeleteTrustList,
   GetTrustList,
+  GetTrustListVersion,
   ListTrustLists,
+  ListTrustListVersions,
   ReplaceTrustList,
   UpdateTrustList,
+  VersionListQuery,
 } from '../../../application/trust-lists/trust-lists.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';

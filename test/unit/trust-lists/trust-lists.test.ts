@@ -55,8 +55,9 @@ function startProcess(): TrustLists {
   const signatures = new NodeSignatures();
   const eventBus = new InProcessEventBus();
   const ports = { store, remote, clock, log, signatures, certificates: new NodeCertificates() };
-  const tenantConfigurations = new TenantConfigurations({ store, eventBus });
-  return new TrustLists({ ...ports, tenantConfigurations, settings: new FakeSettings(), eventBus });
+  const settings = new FakeSettings();
+  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus });
+  return new TrustLists({ ...ports, tenantConfigurations, settings, eventBus });
 }
 
 /** The names of the entities, or why the list is not used. */

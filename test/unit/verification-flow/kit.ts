@@ -24,14 +24,12 @@ import { TenantConfigurations } from '../../../application/tenant-configurations
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
-import { OpenRequests } from '../../../application/verification/open-requests.ts';
 import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
-import { ReceiveDcApiResponse } from '../../../application/verification/receive-dc-api-response.ts';
-import { ReceiveResponse } from '../../../application/verification/receive-response.ts';
+import { ReceiveDcApiResponse, ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { ResponseIntake } from '../../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
-import { ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
+import { OpenRequests, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
@@ -149,7 +147,7 @@ export class World {
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
-  readonly tenantConfigurations = new TenantConfigurations({ store: this.store, eventBus: this.eventBus });
+  readonly tenantConfigurations = new TenantConfigurations(this);
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;

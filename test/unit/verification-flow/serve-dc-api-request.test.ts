@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { OpenRequests } from '../../../application/verification/open-requests.ts';
-import { ServeDcApiRequest } from '../../../application/verification/serve-dc-api-request.ts';
+import { OpenRequests, ServeDcApiRequest } from '../../../application/verification/serve-request-object.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { answered } from '../../../domain/sessions/session-change.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';

@@ -1,8 +1,21 @@
-import { readChallenge } from '../../domain/oauth/challenge.ts';
+import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import { freshChallenge } from './fresh-challenge.ts';
+
+type Ports = { readonly random: Random; readonly settings: ServiceSettings };
+
+/** A challenge that says itself what it is for and when it was made: nothing is stored. */
+export function freshChallenge(
+  { random, settings }: Ports,
+  tenantId: TenantId,
+  purpose: string,
+  now: Date,
+): string {
+  const [key] = settings.nonceKeys;
+  if (key === undefined) throw new Error('no key for challenges');
+  return makeChallenge(key, tenantId, purpose, now, random.bytes(10));
+}
 
 /** A challenge of one authorization server says nothing to another one of the same tenant. */
 function purposeOf(issuer: string): string {
@@ -10,12 +23,7 @@ function purposeOf(issuer: string): string {
 }
 
 /** @param issuer of the authorization server that will accept the challenge. */
-export function attestationChallenge(
-  ports: { readonly random: Random; readonly settings: ServiceSettings },
-  tenantId: TenantId,
-  issuer: string,
-  now: Date,
-): string {
+export function attestationChallenge(ports: Ports, tenantId: TenantId, issuer: string, now: Date): string {
   return freshChallenge(ports, tenantId, purposeOf(issuer), now);
 }
 

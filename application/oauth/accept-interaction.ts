@@ -1,35 +1,34 @@
-import { completeAction, type PendingPresentation } from '../../domain/oauth/interaction.ts';
+import {
+  completeAction,
+  type PendingPresentation,
+  type PendingWebStep,
+} from '../../domain/oauth/interaction.ts';
 import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
-import { ServiceSettings } from '../ports/settings.ts';
 import { InteractionBackends } from './interaction-backends.ts';
 import { InteractionPresentation } from './interaction-presentation.ts';
-import { type InteractionRun, InteractionRuns } from './interaction-runs.ts';
-import { InteractionSteps, interactionEndpoint } from './interaction-steps.ts';
+import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 
 /** What a wallet presents before it gets a credential (OpenID4VCI 1.1 section 6.2.1.1). */
 export class AcceptInteractionPresentation extends needs({
   interactionPresentation: InteractionPresentation,
   interactionSteps: InteractionSteps,
-  interactionRuns: InteractionRuns,
   interactionBackends: InteractionBackends,
-  settings: ServiceSettings,
 }) {
   /**
    * @throws Failure `invalid_request` with nothing changed; `access_denied`, and then the authorization is over. The
    *   wallet learns no reason; log and session have it.
    */
   async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<WireAnswer> {
-    const { interactionPresentation, interactionSteps, interactionBackends, settings } = this.ports;
+    const { interactionPresentation, interactionSteps, interactionBackends } = this.ports;
     const { configured, now, interaction } = run;
     const opened = await interactionPresentation.open(pending, response);
     if (opened.kind === 'wallet_error') return this.#hearError(run, opened.code);
-    const endpoint = interactionEndpoint(settings, configured.tenantId);
-    const asking = { wire: interaction.wire, endpoint, now };
-    const verdict = await interactionPresentation.judge(configured, pending, opened.vpToken, asking);
+    const asking = { configured, wire: interaction.wire, now };
+    const verdict = await interactionPresentation.judge(asking, pending, opened.vpToken);
     const configuration = await configured.presentationConfiguration(pending.configurationId);
     const webhook = configuration?.webhook ?? undefined;
     if (!verdict.good) return this.#refuse(run, verdict, webhook);
@@ -42,19 +41,19 @@ export class AcceptInteractionPresentation extends needs({
 
   /** A backend that is told of presentations has to take them. */
   async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfigValue): Promise<WireAnswer> {
-    const { interactionSteps, interactionRuns, interactionBackends } = this.ports;
-    const claimed = await interactionRuns.claim(run);
+    const { interactionSteps, interactionBackends } = this.ports;
+    const claimed = await interactionSteps.claim(run);
     const { credentials, report } = verdict;
     if (!(await interactionBackends.deliver(claimed.session, webhook, credentials, report))) {
-      throw await interactionRuns.deny(claimed, 'the presentation webhook failed');
+      throw await interactionSteps.deny(claimed, 'the presentation webhook failed');
     }
     const next = completeAction(claimed.interaction, credentials);
     return interactionSteps.proceed(claimed, next);
   }
 
   async #hearError(run: InteractionRun, code: string): Promise<never> {
-    const { interactionRuns, interactionBackends } = this.ports;
-    const denied = await interactionRuns.deny(run, code);
+    const { interactionSteps, interactionBackends } = this.ports;
+    const denied = await interactionSteps.deny(run, code);
     const fault = responseFault('response', `the wallet answered ${code}`, 'OpenID4VP 1.0 section 8.5');
     if (run.session !== undefined) await interactionBackends.note(run.session, [fault]);
     throw denied;
@@ -66,12 +65,35 @@ export class AcceptInteractionPresentation extends needs({
     { reasons, report, credentials }: Verdict,
     webhook: WebhookConfigValue | undefined,
   ): Promise<never> {
-    const { interactionRuns, interactionBackends } = this.ports;
-    const denied = await interactionRuns.deny(run, reasons.join('; '));
+    const { interactionSteps, interactionBackends } = this.ports;
+    const denied = await interactionSteps.deny(run, reasons.join('; '));
     if (run.session !== undefined) {
       if (webhook === undefined) await interactionBackends.note(run.session, report);
       else await interactionBackends.deliver(run.session, webhook, credentials, report);
     }
     throw denied;
+  }
+}
+
+/**
+ * A wallet goes on after its user was at a page of the customer. That the browser came back proves little, since the
+ * user can go where the page would send them; so a customer to whom it matters names an address that is asked.
+ */
+export class AcceptInteractionPage extends needs({
+  interactionSteps: InteractionSteps,
+  interactionBackends: InteractionBackends,
+}) {
+  /** @throws Failure `access_denied` when the customer does not confirm; the authorization is over then. */
+  async execute(run: InteractionRun, { pageHandle }: PendingWebStep): Promise<WireAnswer> {
+    const { interactionSteps, interactionBackends } = this.ports;
+    const next = completeAction(run.interaction);
+    const [action] = run.interaction.actions;
+    const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
+    if (callbackUrl === undefined) return interactionSteps.proceed(run, next);
+    const claimed = await interactionSteps.claim(run);
+    if (!(await interactionBackends.confirm(claimed.session, callbackUrl, pageHandle))) {
+      throw await interactionSteps.deny(claimed, 'the web step was not confirmed');
+    }
+    return interactionSteps.proceed(claimed, next);
   }
 }

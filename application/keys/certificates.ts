@@ -1,7 +1,9 @@
-import { leafValidity } from '../../domain/keys/certificate-profile.ts';
+import { writePem } from '../../domain/formats/der/pem.ts';
+import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
-import type { CertificateCreation } from '../../domain/keys/key-chain-input.ts';
-import { isSameHandle } from '../../domain/keys/signing-key.ts';
+import type { CertificateCreation, CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
+import { isSameHandle, signingKey } from '../../domain/keys/signing-key.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
@@ -11,9 +13,27 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { certifyLeaf } from './certify-leaf.ts';
+import { certifyLeaf, leafOf } from './certify-leaf.ts';
+import { assertNotLast, assertUnused } from './key-references.ts';
 import { readCertificates } from './read-certificates.ts';
-import { chainsOfKey } from './shared-key.ts';
+import { chainsOfKey, keyIdOf } from './shared-key.ts';
+
+/** Certificates of the tenant, optionally of one key or one by its id; `all` tells who shares a key with whom. */
+export class FindCertificates extends needs({ store: Store }) {
+  /** @throws Failure `not_found` for an unknown `certId`; an unknown `keyId` finds nothing. */
+  async execute(
+    caller: TenantCaller,
+    wanted: { readonly keyId?: string | undefined; readonly certId?: string } = {},
+  ): Promise<{ readonly found: readonly KeyChain[]; readonly all: readonly KeyChain[] }> {
+    const all = await this.ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
+    if (wanted.certId !== undefined) {
+      const found = all.filter((chain) => chain.id === wanted.certId);
+      if (found.length === 0) throw new Failure('not_found', 'there is no certificate of this id');
+      return { found, all };
+    }
+    return { found: wanted.keyId === undefined ? all : chainsOfKey(wanted.keyId, all), all };
+  }
+}
 
 /**
  * Gives a key another certificate: one that was obtained elsewhere, or a leaf of the key's internal CA. It becomes a
@@ -56,8 +76,7 @@ export class CreateCertificate extends needs({
     const chain: KeyChain = {
       id: wanted.id ?? random.token(),
       tenantId: caller.tenantId,
-      ...(wanted.description !== undefined &&
-        wanted.description !== null && { description: wanted.description }),
+      ...defined({ description: wanted.description ?? undefined }),
       usages: [...new Set(wanted.certUsageTypes)],
       kmsProvider,
       ...(crt === undefined && root !== undefined && { root }),
@@ -81,19 +100,13 @@ export class CreateCertificate extends needs({
     holder: KeyChain,
     { subjectName, certUsageTypes: usages }: CertificateCreation,
   ): Promise<KeyLeaf> {
-    const { certificateAuthority, clock, settings } = this.ports;
-    const { root, certValidityDays } = holder;
-    const { key } = holder.active;
+    const { root } = holder;
     if (root === undefined)
       throw invalidInput('crt', 'this key has no internal authority; give its certificates');
-    return certifyLeaf(certificateAuthority, {
-      tenantId: caller.tenantId,
+    return certifyLeaf(this.ports.certificateAuthority, {
+      ...leafOf(this.ports, holder, root),
       usages,
       subjectName: subjectName ?? (await caller.configured.tenant()).name,
-      dnsName: new URL(settings.publicUrl).hostname,
-      key,
-      root,
-      ...leafValidity(clock.now(), certValidityDays, root.notAfter),
     });
   }
 }
@@ -113,4 +126,50 @@ function assertHeld({ active, root }: KeyChain, holders: readonly KeyChain[]): v
       (root === undefined || holder.root?.certificate === root.certificate),
   );
   if (!isHeld) throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
+}
+
+/** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */
+export class RequestCertificate extends needs({
+  store: Store,
+  certificateAuthority: CertificateAuthority,
+  settings: ServiceSettings,
+}) {
+  /** @returns a PKCS#10 request (RFC 2986) for the active key as PEM. @throws Failure `not_found`. */
+  async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
+    const { store, certificateAuthority, settings } = this.ports;
+    const { active } = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
+    const known = subjectNames(active.certificates[0] ?? '');
+    const country = wanted.country ?? known.country;
+    const organization = wanted.organization ?? known.organization;
+    const request = await certificateAuthority.request(
+      {
+        subject: {
+          commonName: wanted.subjectName ?? known.commonName ?? (await caller.configured.tenant()).name,
+          ...defined({ country, organization }),
+        },
+        publicJwk: active.key.publicJwk,
+        dnsNames: wanted.dnsNames ?? [new URL(settings.publicUrl).hostname],
+      },
+      signingKey(caller.tenantId, active.key),
+    );
+    return writePem('CERTIFICATE REQUEST', request);
+  }
+}
+
+/** Removes a key with all of its certificates. */
+export class DeleteKey extends needs({ store: Store, clock: Clock }) {
+  /** @throws Failure `not_found`; `conflict` when something needs one of the certificates, and then all of them stay. */
+  async execute(caller: TenantCaller, keyId: string): Promise<void> {
+    const { store, clock } = this.ports;
+    await changeOwnAlone(store, caller, async (repositories) => {
+      const all = await repositories.keyChains.list();
+      const chains = chainsOfKey(keyId, all).filter((chain) => keyIdOf(chain, all) === keyId);
+      if (chains.length === 0) throw new Failure('not_found', 'there is no key of this id');
+      for (const chain of chains) {
+        await assertUnused(repositories, chain.id);
+        await assertNotLast(repositories, chain, chain.usages, clock.now());
+        await repositories.keyChains.remove(chain.id);
+      }
+    });
+  }
 }

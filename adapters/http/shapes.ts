@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import type { TenantId } from '../../domain/shared/ids.ts';
+
+/** What a delete answers. */
+export const DeletedView = z
+  .object({ id: z.string() })
+  .meta({ id: 'Deleted', description: 'The id of what was deleted' });
+
+/** RFC 6749 section 5.2 and what follows its example. Protocols add members of their own, such as `interval`. */
+export const ProtocolError = z
+  .looseObject({ error: z.string(), error_description: z.string().optional() })
+  .meta({ id: 'ProtocolError' });
+
+/** A tenant as far as things of its own name it. */
+export const TenantReference = z
+  .object({ id: z.string(), name: z.string() })
+  .meta({ id: 'TenantName', description: 'The tenant that this belongs to' });
+
+/** The first segment of the paths that wallets call. */
+export const TenantPath = z.object({
+  tenant: z
+    .string()
+    .max(63)
+    .transform((id) => id as TenantId),
+});
+
+/** A JSON object that is described elsewhere. */
+export const Document = z.record(z.string(), z.unknown());

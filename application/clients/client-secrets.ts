@@ -1,0 +1,123 @@
+import { type Client, PICK_UP_MINUTES, type SecretPickUp } from '../../domain/clients/client.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { Caller } from '../caller.ts';
+import { needs, type PortsOf } from '../needs.ts';
+import { changeOwn } from '../own-changes.ts';
+import { Cipher } from '../ports/cipher.ts';
+import { Clock } from '../ports/clock.ts';
+import { Random } from '../ports/random.ts';
+import { Secrets } from '../ports/secrets.ts';
+import { Store } from '../ports/store.ts';
+import { assertMayHoldSecret } from './restrictions.ts';
+
+export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
+
+type NewClient = Omit<Client, 'secretHash' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt'>;
+
+/**
+ * A client that comes into being. Its secret, the given one or one of 256 bits, waits to be picked up.
+ * @param role of the administrator who makes it; only that role may fetch the secret.
+ */
+export async function makeClient(
+  ports: PortsOf<typeof MAKING_SECRETS>,
+  own: NewClient,
+  role: SecretPickUp['role'],
+  given?: string,
+): Promise<{ readonly client: Client; readonly secret: string }> {
+  const secret = given ?? ports.random.token(256);
+  const secretHash = await ports.secrets.hash(secret);
+  const now = ports.clock.now();
+  const expiresAt = new Date(now.getTime() + PICK_UP_MINUTES * 60_000);
+  const sealedSecret = ports.cipher.seal(secret, pickUpPlace(own.clientId));
+  const pickUp = { sealedSecret, role, expiresAt };
+  const roles = [...new Set(own.roles)];
+  const client = { ...own, roles, secretHash, pickUp, version: 1, createdAt: now, updatedAt: now };
+  return { client, secret };
+}
+
+/** Where a waiting secret is sealed: copied to another client it does not open. */
+function pickUpPlace(clientId: string): string {
+  return `clients/pick_up/${clientId}`;
+}
+
+/**
+ * A client that the caller may administer: of its own tenant, or any for an account that manages tenants.
+ * @throws Failure `not_found`, alike for an unknown client and one of another tenant.
+ */
+export async function readClientFor(store: Store, caller: Caller, clientId: string): Promise<Client> {
+  if (caller.tenantId !== null)
+    return store.forTenant(caller.tenantId, ({ clients }) => clients.get(clientId));
+  const client = await store.forService(({ clients }) => clients.find(clientId));
+  if (client === undefined) throw new Failure('not_found', 'there is no such client');
+  return client;
+}
+
+/** @throws Failure `conflict` when somebody changed the client since it was read. */
+async function saveClientFor(store: Store, caller: Caller, client: Client): Promise<Client> {
+  return caller.tenantId === null
+    ? store.forService(({ clients }) => clients.save(client), { by: caller })
+    : changeOwn(store, caller, ({ clients }) => clients.save(client));
+}
+
+/** How often an erasure is tried anew when the client was changed meanwhile. */
+const ATTEMPTS = 5;
+
+/** Hands a new client's secret over once. One who comes second, or too late, has to rotate it. */
+export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Cipher }) {
+  /** @throws Failure `not_found`, `gone`, or `forbidden` when another role made the secret. */
+  async execute(caller: Caller, clientId: string): Promise<string> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const secret = await this.#take(caller, clientId);
+      if (secret !== undefined) return secret;
+    }
+    throw new Failure('conflict', 'the client is being changed; try again');
+  }
+
+  /** @returns undefined when somebody changed the client between reading and erasing. */
+  async #take(caller: Caller, clientId: string): Promise<string | undefined> {
+    const { store, clock, cipher } = this.ports;
+    const client = await readClientFor(store, caller, clientId);
+    assertMayHoldSecret(caller, client);
+    const { pickUp } = client;
+    if (pickUp === null) throw gone();
+    if (!caller.roles.includes(pickUp.role)) {
+      throw new Failure('forbidden', `only an administrator with ${pickUp.role} can fetch this secret`);
+    }
+    const expired = pickUp.expiresAt <= clock.now();
+    const secret = expired ? '' : cipher.open(pickUp.sealedSecret, pickUpPlace(clientId)).toString('utf8');
+    if (!(await this.#erase(caller, client))) return undefined;
+    if (expired) throw gone();
+    return secret;
+  }
+
+  /** The version decides between two that come at once: the loser reads again and finds nothing. */
+  async #erase(caller: Caller, client: Client): Promise<boolean> {
+    try {
+      await saveClientFor(this.ports.store, caller, { ...client, pickUp: null });
+      return true;
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'conflict') return false;
+      throw error;
+    }
+  }
+}
+
+function gone(): Failure {
+  return new Failure('gone', 'there is no secret to fetch (any more); rotate it to get a new one');
+}
+
+/** Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased. */
+export class RotateSecret extends needs({ store: Store, clock: Clock, random: Random, secrets: Secrets }) {
+  /** @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`. */
+  async execute(caller: Caller, clientId: string): Promise<string> {
+    const { store, clock, random, secrets } = this.ports;
+    assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
+    const secret = random.token(256);
+    const secretHash = await secrets.hash(secret);
+    // Read again: hashing takes long enough for somebody else to change the client.
+    const client = await readClientFor(store, caller, clientId);
+    assertMayHoldSecret(caller, client);
+    await saveClientFor(store, caller, { ...client, secretHash, pickUp: null, updatedAt: clock.now() });
+    return secret;
+  }
+}
