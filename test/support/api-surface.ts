@@ -17,7 +17,7 @@ export function faultOf(
 ): string | undefined {
   try {
     expectDecent(answer, route, plain);
-    for (const secret of secrets) must(!answer.text.includes(secret), 'tells a secret');
+    for (const secret of secrets) must(!answer.text.includes(secret), 'tells no secret');
     return undefined;
   } catch (error) {
     return `${answer.status} ${answer.text.slice(0, 300)}: ${error instanceof Error ? error.message : error}`;
