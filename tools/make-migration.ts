@@ -29,7 +29,12 @@ for (const url of urls) {
   const made = fileName.replace(/\.ts$/, '');
   const numbered = `Migration${String(last + 1).padStart(14, '0')}_${name}`;
   const path = join(folder, `${numbered}.ts`);
-  writeFileSync(path, readFileSync(join(folder, fileName), 'utf8').replaceAll(made, numbered));
+  // Databases only go upwards.
+  const text = readFileSync(join(folder, fileName), 'utf8').replace(
+    /\n+ {2}override down\(\)[\s\S]*?\n {2}\}\n/,
+    '\n',
+  );
+  writeFileSync(path, text.replaceAll(made, numbered));
   rmSync(join(folder, fileName));
   console.log(`${relative('.', path)}; \`npm run format\` gives it its form`);
 }

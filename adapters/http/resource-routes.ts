@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
-import type { EditedKind } from '../../domain/resources.ts';
+import { type EditedKind, resourceOf } from '../../domain/resources.ts';
+import { hideSecrets } from '../../domain/shared/secrets.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
 import { DeletedView } from './shapes.ts';
 
@@ -26,6 +27,7 @@ type Description<A extends Access, Resource, Params> = {
   readonly writes?: Pick<Partial<Route>, 'access' | 'bodyLimit'>;
   readonly view: z.ZodType;
   readonly get: UseCase<readonly [CallerOf<A>, ...Key<Params>], Resource>;
+  /** Given without its secrets, which no answer shows. */
   toView(
     resource: Resource,
     context: { readonly caller: CallerOf<A>; readonly settings: ServiceSettings },
@@ -48,7 +50,10 @@ export function resourceRoutes<
   type By<Given extends readonly unknown[], Result = Resource> = {
     readonly by: UseCase<readonly [CallerOf<A>, ...Given], Result>;
   };
-  const { kind, tag, path, params, access, view, get, toView, stored = (resource) => resource } = description;
+  const { kind, tag, path, params, access, view, get, stored = (resource) => resource } = description;
+  const { secrets = {} } = resourceOf(kind);
+  const toView: typeof description.toView = (resource, context) =>
+    description.toView(hideSecrets({ secrets }, resource), context);
   const [name] = Object.keys(params?.shape ?? {});
   const all = { tag, surface: 'admin', access, path } as const;
   const one = params === undefined ? all : { ...all, path: `${path}/:${name}`, params };

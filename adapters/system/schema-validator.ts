@@ -96,11 +96,22 @@ export class AjvSchemaValidator extends SchemaValidator {
 /** Says whether something is a schema. It knows none of the schemas themselves, so that all may ask the same one. */
 let schemaOfSchemas: { readonly ajv: Ajv2020; readonly meter: WorkMeter } | undefined;
 
+/** How a schema names the dialect, if it does. */
+const DIALECTS: readonly unknown[] = [
+  undefined,
+  'https://json-schema.org/draft/2020-12/schema',
+  'https://json-schema.org/draft/2020-12/schema#',
+];
+
 /** One instance per schema: identifiers of one customer's schema must not meet another's. */
 function compilerFor(meter: WorkMeter): Ajv2020 {
   const ajv = makeCompiler(meter);
+  const askItself = ajv.validateSchema.bind(ajv);
   // Each would compile it anew, which takes longer than most schemas.
   ajv.validateSchema = (schema, throwOrLogError) => {
+    // A schema may name itself; and what else it names would be remembered for as long as the process lives.
+    if (typeof schema === 'object' && !DIALECTS.includes(schema.$schema))
+      return askItself(schema, throwOrLogError);
     if (schemaOfSchemas === undefined) {
       const own = new WorkMeter(MAX_WORK);
       schemaOfSchemas = { ajv: makeCompiler(own), meter: own };

@@ -35,7 +35,7 @@ export type Resource<Stored> = {
   readonly changing?: readonly string[];
   /** Lists of answers whose entries come and go by themselves, by the member that tells the entries apart. */
   readonly entries?: Readonly<Record<string, string>>;
-  /** Members, dotted, that no answer shows. */
+  /** Members, dotted, that no answer shows: `resourceRoutes` hides them. */
   readonly secrets?: Readonly<Record<string, SecretMember>>;
   /** How it is described in a folder of configuration files. Absent: it is no configuration. */
   readonly file?: DescribedByFile<Stored>;

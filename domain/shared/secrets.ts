@@ -18,7 +18,7 @@ type Secrets = { readonly secrets: Readonly<Record<string, SecretMember>> };
 
 /** A document as an answer shows it. */
 export function hideSecrets<T extends object>({ secrets }: Secrets, document: T): T {
-  const given = Object.keys(secrets).filter((path) => valueAt(document, path) !== undefined);
+  const given = Object.keys(secrets).filter((path) => (valueAt(document, path) ?? '') !== '');
   return given.reduce((shown, path) => withValue(shown, path, HIDDEN), document);
 }
 

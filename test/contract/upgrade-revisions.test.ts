@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { CONFIGURED_KINDS } from '../../domain/tenants/revisions.ts';
 import { rawSql } from '../support/databases.ts';
 import { createTenant, type TestService } from '../support/test-service.ts';
 import { describeUpgrade } from '../support/upgrade.ts';
@@ -19,7 +20,7 @@ async function shownName(service: TestService): Promise<string> {
 
 describeUpgrade('A database of one revision for each tenant', (upgrade, kind) => {
   it('goes on with all that was configured, and with what was begun', async () => {
-    const { start, goBack } = upgrade();
+    const { url, start, goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
     const made = async (service: TestService, method: string, path: string, json: object) => {
@@ -43,6 +44,13 @@ describeUpgrade('A database of one revision for each tenant', (upgrade, kind) =>
     await made(service, 'PATCH', '/issuer/credentials/card', { config: card('Pass').config });
     expect(await shownName(service)).to.equal('Pass');
     await made(service, 'POST', '/issuer/offer', offer);
+    await service.close();
+    const [row] = await rawSql(url, (run) => run('select revisions from tenants'));
+    const revisions =
+      typeof row?.['revisions'] === 'string' ? JSON.parse(row['revisions']) : row?.['revisions'];
+    expect(revisions, 'a migration gives new kinds to the tenants that there are').to.include.all.keys(
+      ...CONFIGURED_KINDS,
+    );
   });
 
   // SQLite belongs to one process.

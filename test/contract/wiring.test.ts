@@ -31,7 +31,7 @@ describe('The wiring', () => {
       .filter((segment) => segment !== '' && !segment.startsWith(':') && !segment.startsWith('.'));
     const free = segments.filter((segment) => !RESERVED_TENANT_IDS.has(segment.split('.')[0] ?? ''));
     expect(segments).to.include.members(['issuer', 'verifier', 'session']);
-    expect([...new Set(free)]).to.deep.equal([]);
+    expect([...new Set(free)], 'to be added to RESERVED_TENANT_IDS').to.deep.equal([]);
   });
 
   it('makes every class that says what it needs, with all of it', async () => {

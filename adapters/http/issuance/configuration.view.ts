@@ -3,14 +3,11 @@ import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../../domain/issuance/configuration.ts';
-import { credentialConfigurationResource } from '../../../domain/issuance/credential-configuration.resource.ts';
-import { issuanceConfigurationResource } from '../../../domain/issuance/issuance-configuration.resource.ts';
 import {
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
-import { hideSecrets } from '../../../domain/shared/secrets.ts';
 import { viewOf } from '../view-of.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
@@ -23,7 +20,7 @@ export const IssuanceConfigurationView = z
 export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
   const { id: _id, createdAt, updatedAt, ...body } = configuration;
   return {
-    ...hideSecrets(issuanceConfigurationResource, body),
+    ...body,
     tenant: { id: tenantId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
@@ -39,8 +36,7 @@ export const CredentialConfigurationView = z
   })
   .meta({ id: 'CredentialConfiguration' });
 
-export function toCredentialConfigurationView(tenantId: string, stored: CredentialConfiguration) {
-  const configuration = hideSecrets(credentialConfigurationResource, stored);
+export function toCredentialConfigurationView(tenantId: string, configuration: CredentialConfiguration) {
   return withKeyReferences(
     viewOf(CredentialConfigurationView, { ...configuration, tenant: { id: tenantId } }),
   );

@@ -7,7 +7,6 @@ import {
   TransactionData,
   TrustAnchorConfig,
 } from '../../../domain/verification/configuration.ts';
-import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { viewOf } from '../view-of.ts';
 
@@ -49,12 +48,11 @@ export const PresentationConfigurationView = z
   .meta({ id: 'PresentationConfiguration' });
 
 export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
-  const { webhook, trustAnchors = [] } = configuration;
+  const { trustAnchors = [] } = configuration;
   return withKeyReferences(
     viewOf(PresentationConfigurationView, {
       ...configuration,
       tenant: viewOf(PresentationConfigurationView.shape.tenant, tenant),
-      webhook: webhook && maskWebhook(webhook),
       trustAnchors: trustAnchors.map(withKeyReferences),
     }),
   );

@@ -178,7 +178,9 @@ function writeFloat(writer: Writer, value: number): void {
   const at = reserve(writer, bytes);
   const { buffer, byteOffset } = writer.bytes;
   const view = new DataView(buffer, byteOffset + at, bytes);
-  if (bytes === 2) view.setFloat16(0, value);
+  // RFC 8949 section 4.2.2: one of the many that are no number stands for all.
+  if (Number.isNaN(value)) view.setUint16(0, 0x7e00);
+  else if (bytes === 2) view.setFloat16(0, value);
   else if (bytes === 4) view.setFloat32(0, value);
   else view.setFloat64(0, value);
 }

@@ -81,6 +81,18 @@ describe('CBOR', () => {
     expect(read).to.deep.equal(['', 'b', 'zz', 'é', '\uff5e', 'aaaa', '\u{1f600}']);
   });
 
+  it('writes every number that is none alike, whatever bits it came with', () => {
+    for (const bits of [
+      'f97e00',
+      'f9fe00',
+      'fa7fc00001',
+      'faffffffff',
+      'fbfff8000000000000',
+      'fbffffffffffffffff',
+    ])
+      expect(encodeCbor(decodeCbor(Buffer.from(bits, 'hex'))).toString('hex'), bits).to.equal('f97e00');
+  });
+
   it('reads hostile bytes or refuses them, and nothing else', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (input) => {

@@ -182,6 +182,16 @@ describe('Schemas of customers', () => {
     expect(isValid({ properties: { const: { type: 'string' } } }, { const: 1 })).to.equal(false);
   });
 
+  it('may name themselves, and are judged by themselves then', () => {
+    const $id = 'https://own.example/dialect';
+    expect(isValid({ $id, $schema: $id, ...value({ type: 'string' }) }, { value: 'a' })).to.equal(true);
+    expect(refusal({ $id, $schema: $id, ...value({ type: 'string' }), required: ['value'] })).to.match(
+      /schema is invalid.*'value'/,
+    );
+    // It is unknown to whoever comes next.
+    expect(refusal({ $schema: $id, type: 'object' })).to.match(/no schema with key or ref/);
+  });
+
   it('are compiled in a time that grows with their size and no faster', () => {
     // Measured in time of the processor, the best of some attempts: others may be busy at the same time.
     const cost = (count: number) => {
