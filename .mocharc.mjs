@@ -3,28 +3,25 @@ import { availableParallelism } from 'node:os';
 
 /** The files that take longest start first, so that none of them runs alone in the end. */
 const LONGEST = [
+  'test/http/races-postgres.test.ts',
   'test/http/config-import.test.ts',
+  'test/contract/hanging-database.test.ts',
   'test/http/no-500.test.ts',
-  'test/http/status-races.test.ts',
   'test/http/verification-negative.test.ts',
   'test/contract/store.test.ts',
-  'test/http/keys-races.test.ts',
+  'test/http/races-sqlite.test.ts',
   'test/http/refused-issuances.test.ts',
-  'test/http/independent-wallets.test.ts',
-  'test/http/administration-races.test.ts',
-  'test/http/trust-list-races.test.ts',
-  'test/http/concurrent-edits.test.ts',
-  'test/http/audit-log.test.ts',
-  'test/http/races.test.ts',
-  'test/http/fault-sweep.test.ts',
-  'test/contract/hanging-database.test.ts',
-  'test/vectors/mutations.test.ts',
-  'test/http/keys-rotation.test.ts',
   'test/http/audit-verify.test.ts',
   'test/http/config-export.test.ts',
+  'test/vectors/mutations.test.ts',
+  'test/http/independent-wallets.test.ts',
+  'test/http/audit-log.test.ts',
+  'test/http/tenant-removal.test.ts',
+  'test/contract/store-races.test.ts',
+  'test/http/fault-sweep.test.ts',
+  'test/http/keys-rotation.test.ts',
   'test/http/registrar-requests.test.ts',
   'test/http/trust-lists.test.ts',
-  'test/contract/store-races.test.ts',
 ];
 
 const files = globSync(['test/{unit,vectors,contract,http}/**/*.test.ts', 'test/architecture.test.ts']);
@@ -34,6 +31,7 @@ export default {
   spec: files.toSorted((one, other) => place(one) - place(other) || one.localeCompare(other)),
   require: ['test/support/setup.ts', 'test/support/whole-run.ts'],
   parallel: true,
+  // One more than cores, since some files mostly wait.
   jobs: availableParallelism() + 1,
   timeout: 20_000,
   exit: true,

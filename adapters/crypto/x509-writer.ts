@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createHash, createPublicKey, X509Certificate as NodeCertificate, webcrypto } from 'node:crypto';
+import { createHash, createPublicKey, webcrypto, X509Certificate } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -12,7 +12,6 @@ import {
   Pkcs10CertificateRequestGenerator,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
-  X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import {
@@ -22,6 +21,7 @@ import {
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
+import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 
 /** RFC 5758 section 3.2 for ECDSA, RFC 8410 section 3 for Ed25519, in the generator's terms. */
@@ -48,13 +48,13 @@ export class X509Writer extends CertificateAuthority {
 
   /** @throws Error when the KMS signed with another key than the issuer's certificate, or the request, names. */
   override async issue(request: CertificateRequest, signer: Signer): Promise<string> {
-    const issuer = signer.certificate === undefined ? undefined : new X509Certificate(signer.certificate);
+    const issuer = signer.certificate === undefined ? undefined : readIssuer(signer.certificate);
     const subject = new Name(subjectName(request.subject));
     const certificate = await X509CertificateGenerator.create(
       {
         serialNumber: this.#serialNumber(),
         subject,
-        issuer: issuer?.subjectName ?? subject,
+        issuer: issuer === undefined ? subject : new Name(Buffer.from(issuer.subject, 'hex')),
         notBefore: request.notBefore,
         notAfter: request.notAfter,
         publicKey: spki(request.publicJwk),
@@ -64,9 +64,8 @@ export class X509Writer extends CertificateAuthority {
       this.#signingCrypto(signer.key, request.publicJwk),
     );
 
-    const made = new NodeCertificate(Buffer.from(certificate.rawData));
-    const issuing = issuer === undefined ? made : new NodeCertificate(Buffer.from(issuer.rawData));
-    if (!made.verify(issuing.publicKey))
+    const made = new X509Certificate(Buffer.from(certificate.rawData));
+    if (!made.verify(issuer?.publicKey ?? made.publicKey))
       throw new Error('The signing key does not belong to the issuing certificate.');
     return made.raw.toString('base64');
   }
@@ -81,10 +80,7 @@ export class X509Writer extends CertificateAuthority {
         name: new Name(subjectName(subject)),
         keys: { publicKey: cryptoKey(key), privateKey: cryptoKey(key) },
         signingAlgorithm: SIGNATURES[key.handle.algorithm],
-        extensions: [
-          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-          ...alternativeNames(dnsNames),
-        ],
+        extensions: [USAGES.leaf, ...alternativeNames(dnsNames)],
       },
       this.#signingCrypto(key, publicJwk),
     );
@@ -136,16 +132,21 @@ function subjectName({ country, organization, commonName }: CertificateRequest['
   ];
 }
 
-function extensions(request: CertificateRequest, issuer: X509Certificate | undefined): Extension[] {
-  const ca = request.kind === 'ca';
+/** RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path. */
+const CONSTRAINTS = {
+  ca: new BasicConstraintsExtension(true, 0, true),
+  leaf: new BasicConstraintsExtension(false, undefined, true),
+} as const;
+const USAGES = {
+  ca: new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+  leaf: new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+} as const;
+
+function extensions(request: CertificateRequest, issuer: Certificate | undefined): Extension[] {
   const own = keyIdentifier(request.publicJwk);
   return [
-    // RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path.
-    new BasicConstraintsExtension(ca, ca ? 0 : undefined, true),
-    new KeyUsagesExtension(
-      ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : KeyUsageFlags.digitalSignature,
-      true,
-    ),
+    CONSTRAINTS[request.kind],
+    USAGES[request.kind],
     new SubjectKeyIdentifierExtension(own),
     new AuthorityKeyIdentifierExtension(issuer === undefined ? own : issuerKeyIdentifier(issuer)),
     ...alternativeNames(request.dnsNames, request.uris),
@@ -163,11 +164,16 @@ function alternativeNames(dnsNames: readonly string[] = [], uris: readonly strin
   return names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)];
 }
 
+/** @throws Error for what is no certificate. */
+function readIssuer(certificate: string): Certificate {
+  const issuer = readCertificate(Buffer.from(certificate, 'base64'));
+  if (issuer === undefined) throw new Error('The issuing certificate cannot be read.');
+  return issuer;
+}
+
 /** RFC 5280 section 4.2.1.1: the identifier that the issuer's certificate states, computed only where it has none. */
-function issuerKeyIdentifier(issuer: X509Certificate): string {
-  const stated = issuer.getExtension(SubjectKeyIdentifierExtension)?.keyId;
-  if (stated !== undefined) return stated;
-  const { publicKey } = new NodeCertificate(Buffer.from(issuer.rawData));
+function issuerKeyIdentifier({ subjectKeyId, publicKey }: Certificate): string {
+  if (subjectKeyId !== undefined) return Buffer.from(subjectKeyId, 'base64url').toString('hex');
   return keyIdentifier(publicKey.export({ format: 'jwk' }) as PublicJwk);
 }
 

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import { BentProvider } from '../support/bent-provider.ts';
-import { openConfirmation } from '../support/chained-artefacts.ts';
 import { Browser, type ChainedWallet, type Visit } from '../support/chained-wallet.ts';
 import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { describeRaces, tally, times } from '../support/raced-services.ts';
 import { CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
@@ -135,26 +133,5 @@ describe('a login for whoever pushed a request', () => {
       const { location } = await new Browser().visit(await begin());
       expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
     });
-  });
-});
-
-const CALLERS = 50;
-
-describeRaces('An approval of an unverified wallet', (racing) => {
-  it('gives one code to 50 of the same, and none beside a denial', async () => {
-    const { service, token } = racing();
-    const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
-    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
-    expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
-    for (const decisions of [['approve'], ['approve', 'deny']]) {
-      const { confirmation, confirmationCookie } = await openConfirmation(service, 'acme', 'pid');
-      const answers = await times(CALLERS, (index) =>
-        service.call('POST', '/acme/chained-as/confirm', {
-          form: { confirmation, decision: decisions[index % decisions.length] ?? '' },
-          headers: { Cookie: confirmationCookie },
-        }),
-      );
-      expect(tally(answers), answers[0]?.text).to.deep.equal({ 303: 1, 400: CALLERS - 1 });
-    }
   });
 });

@@ -1,32 +1,14 @@
 import { expect } from 'chai';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { collectRoutes } from '../../bootstrap/routes.ts';
-import { type Edit, editsOf } from '../support/edits.ts';
+import { type Edit, editsOf, writer } from '../support/edits.ts';
 import { created, type Populated, populate, UPSTREAM_SECRET } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
-import { describeRaces, tally, times } from '../support/raced-services.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf } from '../support/requests.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const registrar = await sharedRegistrar();
-
-/** Sends one of the writes of an edit. */
-function writer({ service, token }: Pick<Populated, 'service' | 'token'>, root: string, edit: Edit) {
-  const bearer = edit.byService ? root : token;
-  const read = async () => {
-    const answer = await service.call('GET', edit.read, { token: bearer });
-    expect(answer.status, `${edit.read}: ${answer.text}`).to.equal(200);
-    return answer;
-  };
-  const write = (which: number, n: number, ifMatch?: string) => {
-    const { method, path, json } = edit.writes[which % edit.writes.length] as Edit['writes'][number];
-    const headers = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
-    return service.call(method, path, { token: bearer, json: json(n), headers });
-  };
-  const tagOf = async () => (await read()).headers.get('etag') ?? '';
-  return { read, write, tagOf };
-}
 
 describe('Who edits what somebody else changed meanwhile', () => {
   let service: TestService;
@@ -165,48 +147,5 @@ describe('Who edits what somebody else changed meanwhile', () => {
     const [, keyed] = /^"[^.]+\.([\w-]{43})"$/.exec(one ?? '') ?? [];
     expect(keyed, 'a code under a key of the service').to.not.equal(undefined);
     expect(service.service.container.get(Cipher).macs('vidimus/edit-tag').make('')).to.include('.');
-  });
-});
-
-describeRaces('Edits with one tag', (racing) => {
-  it('succeed once, whatever they edit and whoever else does', async function () {
-    this.timeout(180_000);
-    const { service } = racing();
-    const world = await populate(service, 'raced');
-    const root = await service.rootToken();
-    for (const edit of editsOf(world.ids, registrar)) {
-      const { write, tagOf } = writer(world, root, edit);
-      // What all of them write differs from what is there.
-      await write(0, 0);
-      const tag = await tagOf();
-      const answers = await times(12, (n) =>
-        write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag),
-      );
-      const counts = tally(answers);
-      const good = (counts['200'] ?? 0) + (counts['201'] ?? 0);
-      expect([good, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([
-        1, 11,
-      ]);
-      const winner = answers.find(({ status }) => status < 300);
-      expect(winner?.headers.get('etag'), edit.name).to.equal(await tagOf());
-    }
-  });
-
-  it('never overwrite one that came without', async () => {
-    const { service } = racing();
-    const world = await populate(service, 'mixed');
-    const path = `/client/${world.ids.client}`;
-    const { token } = world;
-    const patch = (description: string, ifMatch?: string) => {
-      const json = { roles: ['presentation:request'], description };
-      return service.call('PATCH', path, { token, json, headers: ifMatch ? { 'If-Match': ifMatch } : {} });
-    };
-    for (let round = 0; round < 5; round++) {
-      const tag = (await service.call('GET', path, { token })).headers.get('etag') ?? '';
-      const answers = await times(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
-      for (const { status, text } of answers) expect(status, text).to.be.oneOf([200, 409]);
-      const conditional = answers.filter((_, n) => n % 2 === 0);
-      expect(conditional.filter(({ status }) => status === 200).length).to.be.at.most(1);
-    }
   });
 });

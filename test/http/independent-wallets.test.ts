@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { credoWallet } from '../support/credo.ts';
+import { type CredoWallets, credoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
@@ -34,8 +34,10 @@ describe('wallets and readers of other people', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   let anchor: string;
+  let wallets: CredoWallets | undefined;
 
   before(async () => {
+    wallets = credoWallets();
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
     await post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB', organization: 'A, B "and" C' });
@@ -69,7 +71,10 @@ describe('wallets and readers of other people', () => {
     const chain = chains.body.find(({ id }: { id: string }) => id === 'gb');
     anchor = String(chain.rootCertificate).replaceAll(/-----[^-]+-----|\s/g, '');
   });
-  after(() => service.close());
+  after(async () => {
+    await wallets?.close();
+    await service.close();
+  });
 
   const post = async (path: string, json: object) => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
@@ -125,10 +130,9 @@ describe('wallets and readers of other people', () => {
 
   for (const [flow] of flows) {
     it(`take both formats by ${flow} in a second wallet, which checks them itself`, async function () {
-      const serve = credoWallet();
-      if (serve === undefined) return this.skip();
+      if (wallets === undefined) return this.skip();
       const { uri, session } = await offer(flow, ['pid', 'mdl']);
-      const { credentials: received } = await serve({ offer: uri, flow, anchors: [anchor] });
+      const { credentials: received } = await wallets.serve({ offer: uri, flow, anchors: [anchor] });
       expect(received.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([
         ['pid', 'dc+sd-jwt'],
         ['mdl', 'mso_mdoc'],
@@ -197,26 +201,24 @@ describe('wallets and readers of other people', () => {
     };
 
     it('to an address, encrypted and in the clear, and confirm a transaction', async function () {
-      const serve = credoWallet();
-      if (serve === undefined) return this.skip();
+      if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const asked = [await ask('sealed'), await ask('plain'), await ask('paid')];
       const requests = asked.map(({ uri: request }) => ({ request }));
       const flow = 'pre_authorized_code';
-      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      const { presented } = await wallets.serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
       expect(presented).to.deep.equal(asked.map(() => ({ status: 200, body: {} })));
       for (const { session } of asked) await expectShown(session);
     });
 
     it('to a page, by a signed request and by one that the page vouches for', async function () {
-      const serve = credoWallet();
-      if (serve === undefined) return this.skip();
+      if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const asked = [];
       for (const id of ['sealed', 'unsigned', 'plain']) asked.push(await ask(id, 'dc-api'));
       const requests = asked.map(({ dcApi }) => ({ request: dcApi.requests[0].data, origin: ORIGIN }));
       const flow = 'pre_authorized_code';
-      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      const { presented } = await wallets.serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
       for (const [at, { uri: address, session }] of asked.entries()) {
         const answer = await service.call('POST', address, { json: presented[at]?.data });
         expect([answer.status, answer.body], answer.text).to.deep.equal([200, {}]);
@@ -225,13 +227,12 @@ describe('wallets and readers of other people', () => {
     });
 
     it('to another page, which is refused', async function () {
-      const serve = credoWallet();
-      if (serve === undefined) return this.skip();
+      if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const { dcApi, uri: address, session } = await ask('unsigned', 'dc-api');
       const requests = [{ request: dcApi.requests[0].data, origin: 'https://evil.example' }];
       const flow = 'pre_authorized_code';
-      const { presented } = await serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
+      const { presented } = await wallets.serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
       const answer = await service.call('POST', address, { json: presented[0]?.data });
       expect(answer.status, answer.text).to.equal(400);
       const seen = (await service.call('GET', `/session/${session}`, { token: tenant.token })).body;

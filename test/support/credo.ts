@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export type ReceivedByCredo = {
@@ -33,28 +34,43 @@ type Served = {
 };
 
 const folder = new URL('../wallets/credo/', import.meta.url);
+/** Begins the lines of the process that are answers. */
+const ANSWER = 'answer ';
 
-/**
- * The second wallet, in a process of its own.
- * @returns undefined where it is not installed; where nothing may be skipped that is an error.
- */
-export function credoWallet(): ((order: Order) => Promise<Served>) | undefined {
-  if (existsSync(new URL('node_modules', folder))) return serve;
+/** Second wallets, a new one for each order, in a process of their own: to load them takes longer than all that they do. */
+export type CredoWallets = { serve(order: Order): Promise<Served>; close(): Promise<void> };
+
+/** @returns undefined where it is not installed; where nothing may be skipped that is an error. */
+export function credoWallets(): CredoWallets | undefined {
+  if (existsSync(new URL('node_modules', folder))) return start();
   if (process.env['CI'] === 'true')
     throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
   console.log('      skipped: the second wallet is not installed (npm ci --prefix test/wallets/credo)');
   return undefined;
 }
 
-async function serve(order: Order): Promise<Served> {
+function start(): CredoWallets {
   const child = spawn(process.execPath, [fileURLToPath(new URL('wallet.mjs', folder))], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  child.stdin.end(JSON.stringify(order));
-  const chunks: Buffer[] = [];
-  for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString();
-  const answer = JSON.parse(text.slice(text.lastIndexOf('\n') + 1)) as Served | { readonly error: string };
-  if ('error' in answer) throw new Error(answer.error);
-  return answer;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    async serve(order) {
+      child.stdin.write(`${JSON.stringify(order)}\n`);
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error('the second wallet ended');
+        // Libraries may write lines of their own.
+        if (!value.startsWith(ANSWER)) continue;
+        const answer = JSON.parse(value.slice(ANSWER.length)) as Served | { readonly error: string };
+        if ('error' in answer) throw new Error(answer.error);
+        return answer;
+      }
+    },
+    async close() {
+      child.stdin.end();
+      await ended;
+    },
+  };
 }

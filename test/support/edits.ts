@@ -1,4 +1,5 @@
-import { credentialBody, type Ids, presentationBody } from './populated.ts';
+import { expect } from 'chai';
+import { credentialBody, type Ids, type Populated, presentationBody } from './populated.ts';
 import type { sharedRegistrar } from './registrar.ts';
 
 type Registrar = Awaited<ReturnType<typeof sharedRegistrar>>;
@@ -86,4 +87,21 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
       json: (n) => ({ ttl: 900 + n }),
     }),
   ];
+}
+
+/** Sends one of the writes of an edit. */
+export function writer({ service, token }: Pick<Populated, 'service' | 'token'>, root: string, edit: Edit) {
+  const bearer = edit.byService ? root : token;
+  const read = async () => {
+    const answer = await service.call('GET', edit.read, { token: bearer });
+    expect(answer.status, `${edit.read}: ${answer.text}`).to.equal(200);
+    return answer;
+  };
+  const write = (which: number, n: number, ifMatch?: string) => {
+    const { method, path, json } = edit.writes[which % edit.writes.length] as Edit['writes'][number];
+    const headers = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
+    return service.call(method, path, { token: bearer, json: json(n), headers });
+  };
+  const tagOf = async () => (await read()).headers.get('etag') ?? '';
+  return { read, write, tagOf };
 }

@@ -1,4 +1,4 @@
-import { databases, type TestDatabase } from './databases.ts';
+import type { DatabaseKind, TestDatabase } from './databases.ts';
 import { created, credentialBody, offerBody } from './populated.ts';
 import { RawWallet } from './raw-wallet.ts';
 import { type SecondProcess, spread, startSecondProcess } from './second-process.ts';
@@ -11,7 +11,7 @@ export type Racing = {
   readonly service: TestService;
   /** One per process. */
   readonly addresses: readonly string[];
-  /** Administrator of the tenant `acme`, which issues `pid`. */
+  /** Administrator of the wallet's tenant, which issues `pid`. */
   readonly token: string;
   readonly wallet: RawWallet;
 };
@@ -40,34 +40,45 @@ export function tally(answers: readonly Answer[]): Record<string, number> {
   return counts;
 }
 
-/** Defines the tests of `suite` for every kind of database, and on PostgreSQL for two processes too. */
-export function describeRaces(subject: string, suite: (racing: () => Racing) => void): void {
-  for (const kind of databases()) {
-    // SQLite belongs to one process.
-    for (const processes of kind.name === 'sqlite' ? [1] : [1, 2]) {
-      const where = processes === 1 ? 'one process' : 'two processes';
-      describe(`${subject} on ${kind.name} in ${where}`, function () {
-        this.timeout(60_000);
-        let database: TestDatabase | undefined;
-        let first: TestService | undefined;
-        let second: SecondProcess | undefined;
-        let racing: Racing;
-        before(async function () {
-          database = await kind.open();
-          if (database === undefined) return this.skip();
-          const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
-          first = await startTestService(environment);
-          if (processes === 2) second = await startSecond(first.address, environment);
-          racing = await prepare(first, second === undefined ? [] : [second.address]);
-        });
-        after(async () => {
-          await second?.stop();
-          await first?.close();
-          await database?.drop();
-        });
-        suite(() => racing);
+/** What is raced, and its tests. */
+export type RacedSuite = readonly [subject: string, define: (racing: () => Racing) => void];
+
+/**
+ * Defines the tests of all suites for a kind of database, and on PostgreSQL for two processes too. Starting processes takes
+ * longer than most suites, so all of them have the same ones, each with a tenant of its own.
+ */
+export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[]): void {
+  // SQLite belongs to one process.
+  for (const processes of kind.name === 'sqlite' ? [1] : [1, 2]) {
+    const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
+    describe(`Races ${where}`, function () {
+      this.timeout(60_000);
+      let database: TestDatabase | undefined;
+      let first: TestService | undefined;
+      let second: SecondProcess | undefined;
+      before(async function () {
+        database = await kind.open();
+        if (database === undefined) return this.skip();
+        const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
+        first = await startTestService(environment);
+        if (processes === 2) second = await startSecond(first.address, environment);
       });
-    }
+      after(async () => {
+        await second?.stop();
+        await first?.close();
+        await database?.drop();
+      });
+      for (const [index, [subject, define]] of suites.entries()) {
+        describe(`${subject} ${where}`, () => {
+          let racing: Racing;
+          before(async () => {
+            if (first === undefined) throw new Error('the service was not started');
+            racing = await prepare(`acme-${index}`, first, second === undefined ? [] : [second.address]);
+          });
+          define(() => racing);
+        });
+      }
+    });
   }
 }
 
@@ -82,9 +93,9 @@ function startSecond(publicUrl: string, environment: Readonly<Record<string, str
   });
 }
 
-async function prepare(first: TestService, others: readonly string[]): Promise<Racing> {
+async function prepare(id: string, first: TestService, others: readonly string[]): Promise<Racing> {
   const service = spread(first, others);
-  const { token } = await createTenant(service, 'acme');
+  const { token } = await createTenant(service, id);
   await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-  return { service, addresses: [first.address, ...others], token, wallet: new RawWallet(service, 'acme') };
+  return { service, addresses: [first.address, ...others], token, wallet: new RawWallet(service, id) };
 }

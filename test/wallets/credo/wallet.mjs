@@ -1,7 +1,8 @@
 // A second wallet made of other people's code (Credo), installed apart from the service (`npm ci` in this folder). It runs
-// as a process of its own: one JSON object comes in ({ offer, flow, anchors, requests }), one goes out ({ credentials,
-// presented } or { error }). It checks what it receives: signature, certificate path to the given anchors, key binding.
+// as a process of its own: each line that comes in is a JSON object ({ offer, flow, anchors, requests }) for a new wallet, and
+// one line goes out for it ({ credentials, presented } or { error }). It checks what it receives: signature, certificate path to the given anchors, key binding.
 // Each request is a link, or the data of a Digital Credentials API request with the origin of its page.
+import { createInterface } from 'node:readline';
 import {
   Agent,
   ConsoleLogger,
@@ -20,6 +21,8 @@ import {
 } from '@credo-ts/node';
 import { OpenId4VcModule } from '@credo-ts/openid4vc';
 
+/** Begins the lines that are answers; libraries may write others. */
+const ANSWER = 'answer ';
 const CLIENT_ID = 'https://wallet.example.net';
 const REDIRECT_URI = 'https://wallet.example.net/callback';
 
@@ -190,9 +193,11 @@ async function serve(order) {
   return { credentials, presented };
 }
 
-const chunks = [];
-for await (const chunk of process.stdin) chunks.push(chunk);
-const result = await serve(JSON.parse(Buffer.concat(chunks).toString())).catch((error) => ({
-  error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}`,
-}));
-process.stdout.write(JSON.stringify(result), () => process.exit(0));
+// One after the other: what is received and presented are steps of one wallet.
+for await (const line of createInterface({ input: process.stdin })) {
+  const result = await serve(JSON.parse(line)).catch((error) => ({
+    error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}`,
+  }));
+  process.stdout.write(`${ANSWER}${JSON.stringify(result)}\n`);
+}
+process.exit(0);

@@ -1,0 +1,21 @@
+import type { RacedSuite } from '../../support/raced-services.ts';
+import { administration } from './administration.suite.ts';
+import { approvals } from './approvals.suite.ts';
+import { editsWithOneTag } from './edits.suite.ts';
+import { keys } from './keys.suite.ts';
+import { usedOnce } from './once.suite.ts';
+import { removedStatusLists } from './status-lists.suite.ts';
+import { statuses } from './statuses.suite.ts';
+import { trustLists } from './trust-lists.suite.ts';
+
+/** Everything that many may ask the service for at the same time. */
+export const SUITES: readonly RacedSuite[] = [
+  usedOnce,
+  statuses,
+  removedStatusLists,
+  approvals,
+  administration,
+  editsWithOneTag,
+  trustLists,
+  keys,
+];

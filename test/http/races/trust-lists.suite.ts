@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Clock } from '../../../application/ports/clock.ts';
+import { Kms } from '../../../application/ports/kms.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { Random } from '../../../application/ports/random.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { Store } from '../../../application/ports/store.ts';
+import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
+import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
+import { created } from '../../support/populated.ts';
+import { type RacedSuite, tally, times } from '../../support/raced-services.ts';
+import type { Answer } from '../../support/test-service.ts';
+
+const numberOf = (jwt: string): number =>
+  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).LoTE.ListAndSchemeInformation
+    .LoTESequenceNumber;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+
+export const trustLists: RacedSuite = [
+  'Trust lists',
+  (racing) => {
+    const call = (method: string, path: string, json?: object): Promise<Answer> =>
+      racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
+    const create = (id: string) => {
+      const { service, token } = racing();
+      return created(service, token, '/trust-list', { id, entities: ENTITIES });
+    };
+    /** The numbers of all releases: those that were replaced, and the one that is there. */
+    const numbersOf = async (id: string): Promise<number[]> => {
+      const { body: versions } = await call('GET', `/trust-list/${id}/versions`);
+      const { body: list } = await call('GET', `/trust-list/${id}`);
+      for (const { sequenceNumber, jwt } of [...versions, list])
+        expect(numberOf(jwt)).to.equal(sequenceNumber);
+      return [list, ...versions].map(({ sequenceNumber }) => sequenceNumber).reverse();
+    };
+
+    it('give every write a number of its own, without gaps, and keep each release once', async () => {
+      await create('contested');
+      const answers = await times(36, (index) => {
+        const description = `Write ${index}`;
+        return index % 2 === 0
+          ? call('PATCH', '/trust-list/contested', { description })
+          : call('PUT', '/trust-list/contested', { description, entities: ENTITIES });
+      });
+      expect(tally(answers)).to.deep.equal({ 200: 36 });
+      const told = answers.map(({ body }) => body.sequenceNumber).sort((one, other) => one - other);
+      expect(told).to.deep.equal(upTo(37).slice(1));
+      for (const { body } of answers) expect(numberOf(body.jwt)).to.equal(body.sequenceNumber);
+      expect(await numbersOf('contested')).to.deep.equal(upTo(37));
+    });
+
+    it('lose no change of another member', async () => {
+      await create('shared');
+      const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
+      const changes = [{ description: 'Changed' }, { data }, { keyChainId: 'trust-list' }];
+      const answers = await times(3, (index) => call('PATCH', '/trust-list/shared', changes[index]));
+      expect(tally(answers)).to.deep.equal({ 200: 3 });
+      const { body } = await call('GET', '/trust-list/shared/export');
+      expect(body).to.deep.include({ description: 'Changed', data, keyChainId: 'trust-list' });
+    });
+
+    it('are made once', async () => {
+      const answers = await times(10, () => call('POST', '/trust-list', { id: 'wanted', entities: [] }));
+      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+    });
+
+    it('never repeat a number, however often they go and come back', async () => {
+      const numbers: number[] = [];
+      for (let round = 0; round < 4; round++) {
+        const answers = await times(12, (index) => {
+          if (index % 3 === 0) return call('DELETE', '/trust-list/fickle');
+          if (index % 3 === 1) return call('POST', '/trust-list', { id: 'fickle', entities: [] });
+          return call('PATCH', '/trust-list/fickle', {});
+        });
+        for (const { status, body } of answers) {
+          expect(status).to.be.oneOf([200, 201, 404, 409]);
+          if (body.sequenceNumber !== undefined) numbers.push(body.sequenceNumber);
+        }
+      }
+      expect(numbers.length).to.be.greaterThan(3);
+      expect(new Set(numbers).size, numbers.join(' ')).to.equal(numbers.length);
+      await call('POST', '/trust-list', { id: 'fickle', entities: [] });
+      const { body } = await call('GET', '/trust-list/fickle');
+      expect(body.sequenceNumber).to.be.at.least(Math.max(...numbers));
+    });
+
+    it('are signed anew once by many at the same time', async () => {
+      await create('renewed');
+      const { container } = racing().service.service;
+      const [store, log] = [container.get(Store), container.get(Log)];
+      const ports = {
+        ...{ store, kms: container.get(Kms), random: container.get(Random), clock: container.get(Clock) },
+        settings: container.get(ServiceSettings),
+      };
+      const clock = sinon.useFakeTimers({ now: Date.now() + 25 * DAY_MS, toFake: ['Date'] });
+      try {
+        // Each with a publisher of its own, as in a process of its own
+        await times(8, () => {
+          const trustListPublisher = new TrustListPublisher(ports);
+          return new RenewTrustLists({ store, log, trustListPublisher }).execute(new Date(), 100);
+        });
+      } finally {
+        clock.restore();
+      }
+      expect(await numbersOf('renewed')).to.deep.equal([1, 2]);
+    });
+
+    it('name no key chain that goes at the same time', async () => {
+      for (let round = 0; round < 6; round++) {
+        const issuerKeyChainId = `own-${round}`;
+        const { service, token } = racing();
+        await created(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
+        const entities = [{ type: 'internal', issuerKeyChainId, info: { name: 'Own' } }];
+        const [removed, named] = await Promise.all([
+          call('DELETE', `/key-chain/${issuerKeyChainId}`),
+          call('POST', '/trust-list', { id: `names-${round}`, entities }),
+        ]);
+        expect([removed.status, named.status], `round ${round}`).to.be.deep.oneOf([
+          [200, 400],
+          [409, 201],
+        ]);
+      }
+    });
+  },
+];
