@@ -132,12 +132,13 @@ describe('A presentation configuration', () => {
     expect((await failureOf(world.saveConfiguration.execute(caller, body))).code).to.equal('forbidden');
   });
 
-  it('shows no webhook key, and keeps it when the mask is written back', async () => {
+  it('keeps the webhook key when the mask is written back', async () => {
     await world.configure({ webhook: HOOK });
     const tenant = await (await world.caller()).configured.tenant();
-    const configured = toConfigurationView(await read(), tenant);
-    expect(configured.webhook).to.deep.equal({ ...HOOK, auth: MASKED });
-    expect(configured).to.include({ accessKeyChainId: null, accessCertId: null });
+    expect(toConfigurationView(await read(), tenant)).to.include({
+      accessKeyChainId: null,
+      accessCertId: null,
+    });
     expect((await patch({ webhook: { ...HOOK, auth: MASKED } })).webhook).to.deep.equal(HOOK);
     await world.configure({ webhook: { ...HOOK, auth: MASKED } });
     expect((await read()).webhook).to.deep.equal(HOOK);
