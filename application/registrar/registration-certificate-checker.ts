@@ -77,8 +77,9 @@ export class RegistrationCertificateChecker extends needs({
       readonly anchors: readonly TrustAnchor[];
     },
   ): Promise<void> {
+    if (status === undefined) return;
     // Other mechanisms than lists are not looked at (Token Status List section 6.1).
-    if (!isJsonObject(status) || status['status_list'] === undefined) return;
+    if (isJsonObject(status) && status['status_list'] === undefined) return;
     try {
       const reference = readStatusReference({ status });
       if (reference !== undefined) await this.ports.statusChecker.check({ configured, reference, ...signer });

@@ -24,6 +24,8 @@ class FakeRegistrar extends Registrar {
   readonly #signer: Certified;
   lifetimeSeconds = 3 * 3600;
   credentials: readonly object[] = [CREDENTIAL];
+  /** In every certificate. */
+  claims: object = {};
   fault: RegistrarError | undefined;
   asked = 0;
   /** What a lookup waits for before it fails as it would have then. */
@@ -40,7 +42,8 @@ class FakeRegistrar extends Registrar {
     if (this.fault !== undefined) throw this.fault;
     const iat = this.#world.seconds;
     const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.#signer.certificate] };
-    const payload = { sub: 'VATDE-1', iat, exp: iat + this.lifetimeSeconds, credentials: this.credentials };
+    const own = { sub: 'VATDE-1', iat, exp: iat + this.lifetimeSeconds, credentials: this.credentials };
+    const payload = { ...own, ...this.claims };
     return { id, jwt: makeJwt(this.#signer, header, payload), revoked: false };
   }
 
@@ -243,6 +246,25 @@ describe('Registration certificates', () => {
     world.clock.time += 1;
     await failure();
     expect(registrar.asked).to.equal(2);
+  });
+
+  for (const status of [
+    null,
+    'revoked',
+    [],
+    { status_list: null },
+    { status_list: { idx: -1, uri: 'urn:x' } },
+  ]) {
+    it(`are of no use with the status ${JSON.stringify(status)}, which cannot be read`, async () => {
+      registrar.claims = { status };
+      expect((await failure()).details.errors?.[0]?.path).to.equal('registrationCert');
+      expect(await stored()).to.deep.equal([]);
+    });
+  }
+
+  it('are taken with a status of another mechanism', async () => {
+    registrar.claims = { status: { elsewhere: {} } };
+    await entry();
   });
 
   it('are tried again at once when somebody saves the configuration', async () => {
