@@ -99,3 +99,9 @@ export const issuerUrl = z
   .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
 
 export const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');
+
+/** Never quotes the address, which has a password. */
+export const amqpUrl = z.string().refine((text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^amqps?:$/.test(url.protocol) && url.hostname !== '' && url.hash === '';
+}, 'amqps://user:password@host:port/vhost; special characters of the password are percent-encoded');

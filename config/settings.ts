@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
 import { closestName } from '../domain/shared/closest-name.ts';
+import { type KmsConfig, readKmsConfig } from './kms-config.ts';
 import {
+  amqpUrl,
   claimName,
   databaseUrl,
   duration,
@@ -12,10 +14,6 @@ import {
   publicUrl,
   wholeNumber,
 } from './setting-values.ts';
-
-/** Settings that belong to parts which a later release brings: set, they stop the start instead of being ignored. */
-const later = (what: string) =>
-  z.undefined({ error: `${what} is not supported by this release; remove it` }).optional();
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
@@ -121,8 +119,17 @@ export const SettingsSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
-  KMS_CONFIG: later('KMS_CONFIG'),
-  AMQP_URL: later('AMQP_URL'),
+  KMS_CONFIG: z
+    .string()
+    .optional()
+    .describe(
+      'Where keys live, as JSON or as the path of a file with it: providers of type `local`, `vault` or `pkcs11`, the default one, and those of tenants; see docs/key-stores.md. Default: `kms.json` in DATA_FOLDER, else all keys in the database',
+    ),
+  AMQP_URL: amqpUrl
+    .optional()
+    .describe(
+      '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and hands on events; see docs/events.md. Without it all of that stays in the process',
+    ),
   OIDC: issuerUrl
     .optional()
     .describe(
@@ -158,13 +165,22 @@ type Parsed = z.output<typeof SettingsSchema>;
 export type Settings = Readonly<
   Omit<
     Parsed,
-    'PUBLIC_URL' | 'DATABASE_URL' | 'MASTER_SECRET' | 'JWT_SECRET' | 'AUTH_CLIENT_ID' | 'AUTH_CLIENT_SECRET'
+    | 'PUBLIC_URL'
+    | 'DATABASE_URL'
+    | 'MASTER_SECRET'
+    | 'JWT_SECRET'
+    | 'AUTH_CLIENT_ID'
+    | 'AUTH_CLIENT_SECRET'
+    | 'KMS_CONFIG'
   > & {
     PUBLIC_URL: string;
     DATABASE_URL: string;
     MASTER_SECRET: readonly string[];
     AUTH_CLIENT_ID: string;
     AUTH_CLIENT_SECRET: string;
+    KMS: KmsConfig;
+    /** Variables with secrets for `KMS`, which nothing else may use. */
+    KMS_SECRETS: readonly string[];
   }
 >;
 
@@ -232,10 +248,12 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');
   }
+  const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);
+  faults.push(...kms.faults);
   if (faults.length > 0 || !parsed.success) {
     throw new SettingsError([...faults, ...misspeltSettings(environment)]);
   }
-  const { JWT_SECRET, MASTER_SECRET, ...rest } = parsed.data;
+  const { JWT_SECRET, MASTER_SECRET, KMS_CONFIG: _text, ...rest } = parsed.data;
   return Object.freeze({
     ...rest,
     PUBLIC_URL: rest.PUBLIC_URL ?? `http://localhost:${rest.PORT}`,
@@ -243,5 +261,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     MASTER_SECRET: MASTER_SECRET ?? JWT_SECRET ?? [],
     AUTH_CLIENT_ID: rest.AUTH_CLIENT_ID ?? '',
     AUTH_CLIENT_SECRET: rest.AUTH_CLIENT_SECRET ?? '',
+    KMS: kms.config,
+    KMS_SECRETS: kms.secrets,
   });
 }

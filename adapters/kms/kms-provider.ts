@@ -1,18 +1,29 @@
-import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
+import type { PrivateKeyMaterial, ToSign } from '../../application/ports/kms.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 
 /**
  * One place where keys live. `local/` keeps them sealed beside the data; a provider that keeps them in an external
  * service has its own folder here and passes the same contract suite.
  */
 export abstract class KmsProvider {
+  /** Of the keys that it can make. */
+  get algorithms(): readonly SigningAlgorithm[] {
+    return SIGNING_ALGORITHMS;
+  }
+
   /** @returns the key under a handle that carries this provider's configured name. */
   abstract generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey>;
 
   /** @returns the raw signature: `r || s` for ECDSA (RFC 7518 section 3.4), never DER. */
-  abstract sign(key: SigningKey, data: Uint8Array | string): Uint8Array | Promise<Uint8Array>;
+  abstract sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array>;
+
+  /** @returns a signature for each of `datas`, in their order; all or none. */
+  abstract signMany(
+    key: SigningKey,
+    datas: readonly ToSign[],
+  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
 
   /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of this service. */
   import(_tenantId: string, _privateKey: PrivateKeyMaterial): Promise<StoredKey> {
@@ -20,6 +31,14 @@ export abstract class KmsProvider {
       new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'),
     );
   }
+
+  /** Destroys a key; one that is gone already is no failure. A local key goes with its row. */
+  async remove(_key: SigningKey): Promise<void> {}
+
+  /** Resolves when keys can be used. @throws Error that tells the operator why not. */
+  async check(): Promise<void> {}
+
+  async close(): Promise<void> {}
 }
 
 /** A provider as the configuration lists it. */

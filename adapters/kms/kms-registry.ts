@@ -1,4 +1,4 @@
-import { Kms, type PrivateKeyMaterial } from '../../application/ports/kms.ts';
+import { type KeyProvider, Kms, type PrivateKeyMaterial, type ToSign } from '../../application/ports/kms.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
@@ -37,30 +37,80 @@ export class KmsRegistry extends Kms {
     algorithm: SigningAlgorithm,
     provider?: string,
   ): Promise<StoredKey> {
-    return this.#birthplace(tenantId, provider).generate(tenantId, algorithm);
+    const at = this.#birthplace(tenantId, provider);
+    assertAlgorithm(at, algorithm);
+    return named(at, () => at.provider.generate(tenantId, algorithm));
   }
 
   override async import(tenantId: string, key: PrivateKeyMaterial, provider?: string): Promise<StoredKey> {
-    return this.#birthplace(tenantId, provider).import(tenantId, key);
+    const at = this.#birthplace(tenantId, provider);
+    return named(at, () => at.provider.import(tenantId, key));
   }
 
-  override sign(key: SigningKey, data: Uint8Array | string): Uint8Array | Promise<Uint8Array> {
-    const known = this.#providers.get(key.handle.kms);
-    if (known === undefined) throw new Failure('unavailable', missing(key.handle.kms));
-    return known.provider.sign(key, data);
+  override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
+    return this.#holder(key).sign(key, data);
   }
 
-  override providers(): readonly { name: string; type: string; default: boolean }[] {
+  override signMany(
+    key: SigningKey,
+    datas: readonly ToSign[],
+  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+    return this.#holder(key).signMany(key, datas);
+  }
+
+  override async remove(key: SigningKey): Promise<void> {
+    await this.#holder(key).remove(key);
+  }
+
+  override providers(): readonly KeyProvider[] {
     return [...this.#providers.values()]
-      .map(({ name, type }) => ({ name, type, default: name === this.#default }))
+      .map(({ name, type, provider: { algorithms } }) => ({
+        ...{ name, type, algorithms },
+        default: name === this.#default,
+      }))
       .sort((a, b) => Number(b.default) - Number(a.default));
   }
 
-  #birthplace(tenantId: string, wanted?: string): KmsProvider {
-    const name = wanted ?? this.#tenantDefaults.get(tenantId) ?? this.#default;
+  override providerOf(tenantId: string): string {
+    return this.#tenantDefaults.get(tenantId) ?? this.#default;
+  }
+
+  override async check(provider: string): Promise<void> {
+    const known = this.#providers.get(provider);
+    if (known === undefined) throw new Error(missing(provider));
+    await known.provider.check();
+  }
+
+  #holder({ handle: { kms } }: SigningKey): KmsProvider {
+    const known = this.#providers.get(kms);
+    if (known === undefined) throw new Failure('unavailable', missing(kms));
+    return known.provider;
+  }
+
+  #birthplace(tenantId: string, wanted?: string): NamedProvider {
+    const name = wanted ?? this.providerOf(tenantId);
     const known = this.#providers.get(name);
     if (known === undefined) throw new Failure('invalid_input', missing(name));
-    return known.provider;
+    return known;
+  }
+}
+
+function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, wanted: SigningAlgorithm): void {
+  if (algorithms.includes(wanted)) return;
+  throw new Failure(
+    'invalid_input',
+    `The KMS provider "${name}" makes no keys for ${wanted}, but for: ${algorithms.join(', ')}.`,
+  );
+}
+
+/** Who makes keys is told which provider does not answer; a wallet is not. */
+async function named<T>({ name }: NamedProvider, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
+    const message = `the KMS provider "${name}" does not answer at present; try again`;
+    throw new Failure('unavailable', { ...error.details, message }, { cause: error.cause });
   }
 }
 

@@ -7,6 +7,7 @@ import { NodeRandom } from '../../adapters/system/random.ts';
 import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { describeKmsProvider, failing, isSignedBy } from './kms-provider.suite.ts';
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
@@ -100,8 +101,8 @@ describe('KmsRegistry', () => {
 
   it('lists the default first', () => {
     expect(registry.providers()).to.deep.equal([
-      { name: 'second', type: 'local', default: true },
-      { name: 'first', type: 'local', default: false },
+      { name: 'second', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS },
+      { name: 'first', type: 'local', default: false, algorithms: SIGNING_ALGORITHMS },
     ]);
   });
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
+import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
 import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
@@ -50,13 +50,13 @@ export class LocalKms extends KmsProvider {
     return this.#store(tenantId, algorithm, key, publicJwk);
   }
 
-  override sign(key: SigningKey, data: Uint8Array | string): Uint8Array {
+  override sign(key: SigningKey, data: ToSign): Uint8Array {
+    return signed(this.#opened(key), data);
+  }
+
+  override signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] {
     const opened = this.#opened(key);
-    const curve = CURVES[opened.algorithm];
-    const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
-    // The bare key: with the option for another form of signatures, signing takes more than twice as long.
-    const signature = sign(curve.hash, bytes, opened.key);
-    return curve.kty === 'OKP' ? signature : rawSignature(signature, curve.bytes);
+    return datas.map((data) => signed(opened, data));
   }
 
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
@@ -85,6 +85,14 @@ export class LocalKms extends KmsProvider {
     this.#open.set(at, opened);
     return opened;
   }
+}
+
+function signed({ algorithm, key }: OpenKey, data: ToSign): Uint8Array {
+  const curve = CURVES[algorithm];
+  const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
+  // The bare key: with the option for another form of signatures, signing takes more than twice as long.
+  const signature = sign(curve.hash, bytes, key);
+  return curve.kty === 'OKP' ? signature : rawSignature(signature, curve.bytes);
 }
 
 /** Additional data of the seal: a sealed key that was copied to another tenant or key does not open. */

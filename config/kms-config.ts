@@ -1,0 +1,172 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { closestName } from '../domain/shared/closest-name.ts';
+import { type Json, parseJson } from '../domain/shared/json.ts';
+import { TenantIdSchema } from '../domain/tenants/tenant.ts';
+import { type Environment, fillPlaceholders, withoutValues } from './import/placeholders.ts';
+
+const MAX_BYTES = 256 * 1024;
+
+const ProviderName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
+const Text = z.string().min(1).max(4096);
+
+const limits = {
+  timeoutSeconds: z
+    .number()
+    .min(0.1)
+    .max(60)
+    .default(5)
+    .describe('Seconds that a call has; what takes longer is refused, and the wallet may try again'),
+};
+
+const LocalProvider = z.strictObject({
+  type: z.literal('local').describe('Keys sealed in the database of the service'),
+});
+
+const VaultAuth = z.discriminatedUnion('method', [
+  z.strictObject({ method: z.literal('token'), token: Text.describe('It is renewed where it may be') }),
+  z.strictObject({
+    method: z.literal('approle'),
+    mount: Text.default('approle'),
+    roleId: Text,
+    secretId: Text,
+  }),
+  z.strictObject({
+    method: z.literal('kubernetes'),
+    mount: Text.default('kubernetes'),
+    role: Text,
+    tokenFile: Text.default('/var/run/secrets/kubernetes.io/serviceaccount/token').describe(
+      'Of the service account; read anew at each login',
+    ),
+  }),
+]);
+
+const VaultProvider = z.strictObject({
+  type: z.literal('vault').describe('HashiCorp Vault or OpenBao, engine Transit'),
+  address: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => URL.canParse(text) && new URL(text).username === '', 'without user and password')
+    .describe('Such as `https://vault.internal:8200`; http only for tests and for a sidecar on loopback'),
+  mount: Text.default('transit').describe('Where the engine Transit is mounted'),
+  namespace: Text.optional().describe('Of Vault Enterprise, or of OpenBao'),
+  auth: VaultAuth,
+  ca: Text.optional().describe('File with the authorities (PEM) that its certificate may come from'),
+  atOnce: z.int().min(1).max(256).default(32).describe('Calls that may be under way at the same time'),
+  ...limits,
+});
+
+const Pkcs11Provider = z.strictObject({
+  type: z.literal('pkcs11').describe('A hardware security module by its PKCS#11 library'),
+  library: Text.describe('File of the library, such as `/usr/lib/softhsm/libsofthsm2.so`'),
+  token: Text.describe('Label of the token'),
+  pin: Text.describe('PIN of its user'),
+  sessions: z.int().min(1).max(64).default(4).describe('Each signs one thing at a time'),
+  ...limits,
+});
+
+const Provider = z.discriminatedUnion('type', [LocalProvider, VaultProvider, Pkcs11Provider]);
+
+export const KmsConfigSchema = z.strictObject({
+  default: ProviderName.default('local').describe('Where keys are made unless something else is said'),
+  providers: z
+    .record(ProviderName, Provider)
+    .describe('By the name that keys bear for ever; a provider is never renamed'),
+  tenants: z
+    .record(TenantIdSchema, ProviderName)
+    .default({})
+    .describe('By tenant: where its next keys are made, unless `PATCH /tenant/{id}` says something else'),
+});
+
+export type VaultSettings = z.output<typeof VaultProvider>;
+export type Pkcs11Settings = z.output<typeof Pkcs11Provider>;
+export type KmsConfig = z.output<typeof KmsConfigSchema>;
+
+/** Without a configuration: all keys in the database. */
+export const LOCAL_KEYS: KmsConfig = {
+  default: 'local',
+  providers: { local: { type: 'local' } },
+  tenants: {},
+};
+
+/** @returns where keys live, or what is wrong with the configuration, and the variables that it uses. */
+export type ReadKmsConfig = {
+  readonly config: KmsConfig;
+  readonly faults: readonly string[];
+  /** Variables that it names; their values are secrets. */
+  readonly secrets: readonly string[];
+};
+
+/**
+ * Reads what says where keys live: the text of `KMS_CONFIG` or the file that it names, else `kms.json` beside the data.
+ * No fault quotes a value that came from the environment.
+ */
+export function readKmsConfig(
+  setting: string | undefined,
+  dataFolder: string,
+  environment: Environment,
+): ReadKmsConfig {
+  const beside = join(dataFolder, 'kms.json');
+  const file = setting === undefined ? (existsSync(beside) ? beside : undefined) : pathIn(setting);
+  if (setting === undefined && file === undefined) return { config: LOCAL_KEYS, faults: [], secrets: [] };
+  const name = file === undefined || setting !== undefined ? 'KMS_CONFIG' : beside;
+  const refused = (...faults: string[]) => ({
+    config: LOCAL_KEYS,
+    faults: faults.map((fault) => `${name}: ${fault}`),
+    secrets: [],
+  });
+
+  const text = file === undefined ? setting : readText(file);
+  if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
+  const json = parseJson(text);
+  if (json === undefined) return refused('is not valid JSON');
+  return parseFilled(json, environment, refused);
+}
+
+function parseFilled(
+  json: Json,
+  environment: Environment,
+  refused: (...faults: string[]) => ReadKmsConfig,
+): ReadKmsConfig {
+  const { value, faults, used } = fillPlaceholders(json, environment);
+  if (faults.length > 0) return refused(...faults.map(({ path, message }) => `${path}: ${message}`));
+  const parsed = KmsConfigSchema.safeParse(value);
+  if (!parsed.success) {
+    return refused(
+      ...parsed.error.issues.map(({ path, message }) =>
+        withoutValues(`${path.length === 0 ? '' : `${path.join('.')}: `}${message}`, used),
+      ),
+    );
+  }
+  const unknown = unknownNames(parsed.data);
+  if (unknown.length > 0) return refused(...unknown);
+  return { config: parsed.data, faults: [], secrets: [...used.keys()] };
+}
+
+function pathIn(setting: string): string | undefined {
+  return setting.trimStart().startsWith('{') ? undefined : setting;
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return statSync(file).size > MAX_BYTES ? undefined : readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function unknownNames({ default: standard, providers, tenants }: KmsConfig): string[] {
+  const names = Object.keys(providers);
+  const uses = [
+    ['default', standard],
+    ...Object.entries(tenants).map(([id, name]) => [`tenants.${id}`, name]),
+  ];
+  return uses
+    .filter(([, name = '']) => !names.includes(name))
+    .map(([path, name = '']) => {
+      const meant = closestName(name, names);
+      return `${path}: there is no provider "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`;
+    });
+}
