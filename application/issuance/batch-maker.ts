@@ -47,13 +47,12 @@ export class BatchMaker extends needs({
       ? await statusAllocator.allocate(configured, configuration, count)
       : undefined;
     try {
-      const credentials: string[] = [];
-      for (let i = 0; i < count; i++) {
+      const instances = Array.from({ length: count }, (_, i) => {
         const idx = entries?.indices[i];
         const status = entries === undefined || idx === undefined ? undefined : { idx, uri: entries.uri };
-        const instance = defined({ holderKey: holderKeys[i], status });
-        credentials.push(await credentialFactory.make(configured, configuration, claims, instance));
-      }
+        return defined({ holderKey: holderKeys[i], status });
+      });
+      const credentials = await credentialFactory.make(configured, configuration, claims, instances);
       return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries), entries };
     } catch (error) {
       this.discard(configured, { entries });

@@ -18,7 +18,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
-import { Kms } from '../ports/kms.ts';
+import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { frameOf, hostedType } from './collect-claims.ts';
@@ -33,32 +33,44 @@ type Making = {
   readonly configured: TenantConfiguration;
   readonly configuration: CredentialConfiguration;
   readonly claims: JsonObject;
-  readonly instance: CredentialInstance;
   readonly chain: KeyChain;
   readonly now: Date;
+};
+
+/** A credential up to its signature. */
+type Prepared = {
+  readonly toSign: ToSign;
+  readonly seal: (signature: Uint8Array) => string;
 };
 
 /** Makes signed credentials: prepare, sign, seal. */
 export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: Clock }) {
   /**
-   * @returns a compact SD-JWT VC (SD-JWT VC section 2), or the IssuerSigned structure of an mdoc in base64url
-   *   (OpenID4VCI 1.0 appendix A.2.4).
+   * Makes one credential per instance. The key provider is asked once for all of them.
+   * @returns compact SD-JWT VCs (SD-JWT VC section 2), or the IssuerSigned structures of mdocs in base64url
+   *   (OpenID4VCI 1.0 appendix A.2.4), in the order of `instances`.
    */
   async make(
     configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     claims: JsonObject,
-    instance: CredentialInstance,
-  ): Promise<string> {
+    instances: readonly CredentialInstance[],
+  ): Promise<readonly string[]> {
     const now = this.ports.clock.now();
     const { keyChainId, config } = configuration;
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
-    const making = { configured, configuration, claims, instance, chain, now };
-    return config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
+    const making = { configured, configuration, claims, chain, now };
+    const prepare = config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
+    const prepared = instances.map(prepare);
+    const signatures = await this.ports.kms.signMany(
+      signingKey(configured.tenantId, chain.active.key),
+      prepared.map(({ toSign }) => toSign),
+    );
+    return prepared.map(({ seal }, index) => seal(signatures[index] ?? missingSignature()));
   }
 
-  async #sdJwt({ configured, configuration, claims, instance, chain, now }: Making): Promise<string> {
-    const { kms, random } = this.ports;
+  #sdJwt({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
+    const { random } = this.ports;
     const { issuer } = configured;
     const header = configured.derive(`credential-header/${chain.id}`, () => ({
       alg: algorithmIn(chain),
@@ -68,46 +80,49 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     }));
     const frame = frameOf(configured, configuration);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
-    const prepared = prepareSdJwt({
-      header,
-      alwaysVisible: protocolClaims({
-        issuer,
-        vct: vctOf(configuration, issuer),
-        times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
-        ...defined({ vctIntegrity, holderKey: instance.holderKey, status: instance.status }),
-      }),
-      claims,
-      ...defined({ frame }),
-      randomBytes: (length) => random.bytes(length),
-    });
-    const signature = await kms.sign(
-      signingKey(configured.tenantId, chain.active.key),
-      prepared.signingInput,
-    );
-    return sealSdJwt(prepared, signature);
+    return ({ holderKey, status }) => {
+      const prepared = prepareSdJwt({
+        header,
+        alwaysVisible: protocolClaims({
+          issuer,
+          vct: vctOf(configuration, issuer),
+          times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
+          ...defined({ vctIntegrity, holderKey, status }),
+        }),
+        claims,
+        ...defined({ frame }),
+        randomBytes: (length) => random.bytes(length),
+      });
+      return { toSign: prepared.signingInput, seal: (signature) => sealSdJwt(prepared, signature) };
+    };
   }
 
-  async #mdoc({ configured, configuration, claims, instance, chain, now }: Making): Promise<string> {
-    const { kms, random } = this.ports;
+  #mdoc({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
+    const { random } = this.ports;
     const { config, lifeTime } = configuration;
-    const { holderKey, status } = instance;
-    // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
-    if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
     const { signer, validity } = configured.derive(`document-signer/${chain.id}`, () =>
       documentSignerOf(chain),
     );
-    const prepared = prepareMdoc({
-      docType: config.docType ?? '',
-      claimsByNamespace: mdocElements(config, claims),
-      holderKey,
-      signer,
-      validity: mdocValidity(now, lifeTime, validity),
-      ...defined({ status }),
-      randomBytes: (length) => random.bytes(length),
-    });
-    const signature = await kms.sign(signingKey(configured.tenantId, chain.active.key), prepared.toSign);
-    return sealMdoc(prepared, signature);
+    const claimsByNamespace = mdocElements(config, claims);
+    return ({ holderKey, status }) => {
+      // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
+      if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
+      const prepared = prepareMdoc({
+        docType: config.docType ?? '',
+        claimsByNamespace,
+        holderKey,
+        signer,
+        validity: mdocValidity(now, lifeTime, validity),
+        ...defined({ status }),
+        randomBytes: (length) => random.bytes(length),
+      });
+      return { toSign: prepared.toSign, seal: (signature) => sealMdoc(prepared, signature) };
+    };
   }
+}
+
+function missingSignature(): never {
+  throw new Error('The key provider made fewer signatures than it was asked for.');
 }
 
 function algorithmIn({ active: { key } }: KeyChain) {

@@ -48,6 +48,9 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
         configurationIds: redemption.wanted === undefined ? undefined : configurationIds,
       };
       const redeemed = await tokenIssuer.redemption(configured, caller, asked, now);
+      const holder = { ...grant, holder: redeemed.holder };
+      // Made before the code is spent: a key provider that does not answer costs the wallet nothing.
+      const answer = await tokenIssuer.respond(configured, holder, caller, configurationIds, now);
       const over = () => refused('the code was used before, or its offer is over');
       const change = {
         grant: { id: grant.id, act: 'redeem', redemption: redeemed },
@@ -63,8 +66,7 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
         if (error instanceof Failure && error.code === 'invalid_grant') await known.revoke(grant.id);
         throw error;
       }
-      const holder = { ...grant, holder: redeemed.holder };
-      return tokenIssuer.respond(configured, holder, caller, configurationIds, now);
+      return answer;
     });
   }
 }

@@ -41,9 +41,11 @@ export class RedeemGrant extends needs({
         throw new Failure('invalid_grant', 'the tx_code is wrong');
       }
       const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
-      await known.claim({ ...change, uses: caller.used }, refusals);
       const redeemed = { ...grant, holder: redemption.holder };
-      return tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
+      // Made before the code is spent: a key provider that does not answer costs the wallet nothing.
+      const answer = await tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
+      await known.claim({ ...change, uses: caller.used }, refusals);
+      return answer;
     });
   }
 }

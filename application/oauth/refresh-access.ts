@@ -42,13 +42,23 @@ export class RefreshAccess extends needs({
       assertSameHolder(holder, caller);
       const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
       const configurationIds = await withinScope(configured, narrow(granted, refresh.wanted), refresh.scope);
-      const generation = await this.#use(known, grant, token.generation, caller);
-      return tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
+      const respond = (generation: number) =>
+        tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
+      return this.#use(known, grant, token.generation, caller, respond);
     });
   }
 
-  /** @returns the generation that the grant has come to. */
-  async #use(known: Known, grant: Grant, generation: number, caller: OAuthCaller): Promise<number> {
+  /**
+   * @param respond makes the answer for the generation that the grant comes to: before the token is spent, so that a key
+   *   provider that does not answer costs the wallet nothing.
+   */
+  async #use(
+    known: Known,
+    grant: Grant,
+    generation: number,
+    caller: OAuthCaller,
+    respond: (generation: number) => Promise<TokenAnswer>,
+  ): Promise<TokenAnswer> {
     const uses = replayedBy(caller);
     const stolen = () => refused('the refresh token was used before');
     const step = refreshStep(generation, grant.generation);
@@ -59,20 +69,22 @@ export class RefreshAccess extends needs({
     if (step === 'advance') {
       const change = { grant: { id: grant.id, act: 'refresh', generation }, uses: caller.used } as const;
       const overtaken = stolen();
+      const answer = await respond(generation + 1);
       try {
         await known.claim(change, { grant: () => overtaken, uses });
-        return generation + 1;
+        return answer;
       } catch (error) {
         if (error !== overtaken) throw error;
       }
       // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
       const current = (await known.reads.grant(grant.id))?.grant;
       if (current?.revokedAt !== null || current.generation !== generation + 1) throw stolen();
-      return this.#use(known, current, generation, caller);
+      return this.#use(known, current, generation, caller, respond);
     }
     // The wallet did not get the answer; it gets the same token again.
+    const answer = await respond(grant.generation);
     if (caller.used.length > 0) await known.claim({ uses: caller.used }, { uses });
-    return grant.generation;
+    return answer;
   }
 }
 

@@ -75,15 +75,17 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
     algorithm,
   });
   const factory = new CredentialFactory({ kms, random, clock });
-  const make = (
+  const make = async (
     configuration: CredentialConfiguration,
     claims: Parameters<CredentialFactory['make']>[2],
     more: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
-  ) =>
-    factory.make(aView(more.chain ?? chain), configuration, claims, {
-      holderKey: newKey().jwk,
-      ...more,
-    } as never);
+  ) => {
+    const instance = { holderKey: newKey().jwk, ...more } as never;
+    const [credential = ''] = await factory.make(aView(more.chain ?? chain), configuration, claims, [
+      instance,
+    ]);
+    return credential;
+  };
   return { factory, clock, chain, kms, make };
 }
 

@@ -48,14 +48,12 @@ describe('Making an mdoc', () => {
   it('binds it to the device, without padding, dated in whole hours and without fractions (N145)', async () => {
     const holder = newKey();
     const status = { idx: 7, uri: `${ISSUER}/status-list/1` };
-    const text = await world.factory.make(
+    const instance = { holderKey: holder.jwk as never, status };
+    const [text = ''] = await world.factory.make(
       aView(world.chain),
       anMdoc(BADGE, { lifeTime: 3600 }),
       { name: 'Ada' },
-      {
-        holderKey: holder.jwk as never,
-        status,
-      },
+      [instance],
     );
     expect(text).to.match(/^[A-Za-z0-9_-]+$/);
     const { mso, opened } = read(text);
