@@ -6,7 +6,7 @@ import { LocalKms } from '../adapters/kms/local/local-kms.ts';
 import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { needs, type PortsOf } from '../application/needs.ts';
 import type { DryRun, DryRuns } from '../application/ports/dry-runs.ts';
-import { Kms } from '../application/ports/kms.ts';
+import { type KeyProvider, Kms, type ToSign } from '../application/ports/kms.ts';
 import { Random } from '../application/ports/random.ts';
 import { Secrets } from '../application/ports/secrets.ts';
 import type { SigningKey, StoredKey } from '../domain/keys/signing-key.ts';
@@ -38,6 +38,7 @@ const SIGNATURE_BYTES = { ES256: 64, ES384: 96, ES512: 132, EdDSA: 64 } as const
 
 /** Providers that forget their keys; a key of the real ones signs nothing here. */
 class ForgetfulKms extends KmsRegistry {
+  readonly #kms: Kms;
   readonly #made = new Set<string>();
 
   constructor({ kms, random }: PortsOf<typeof DryRunsInMemory.needs>, cipher: MasterCipher) {
@@ -50,6 +51,7 @@ class ForgetfulKms extends KmsRegistry {
       })),
       default: all.find((provider) => provider.default)?.name ?? '',
     });
+    this.#kms = kms;
   }
 
   override async generate(...wanted: Parameters<Kms['generate']>): Promise<StoredKey> {
@@ -60,7 +62,21 @@ class ForgetfulKms extends KmsRegistry {
     return this.#remember(await super.import(...wanted));
   }
 
-  override sign(key: SigningKey, data: Uint8Array | string): Uint8Array | Promise<Uint8Array> {
+  override providers(tenantId?: string): readonly KeyProvider[] {
+    return this.#kms.providers(tenantId);
+  }
+
+  override providerOf(tenantId: string): string {
+    return this.#kms.providerOf(tenantId);
+  }
+
+  override async remove(): Promise<void> {}
+
+  override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
+    return Promise.all(datas.map((data) => this.sign(key, data)));
+  }
+
+  override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
     const { keyId, algorithm } = key.handle;
     return this.#made.has(keyId) ? super.sign(key, data) : new Uint8Array(SIGNATURE_BYTES[algorithm]).fill(1);
   }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
+import type { TenantId } from '../domain/shared/ids.ts';
 import { type Json, parseJson } from '../domain/shared/json.ts';
 import { TenantIdSchema } from '../domain/tenants/tenant.ts';
 import { type Environment, fillPlaceholders, withoutValues } from './import/placeholders.ts';
@@ -12,6 +13,14 @@ const ProviderName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
 const Text = z.string().min(1).max(4096);
+
+const Tenants = {
+  onlyFor: z
+    .array(TenantIdSchema)
+    .min(1)
+    .optional()
+    .describe('Tenants that may have keys made here; all unless stated'),
+};
 
 const limits = {
   timeoutSeconds: z
@@ -24,6 +33,7 @@ const limits = {
 
 const LocalProvider = z.strictObject({
   type: z.literal('local').describe('Keys sealed in the database of the service'),
+  ...Tenants,
 });
 
 const VaultAuth = z.discriminatedUnion('method', [
@@ -54,6 +64,7 @@ const VaultProvider = z.strictObject({
   namespace: Text.optional().describe('Of Vault Enterprise, or of OpenBao'),
   auth: VaultAuth,
   ca: Text.optional().describe('File with the authorities (PEM) that its certificate may come from'),
+  ...Tenants,
   atOnce: z.int().min(1).max(256).default(32).describe('Calls that may be under way at the same time'),
   ...limits,
 });
@@ -63,6 +74,7 @@ const Pkcs11Provider = z.strictObject({
   library: Text.describe('File of the library, such as `/usr/lib/softhsm/libsofthsm2.so`'),
   token: Text.describe('Label of the token'),
   pin: Text.describe('PIN of its user'),
+  ...Tenants,
   sessions: z.int().min(1).max(64).default(4).describe('Each signs one thing at a time'),
   ...limits,
 });
@@ -163,10 +175,19 @@ function unknownNames({ default: standard, providers, tenants }: KmsConfig): str
     ['default', standard],
     ...Object.entries(tenants).map(([id, name]) => [`tenants.${id}`, name]),
   ];
-  return uses
+  const refused = Object.entries(tenants).flatMap(([id, name]) => {
+    const { onlyFor } = providers[name] ?? {};
+    if (onlyFor === undefined || onlyFor.includes(id as TenantId)) return [];
+    return [`tenants.${id}: the provider "${name}" is only for: ${onlyFor.join(', ')}`];
+  });
+  if (providers[standard]?.onlyFor !== undefined) {
+    refused.push(`default: the provider "${standard}" is not for all tenants; take its onlyFor away`);
+  }
+  const missing = uses
     .filter(([, name = '']) => !names.includes(name))
     .map(([path, name = '']) => {
       const meant = closestName(name, names);
       return `${path}: there is no provider "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`;
     });
+  return [...missing, ...refused];
 }

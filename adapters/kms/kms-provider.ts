@@ -47,4 +47,6 @@ export type NamedProvider = {
   /** `local` or the kind of external service. */
   readonly type: string;
   readonly provider: KmsProvider;
+  /** The tenants that may have keys made there; all unless stated. */
+  readonly onlyFor?: readonly string[];
 };

@@ -4,6 +4,9 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { KmsProvider, NamedProvider } from './kms-provider.ts';
 
+/** Milliseconds for which it is known whether a provider answers. */
+const CHECK_COUNTS_MS = 5_000;
+
 type Settings = {
   readonly providers: readonly NamedProvider[];
   /** Name of the provider at which keys are born unless something else is said. */
@@ -17,6 +20,9 @@ export class KmsRegistry extends Kms {
   readonly #providers: ReadonlyMap<string, NamedProvider>;
   readonly #default: string;
   readonly #tenantDefaults: ReadonlyMap<string, string>;
+
+  /** By provider: many may ask, and each answer counts for a while. */
+  readonly #checks = new Map<string, { readonly at: number; readonly result: Promise<void> }>();
 
   /** @throws Error when the configuration names a provider twice or points to one that it does not list. */
   constructor(settings: Settings) {
@@ -62,8 +68,9 @@ export class KmsRegistry extends Kms {
     await this.#holder(key).remove(key);
   }
 
-  override providers(): readonly KeyProvider[] {
+  override providers(tenantId?: string): readonly KeyProvider[] {
     return [...this.#providers.values()]
+      .filter((provider) => isFor(provider, tenantId))
       .map(({ name, type, provider: { algorithms } }) => ({
         ...{ name, type, algorithms },
         default: name === this.#default,
@@ -78,7 +85,12 @@ export class KmsRegistry extends Kms {
   override async check(provider: string): Promise<void> {
     const known = this.#providers.get(provider);
     if (known === undefined) throw new Error(missing(provider));
-    await known.provider.check();
+    const now = performance.now();
+    const last = this.#checks.get(provider);
+    if (last !== undefined && now - last.at < CHECK_COUNTS_MS) return last.result;
+    const result = known.provider.check();
+    this.#checks.set(provider, { at: now, result });
+    return result;
   }
 
   #holder({ handle: { kms } }: SigningKey): KmsProvider {
@@ -90,9 +102,13 @@ export class KmsRegistry extends Kms {
   #birthplace(tenantId: string, wanted?: string): NamedProvider {
     const name = wanted ?? this.providerOf(tenantId);
     const known = this.#providers.get(name);
-    if (known === undefined) throw new Failure('invalid_input', missing(name));
+    if (known === undefined || !isFor(known, tenantId)) throw new Failure('invalid_input', missing(name));
     return known;
   }
+}
+
+function isFor({ onlyFor }: NamedProvider, tenantId: string | undefined): boolean {
+  return onlyFor === undefined || tenantId === undefined || onlyFor.includes(tenantId);
 }
 
 function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, wanted: SigningAlgorithm): void {

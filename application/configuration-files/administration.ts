@@ -10,6 +10,7 @@ import { Cipher } from '../ports/cipher.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
+import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import type { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
@@ -33,6 +34,7 @@ export const ADMINISTRATION = {
   random: Random,
   settings: ServiceSettings,
   eventBus: EventBus,
+  log: Log,
   schemaValidator: SchemaValidator,
   signatures: Signatures,
   certificates: Certificates,

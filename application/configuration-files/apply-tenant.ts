@@ -2,7 +2,8 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
-import { makeWantedKeyChain, type WantedKeyChain } from '../keys/wanted-key-chain.ts';
+import { withNewKeys } from '../keys/new-keys.ts';
+import { assertProvider, makeWantedKeyChain, type WantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { FIRST_KEY_CHAINS, makeTenant } from '../tenants/make-tenant.ts';
 import { mergeSettings } from '../tenants/own-settings.ts';
 import { UpdateTenant } from '../tenants/tenants.ts';
@@ -41,19 +42,22 @@ export async function applyTenant(
 
 /** @returns whether there was anything to change. */
 async function changeSettings(
-  { ports: { clock, eventBus, store }, caller }: Administration,
+  { ports, caller }: Administration,
   body: TenantDocument['body'],
   known: Tenant,
 ): Promise<boolean> {
+  const { clock, eventBus, store } = ports;
+  assertProvider(ports.kms, known.id, body.kms ?? undefined, 'kms');
   const wanted = {
     name: body.name,
     description: body.description ?? null,
     status: body.status ?? known.status,
     sessionConfig: mergeSettings(null, body.sessionConfig),
     statusListConfig: mergeSettings(null, body.statusListConfig),
+    kms: body.kms ?? null,
   };
-  const { name, description, status, sessionConfig, statusListConfig } = known;
-  if (isSame({ name, description, status, sessionConfig, statusListConfig }, wanted)) return false;
+  const { name, description, status, sessionConfig, statusListConfig, kms } = known;
+  if (isSame({ name, description, status, sessionConfig, statusListConfig, kms }, wanted)) return false;
   const changed = { ...known, ...wanted, updatedAt: clock.now() };
   await store.forTenant(known.id, ({ tenant }) => tenant.save(changed), { by: caller });
   eventBus.publish({ type: 'tenant', tenantId: known.id });
@@ -80,21 +84,23 @@ async function createTenant(
   { body: { status = 'active', ...creation } }: Pick<TenantDocument, 'body'>,
   keys: readonly KeyDocument[],
 ): Promise<readonly KeyDocument[]> {
-  let refused: ReadonlyMap<object, Failure> = new Map();
-  const made = await makeTenant(ports, creation, async ({ id: tenantId, name }) => {
-    const chains: KeyChain[] = [];
-    const wanted: { readonly body: WantedKeyChain }[] = [...firstKeyChains(keys), ...keys];
-    refused = await settle(wanted, async (each) => {
-      chains.push(await makeWantedKeyChain(ports, { tenantId, name, chains }, each.body));
+  return withNewKeys(ports, async (own) => {
+    let refused: ReadonlyMap<object, Failure> = new Map();
+    const made = await makeTenant(own, creation, async ({ id: tenantId, name, kms }) => {
+      const chains: KeyChain[] = [];
+      const wanted: { readonly body: WantedKeyChain }[] = [...firstKeyChains(keys), ...keys];
+      refused = await settle(wanted, async (each) => {
+        chains.push(await makeWantedKeyChain(own, { tenantId, name, kms, chains }, each.body));
+      });
+      return chains;
     });
-    return chains;
+    const [failure] = refused.values();
+    if (failure !== undefined && !isDryRun) throw failure;
+    const { keyChains, clients } = made;
+    const tenant = { ...made.tenant, status };
+    await own.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }), { by: caller });
+    return keys.filter((key) => !refused.has(key));
   });
-  const [failure] = refused.values();
-  if (failure !== undefined && !isDryRun) throw failure;
-  const { keyChains, clients } = made;
-  const tenant = { ...made.tenant, status };
-  await ports.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }), { by: caller });
-  return keys.filter((key) => !refused.has(key));
 }
 
 /**

@@ -6,8 +6,11 @@ const TIMEOUT_MS = 2_000;
 type Ports = { readonly probes: readonly Probe[]; readonly log: Log };
 
 export type Health = {
+  /** Everything is up that all requests need. */
   readonly healthy: boolean;
   readonly probes: readonly { readonly name: string; readonly up: boolean }[];
+  /** Something is down without which the rest goes on. */
+  readonly degraded: boolean;
 };
 
 /** Runs all probes. Questions that come at once share one run, so that nobody can load the dependencies with it. */
@@ -27,8 +30,11 @@ export class CheckHealth {
   }
 
   async #run(): Promise<Health> {
-    const probes = await Promise.all(this.#ports.probes.map((probe) => this.#check(probe)));
-    return { healthy: probes.every(({ up }) => up), probes };
+    const { probes: all } = this.#ports;
+    const probes = await Promise.all(all.map((probe) => this.#check(probe)));
+    const areUp = (partial: boolean) =>
+      probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
+    return { healthy: areUp(false), degraded: !areUp(true), probes };
   }
 
   async #check(probe: Probe): Promise<{ name: string; up: boolean }> {

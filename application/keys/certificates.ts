@@ -16,6 +16,7 @@ import { Store } from '../ports/store.ts';
 import { certifyLeaf, leafOf } from './certify-leaf.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { readCertificates } from './read-certificates.ts';
+import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
 import { chainsOfKey, keyIdOf } from './shared-key.ts';
 
 /** Certificates of the tenant, optionally of one key or one by its id; `all` tells who shares a key with whom. */
@@ -156,8 +157,11 @@ export class RequestCertificate extends needs({
   }
 }
 
+/** Keys that a removal destroys before it answers; the job takes the rest. */
+const MAX_DESTROYED = 20;
+
 /** Removes a key with all of its certificates. */
-export class DeleteKey extends needs({ store: Store, clock: Clock }) {
+export class DeleteKey extends needs({ ...DESTROYING, clock: Clock }) {
   /** @throws Failure `not_found`; `conflict` when something needs one of the certificates, and then all of them stay. */
   async execute(caller: TenantCaller, keyId: string): Promise<void> {
     const { store, clock } = this.ports;
@@ -171,5 +175,6 @@ export class DeleteKey extends needs({ store: Store, clock: Clock }) {
         await repositories.keyChains.remove(chain.id);
       }
     });
+    await destroyRetiredKeys(this.ports, MAX_DESTROYED, caller.tenantId);
   }
 }

@@ -10,18 +10,25 @@ import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
-import { Kms } from '../ports/kms.ts';
+import { type KeyProvider, Kms } from '../ports/kms.ts';
+import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
+import { withNewKeys } from './new-keys.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
+import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
 import {
+  assertAlgorithm,
   assertProvider,
   assertRootStays,
   MAKING_KEY_CHAINS,
   makeWantedKeyChain,
 } from './wanted-key-chain.ts';
+
+/** Keys that a removal destroys before it answers; the job takes the rest. */
+const MAX_DESTROYED = 20;
 
 /** The key chains of the caller's tenant, in order of their ids. */
 export class ListKeyChains extends needs({ store: Store }) {
@@ -41,24 +48,26 @@ export class GetKeyChain extends needs({ store: Store }) {
  * Makes a key chain with its own internal CA, under that of another one, or certified by itself; or takes in a key that was
  * made elsewhere, with its certificates or under an internal CA.
  */
-export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store }) {
+export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, log: Log }) {
   /** @throws Failure as `makeWantedKeyChain`. */
   async execute(caller: TenantCaller, wanted: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
     const { store } = this.ports;
     const { tenantId } = caller;
     const { rootKeyChainId: rootId } = wanted;
-    const { name } = await caller.configured.tenant();
+    const { name, kms } = await caller.configured.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
-    const chain = await makeWantedKeyChain(this.ports, { tenantId, name, chains }, wanted);
-    await store.forTenant(
-      tenantId,
-      async ({ keyChains }) => {
-        if (rootId !== undefined) assertRootStays(await keyChains.list(), rootId, chain);
-        await keyChains.add(chain);
-      },
-      { by: caller, alone: rootId !== undefined },
-    );
-    return chain;
+    return withNewKeys(this.ports, async (ports) => {
+      const chain = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
+      await store.forTenant(
+        tenantId,
+        async ({ keyChains }) => {
+          if (rootId !== undefined) assertRootStays(await keyChains.list(), rootId, chain);
+          await keyChains.add(chain);
+        },
+        { by: caller, alone: rootId !== undefined },
+      );
+      return chain;
+    });
   }
 }
 
@@ -95,8 +104,8 @@ export class UpdateKeyChain extends needs({
   }
 }
 
-/** Removes a key chain that nothing needs. */
-export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
+/** Removes a key chain that nothing needs, and its keys at their provider. */
+export class DeleteKeyChain extends needs({ ...DESTROYING, clock: Clock }) {
   /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, clock } = this.ports;
@@ -106,6 +115,7 @@ export class DeleteKeyChain extends needs({ store: Store, clock: Clock }) {
       await assertNotLast(own, chain, chain.usages, clock.now());
       await own.keyChains.remove(id);
     });
+    await destroyRetiredKeys(this.ports, MAX_DESTROYED, caller.tenantId);
   }
 }
 
@@ -115,17 +125,47 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
    * @throws Failure `not_found`; `conflict` when its certificates come from outside, too many former keys count still,
    *   or somebody else rotates it at this moment.
    */
-  async execute(caller: TenantCaller, id: string, { kmsProvider }: KeyChainRotation): Promise<KeyChain> {
+  async execute(caller: TenantCaller, id: string, wanted: KeyChainRotation): Promise<KeyChain> {
     const { store, kms } = this.ports;
-    assertProvider(kms, kmsProvider);
-    const chain = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
-    return renewLeaf(this.ports, chain, { step: 'rotation', provider: kmsProvider, by: caller });
+    const { tenantId } = caller;
+    const provider = wanted.provider ?? wanted.kmsProvider;
+    const path = wanted.provider === undefined ? 'kmsProvider' : 'provider';
+    assertProvider(kms, tenantId, provider, path);
+    const chain = await store.forTenant(tenantId, ({ keyChains }) => keyChains.get(id));
+    const { algorithm } = chain.active.key.handle;
+    assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
+    return renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller });
   }
 }
 
-/** The KMS providers at which keys can be born, the default one first. */
+/** A key provider as a tenant sees it. */
+export type TenantKeyProvider = KeyProvider & {
+  /** Whether the next keys of this tenant are made there. */
+  readonly isOwn: boolean;
+  readonly answers: boolean;
+};
+
+/** The key providers at which a tenant may have keys made, the default one first. */
 export class ListKeyProviders extends needs({ kms: Kms }) {
-  async execute(): Promise<ReturnType<Kms['providers']>> {
-    return this.ports.kms.providers();
+  async execute({ tenantId, configured }: TenantCaller): Promise<readonly TenantKeyProvider[]> {
+    const { kms } = this.ports;
+    const own = (await configured.tenant()).kms ?? kms.providerOf(tenantId);
+    return Promise.all(
+      kms.providers(tenantId).map(async (provider) => ({
+        ...provider,
+        isOwn: provider.name === own,
+        answers: await this.#answers(provider.name),
+      })),
+    );
+  }
+
+  /** Why it does not is for the log and `GET /health`: it concerns the operator. */
+  async #answers(name: string): Promise<boolean> {
+    try {
+      await this.ports.kms.check(name);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

@@ -8,9 +8,11 @@ import type { PortsOf } from '../needs.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
+import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { certifyLeaf, leafOf } from './certify-leaf.ts';
+import { withNewKeys } from './new-keys.ts';
 
 export const RENEWAL_PORTS = {
   store: Store,
@@ -18,6 +20,7 @@ export const RENEWAL_PORTS = {
   certificateAuthority: CertificateAuthority,
   clock: Clock,
   settings: ServiceSettings,
+  log: Log,
 };
 type RenewalPorts = PortsOf<typeof RENEWAL_PORTS>;
 
@@ -41,22 +44,24 @@ export async function renewLeaf(
 ): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
-  const leaf = await makeLeaf(ports, { ...chain, kmsProvider }, step);
-  return store.forTenant(
-    chain.tenantId as TenantId,
-    async ({ keyChains }) => {
-      const now = clock.now();
-      const known = await keyChains.get(chain.id);
-      if (!isUnchanged(known, chain)) {
-        throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
-      }
-      assertRenewable(known, now);
-      const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
-      await keyChains.put(renewed);
-      return renewed;
-    },
-    { by, alone: true },
-  );
+  return withNewKeys(ports, async (remembering) => {
+    const leaf = await makeLeaf(remembering, { ...chain, kmsProvider }, step);
+    return store.forTenant(
+      chain.tenantId as TenantId,
+      async ({ keyChains }) => {
+        const now = clock.now();
+        const known = await keyChains.get(chain.id);
+        if (!isUnchanged(known, chain)) {
+          throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+        }
+        assertRenewable(known, now);
+        const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
+        await keyChains.put(renewed);
+        return renewed;
+      },
+      { by, alone: true },
+    );
+  });
 }
 
 async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Promise<KeyLeaf> {

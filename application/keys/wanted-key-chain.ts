@@ -5,6 +5,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { PortsOf } from '../needs.ts';
 import type { Kms } from '../ports/kms.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -18,6 +19,8 @@ export type WantedKeyChain = KeyChainCreation | KeyChainImport;
 export type KeyOwner = {
   readonly tenantId: TenantId;
   readonly name: string;
+  /** Provider of its next keys, where the tenant has one of its own. */
+  readonly kms: string | null;
   readonly chains: readonly KeyChain[];
 };
 
@@ -36,16 +39,17 @@ export async function makeWantedKeyChain(
   wanted: WantedKeyChain,
 ): Promise<KeyChain> {
   if ('key' in wanted) return takeIn(ports, owner, wanted);
-  return makeKeyChain(ports, created(commonOf(ports, owner, wanted), wanted));
+  return makeKeyChain(ports, created(ports.kms, commonOf(ports, owner, wanted), wanted));
 }
 
 function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyChain): NewKeyChain {
-  const { id, kmsProvider: provider, rootKeyChainId, usageType, usages = [] } = wanted;
+  const { id, rootKeyChainId, usageType, usages = [] } = wanted;
+  const provider = wanted.kmsProvider ?? owner.kms ?? undefined;
   const { country, organization, rotationEnabled, rotationIntervalDays, certValidityDays } = wanted;
   if (owner.chains.some((chain) => chain.id === id)) {
     throw new Failure('conflict', 'a key chain of this id exists already');
   }
-  assertProvider(kms, provider);
+  assertProvider(kms, owner.tenantId, provider);
   const root = rootKeyChainId === undefined ? undefined : rootOf(owner.chains, rootKeyChainId);
   return {
     tenantId: owner.tenantId,
@@ -60,7 +64,12 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyCh
   };
 }
 
-function created(common: NewKeyChain, { algorithm, selfSigned = false }: KeyChainCreation): NewKeyChain {
+function created(
+  kms: Kms,
+  common: NewKeyChain,
+  { algorithm, selfSigned = false }: KeyChainCreation,
+): NewKeyChain {
+  assertAlgorithm(kms, common, algorithm);
   const known = { ...common, ...defined({ algorithm }) };
   if (!selfSigned) return known;
   assertSelfSignedFits(common.usages, 'selfSigned');
@@ -74,6 +83,7 @@ async function takeIn(ports: Ports, owner: KeyOwner, wanted: KeyChainImport): Pr
   const { pkcs8, publicJwk, algorithm } = readPrivateKey(wanted.key as string | JsonObject);
   try {
     const common = commonOf(ports, owner, wanted);
+    assertAlgorithm(ports.kms, common, algorithm, 'key');
     const known = { ...common, algorithm, leafKey: pkcs8 };
     if (wanted.certificates === undefined) return await makeKeyChain(ports, known);
     if (common.certification !== undefined) {
@@ -91,11 +101,33 @@ async function takeIn(ports: Ports, owner: KeyOwner, wanted: KeyChainImport): Pr
   }
 }
 
-/** @throws Failure `invalid_input` at `kmsProvider`. */
-export function assertProvider(kms: Kms, name: string | undefined): void {
-  const names = kms.providers().map((provider) => provider.name);
+/** @throws Failure `invalid_input` at `path` for a provider that there is not for this tenant. */
+export function assertProvider(
+  kms: Kms,
+  tenantId: string,
+  name: string | undefined,
+  path = 'kmsProvider',
+): void {
+  const names = kms.providers(tenantId).map((provider) => provider.name);
   if (name === undefined || names.includes(name)) return;
-  throw invalidInput('kmsProvider', `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
+  throw invalidInput(path, `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
+}
+
+/** @throws Failure `invalid_input` at `path` for an algorithm that the provider does not have. */
+export function assertAlgorithm(
+  kms: Kms,
+  { tenantId, provider }: Pick<NewKeyChain, 'tenantId' | 'provider'>,
+  algorithm: SigningAlgorithm = 'ES256',
+  path = 'algorithm',
+): void {
+  const wanted = provider ?? kms.providerOf(tenantId);
+  const known = kms.providers().find(({ name }) => name === wanted);
+  if (known === undefined || known.algorithms.includes(algorithm)) return;
+  const possible = known.algorithms.join(', ');
+  throw invalidInput(
+    path,
+    `The KMS provider "${wanted}" has no keys for ${algorithm}, but for: ${possible}.`,
+  );
 }
 
 /**

@@ -55,8 +55,8 @@ export abstract class Kms {
    * @throws Failure as `sign`.
    */
   abstract remove(key: SigningKey): Promise<void>;
-  /** The configured providers, the default first. */
-  abstract providers(): readonly KeyProvider[];
+  /** The configured providers, the default first. @param tenantId only those at which this tenant may have keys made. */
+  abstract providers(tenantId?: string): readonly KeyProvider[];
   /** Where the next key of a tenant is made unless something else is said: as configured, else the default provider. */
   abstract providerOf(tenantId: string): string;
   /** Resolves when the provider answers. @throws Error that says for the operator why it does not. */

@@ -1,3 +1,4 @@
+import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
 export type EndingTrustList = {
@@ -42,6 +43,13 @@ export type Maintenance = {
    * @returns how many rows went, at most `limit`.
    */
   removeRemains(now: Date, limit: number): Promise<number>;
+  /**
+   * Keys at providers that no key chain has any more, those that wait longest first.
+   * @param owner only keys of this tenant, which may be gone.
+   */
+  retiredKeys(limit: number, owner?: string): Promise<readonly RetiredKey[]>;
+  /** The key is gone at its provider. */
+  forgetRetiredKey(key: RetiredKey): Promise<void>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */

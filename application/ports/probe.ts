@@ -2,6 +2,8 @@
 export type Probe = {
   /** How the health answer calls it, for example `database`. */
   readonly name: string;
+  /** Others go on without it: the service is degraded, and not down. */
+  readonly isPartial?: true;
   /** Resolves when it works; throws, or never resolves, when it does not. */
   check(): Promise<void>;
 };

@@ -8,7 +8,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
 import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
 import { assertFreeName } from '../clients/free-name.ts';
-import { MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
+import { assertProvider, MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
 import type { PortsOf } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
@@ -81,6 +81,7 @@ export async function makeTenant(
   makeKeyChains: (tenant: Tenant) => Promise<readonly KeyChain[]>,
 ): Promise<NewTenant> {
   const { store, random, clock } = ports;
+  assertProvider(ports.kms, wanted.id, wanted.kms ?? undefined, 'kms');
   // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
   const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
   if (known !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
@@ -92,6 +93,7 @@ export async function makeTenant(
     ...{ id: wanted.id, name: wanted.name, description: wanted.description ?? null, status: 'active' },
     sessionConfig: mergeSettings(null, wanted.sessionConfig),
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
+    kms: wanted.kms ?? null,
     ...{ revision, version: 1, createdAt: now, updatedAt: now },
   };
   const { roles = [] } = wanted;

@@ -8,9 +8,12 @@ import {
   type TenantUpdate,
 } from '../../domain/tenants/tenant.ts';
 import type { Caller } from '../caller.ts';
-import { makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
-import { needs } from '../needs.ts';
+import { withNewKeys } from '../keys/new-keys.ts';
+import { DESTROYING, destroyRetiredKeys } from '../keys/retired-keys.ts';
+import { assertProvider, makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
+import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
+import { Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
 import { Store } from '../ports/store.ts';
 import {
@@ -48,32 +51,46 @@ export class GetTenant extends needs({ store: Store }) {
 }
 
 /** Makes a tenant that can work at once: with its keys and, if roles are given, its administrator. */
-export class CreateTenant extends needs(MAKING_TENANTS) {
+export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
   /**
    * @returns the tenant and its clients; `secret` of the new administrator is told here once.
    * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
    */
   async execute(caller: Caller, wanted: TenantCreation): Promise<TenantWithClients> {
-    const { keyChains, ...made } = await makeTenant(this.ports, wanted, (tenant) => this.#keysOf(tenant));
-    const belongings = { keyChains, clients: made.clients };
-    await this.ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
-    return made;
-  }
-
-  async #keysOf({ id: tenantId, name }: Tenant): Promise<readonly KeyChain[]> {
-    const chains: KeyChain[] = [];
-    for (const wanted of FIRST_KEY_CHAINS) {
-      chains.push(await makeWantedKeyChain(this.ports, { tenantId, name, chains }, wanted));
-    }
-    return chains;
+    return withNewKeys(this.ports, async (ports) => {
+      const { keyChains, ...made } = await makeTenant(ports, wanted, (tenant) => firstKeysOf(ports, tenant));
+      const belongings = { keyChains, clients: made.clients };
+      await ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
+      return made;
+    });
   }
 }
 
+async function firstKeysOf(
+  ports: PortsOf<typeof MAKING_TENANTS>,
+  { id: tenantId, name, kms }: Tenant,
+): Promise<readonly KeyChain[]> {
+  const chains: KeyChain[] = [];
+  for (const wanted of FIRST_KEY_CHAINS) {
+    chains.push(await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted));
+  }
+  return chains;
+}
+
 /** Changes a tenant. `roles` are those of its administrator, who is made if there is none. */
-export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, eventBus: EventBus }) {
-  /** @throws Failure `not_found`, or `conflict` when somebody else changed the tenant at the same time. */
+export class UpdateTenant extends needs({
+  ...MAKING_CLIENTS,
+  store: Store,
+  kms: Kms,
+  eventBus: EventBus,
+}) {
+  /**
+   * @throws Failure `not_found`; `conflict` when somebody else changed the tenant at the same time; `invalid_input` for a
+   *   key provider that there is not.
+   */
   async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
-    const { store, clock, eventBus } = this.ports;
+    const { store, clock, kms, eventBus } = this.ports;
+    assertProvider(kms, id, wanted.kms ?? undefined, 'kms');
     const made = wanted.roles && (await this.#administratorIfMissing(id, wanted.roles));
     const updated = await store.forTenant(
       id,
@@ -113,23 +130,27 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
     status: wanted.status ?? tenant.status,
     sessionConfig: mergeSettings(tenant.sessionConfig, wanted.sessionConfig),
     statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
+    kms: wanted.kms === undefined ? tenant.kms : wanted.kms,
     updatedAt: now,
   };
 }
 
+/** Keys that a removal destroys before it answers; the job takes the rest. */
+const MAX_DESTROYED = 20;
 /** Rows that one batch removes. */
 const BATCH = 500;
 /** Batches that the caller waits for; the rest is left to the maintenance. */
 const BATCHES = 10;
 
 /** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
-export class DeleteTenant extends needs({ store: Store, eventBus: EventBus, log: Log }) {
+export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {
   /** @throws Failure `not_found`. */
   async execute(caller: Caller, id: TenantId): Promise<void> {
     const { store, eventBus } = this.ports;
     await store.forService(({ tenants }) => tenants.remove(id), { by: caller });
     eventBus.publish({ type: 'tenant', tenantId: id });
     await this.#removeSome(id);
+    await destroyRetiredKeys(this.ports, MAX_DESTROYED, id);
   }
 
   /** The tenant is gone already, so the caller is not told when this fails. */

@@ -56,7 +56,9 @@ const subject = {
 const birth = {
   id: Id.optional(),
   description: Description.nullish(),
-  kmsProvider: Reference.optional().describe('The default provider unless stated'),
+  kmsProvider: Reference.optional().describe(
+    'Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated',
+  ),
 };
 const RootKeyChainId = Reference.optional().describe(
   'A key chain whose internal authority certifies this one, too. Otherwise it gets one of its own',
@@ -112,10 +114,16 @@ export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
 
 export const KeyChainRotation = z
   .object({
-    kmsProvider: birth.kmsProvider.describe(
-      'Where this and all later keys are made; where they were unless stated',
+    provider: birth.kmsProvider.describe(
+      'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
     ),
+    kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
   })
+  .refine(
+    ({ provider, kmsProvider }) =>
+      provider === undefined || kmsProvider === undefined || provider === kmsProvider,
+    { path: ['kmsProvider'], message: 'give either provider or kmsProvider' },
+  )
   .meta({ id: 'KeyChainRotation' });
 export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
 

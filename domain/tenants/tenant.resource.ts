@@ -14,7 +14,7 @@ const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.
 export const tenantResource = resource<Tenant>()({
   kind: 'tenant',
   repository: 'tenant',
-  shown: ['name', 'status', 'sessionConfig', 'statusListConfig'],
+  shown: ['name', 'status', 'sessionConfig', 'statusListConfig', 'kms'],
   edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
   changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
   entries: { clients: 'clientId' },
@@ -23,11 +23,12 @@ export const tenantResource = resource<Tenant>()({
     id: 'id',
     body: TenantDocument,
     refersTo: [],
-    write: ({ id, name, description, status, sessionConfig, statusListConfig }: Tenant) => ({
+    write: ({ id, name, description, status, sessionConfig, statusListConfig, kms }: Tenant) => ({
       id,
       name,
       description,
       status,
+      kms,
       // Databases give members in an order of their own.
       sessionConfig: SessionStorageConfig.nullable().parse(sessionConfig),
       statusListConfig: StatusListConfig.nullable().parse(statusListConfig),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Role } from '../clients/role.ts';
-import { wholeNumber } from '../shared/bounds.ts';
+import { Reference, wholeNumber } from '../shared/bounds.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { written } from '../shared/written.ts';
 
@@ -11,6 +11,8 @@ export type Tenant = {
   readonly status: TenantStatus;
   readonly sessionConfig: SessionStorageConfig | null;
   readonly statusListConfig: StatusListConfig | null;
+  /** Key provider of its next keys; null: as the configuration of the service says. */
+  readonly kms: string | null;
   /** Grows with every change of the tenant's configuration, clients or keys; what is cached names it. */
   readonly revision: number;
   readonly version: number;
@@ -96,6 +98,10 @@ const Description = z.string().max(1000).nullish().describe('For administrators'
 const SessionConfig = SessionStorageConfig.nullish().describe('How long sessions are kept');
 const StatusConfig = StatusListConfig.nullish().describe('Shape of status lists that are made from now on');
 
+const KeyProviderName = Reference.nullish().describe(
+  'Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are',
+);
+
 const AdministratorRoles = z
   .array(Role)
   .max(20)
@@ -110,6 +116,7 @@ export const TenantCreation = z
     roles: AdministratorRoles,
     sessionConfig: SessionConfig,
     statusListConfig: StatusConfig,
+    kms: KeyProviderName,
   })
   .meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;

@@ -30,6 +30,7 @@ describe('tenants through HTTP', () => {
       status: 'active',
       sessionConfig: null,
       statusListConfig: null,
+      kms: null,
     });
     for (const time of [createdAt, updatedAt]) expect(new Date(time).toISOString()).to.equal(time);
     expect(clients).to.have.length(1);
@@ -119,6 +120,7 @@ describe('tenants through HTTP', () => {
     expect(await patch({ sessionConfig: null, statusListConfig: null })).to.include({
       sessionConfig: null,
       statusListConfig: null,
+      kms: null,
     });
     const bad = await call('PATCH', '/tenant/patched', { name: 'Three', sessionConfig: { ttlSeconds: 1 } });
     expect(bad.status).to.equal(400);

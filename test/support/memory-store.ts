@@ -192,4 +192,6 @@ const MAINTENANCE = namesOf<Maintenance>({
   endingTrustLists: true,
   refreshStatistics: true,
   tryLease: true,
+  retiredKeys: true,
+  forgetRetiredKey: true,
 });

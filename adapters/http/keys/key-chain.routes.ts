@@ -19,7 +19,13 @@ import {
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import { common, written } from './common.ts';
-import { CertificateRequestView, KeyChainView, KeyProviderView, toKeyChainView } from './key-chain.view.ts';
+import {
+  CertificateRequestView,
+  KeyChainView,
+  KeyProviderView,
+  toKeyChainView,
+  toKeyProviderView,
+} from './key-chain.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 
@@ -60,8 +66,8 @@ export const keyChainRoutes = families(
       path: '/key-chain/providers',
       summary: 'List where keys can be made',
       responses: { 200: z.array(KeyProviderView) },
-      async handle() {
-        return reply(200, await listKeyProviders.execute());
+      async handle({ caller }) {
+        return reply(200, (await listKeyProviders.execute(caller)).map(toKeyProviderView));
       },
     }),
   ]),
@@ -110,7 +116,9 @@ export const keyChainRoutes = families(
       method: 'post',
       path: '/key-chain/:id/rotate',
       summary: 'Give a key chain another key now',
-      description: 'The key before it is published until everything that it signed has ended.',
+      description:
+        'The key before it is published until everything that it signed has ended. With `provider`, this and all later ' +
+        'keys are made there; the authority stays what it was.',
       params,
       body: KeyChainRotation,
       example: {},

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { TenantKeyProvider } from '../../../application/keys/key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain, type KeyLeaf } from '../../../domain/keys/key-chain.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
-import { thumbprint } from '../../../domain/shared/jwk.ts';
+import { SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
 import { viewOf } from '../view-of.ts';
 
 export const PublicKeyView = z
@@ -57,8 +58,21 @@ export const CertificateRequestView = z
   .meta({ id: 'CertificateRequest', description: 'To be handed to whoever shall certify the key' });
 
 export const KeyProviderView = z
-  .object({ name: z.string(), type: z.string(), default: z.boolean() })
-  .meta({ id: 'KeyProvider', description: 'Where keys can be born' });
+  .object({
+    name: z.string(),
+    type: z.string().describe('`local`, `vault` or `pkcs11`'),
+    default: z.boolean().describe('Of tenants for which nothing else is said'),
+    own: z
+      .boolean()
+      .describe('The next keys of this tenant are made here unless `kmsProvider` says otherwise'),
+    algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Of the keys that it can make'),
+    status: z.enum(['up', 'down']).describe('Whether it answers at this moment'),
+  })
+  .meta({ id: 'KeyProvider', description: 'Where keys can be made' });
+
+export function toKeyProviderView({ isOwn, answers, ...provider }: TenantKeyProvider) {
+  return viewOf(KeyProviderView, { ...provider, own: isOwn, status: answers ? 'up' : 'down' });
+}
 
 export function toKeyChainView(chain: KeyChain) {
   const { root, active, former = [] } = chain;

@@ -8,7 +8,9 @@ const Dependencies = z.record(z.string(), Dependency);
 
 export const HealthView = z
   .object({
-    status: z.enum(['ok', 'error']),
+    status: z
+      .enum(['ok', 'degraded', 'error'])
+      .describe('`degraded`: works, but for those who need what is down'),
     info: Dependencies.nullable().describe('What works'),
     error: Dependencies.nullable().describe('What does not'),
     details: Dependencies.describe('Both'),
@@ -24,7 +26,7 @@ export const ServiceView = z
   })
   .meta({ id: 'Service' });
 
-export function toHealthView({ healthy, probes }: Health): z.infer<typeof HealthView> {
+export function toHealthView({ healthy, degraded, probes }: Health): z.infer<typeof HealthView> {
   const pick = (wanted: readonly boolean[]) =>
     Object.fromEntries(
       probes
@@ -32,7 +34,7 @@ export function toHealthView({ healthy, probes }: Health): z.infer<typeof Health
         .map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
     );
   return {
-    status: healthy ? 'ok' : 'error',
+    status: healthy ? (degraded ? 'degraded' : 'ok') : 'error',
     info: pick([true]),
     error: pick([false]),
     details: pick([true, false]),

@@ -17,6 +17,7 @@ const fields = {
   status: z.enum(['active', 'suspended']),
   sessionConfig: SessionSettings.nullable().describe('Null: the global defaults'),
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
+  kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 };

@@ -15,6 +15,7 @@ import { addClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { byClientId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { retiringKeys } from './retired-keys.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
@@ -25,10 +26,12 @@ export function tenantRepositories(
   touch: (kind: ConfiguredKind) => Promise<void>,
 ): PlainTenantRepositories {
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
+  const documents = documentRepositories(({ kind, revision }) =>
+    documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
+  );
   return {
-    ...documentRepositories(({ kind, revision }) =>
-      documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
-    ),
+    ...documents,
+    keyChains: retiringKeys(em, documents.keyChains),
     tenant: {
       async get() {
         return readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant'));

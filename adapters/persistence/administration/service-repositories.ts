@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
+import { keysAtProviders } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { beginRemoval, endRemoval } from '../maintenance/tenant-remains.ts';
@@ -10,6 +11,7 @@ import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
 import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { keyChainsOf, retire } from './retired-keys.ts';
 import { raiseRevision } from './revisions.ts';
 
 export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainServiceRepositories {
@@ -38,9 +40,11 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         }
       },
       async remove(id) {
+        const keys = keysAtProviders(await keyChainsOf(em, cipher, id));
         const removed = await em.nativeDelete(TenantRow, { id });
         if (removed === 0) throw missing('tenant');
         await beginRemoval(em, id);
+        await retire(em, keys);
         // The head of its chain is locked last, as everywhere.
         return lockHead(em, id);
       },

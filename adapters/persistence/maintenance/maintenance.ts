@@ -2,6 +2,7 @@ import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
@@ -99,6 +100,14 @@ const GROWING = [
 const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
   rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
 
+const RETIRED = 'select owner, kms, key_id, algorithm from retired_keys';
+const RETIRED_KEYS = named('retired_keys', `${RETIRED} order by retired_at limit $1`);
+const RETIRED_KEYS_OF = named('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
+const FORGET_RETIRED_KEY = named(
+  'forget_retired_key',
+  'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3',
+);
+
 /** What needs no words of one dialect but `forgetPickUps`. */
 function jobs(sql: JobSql, forgetPickUps: Statement) {
   return {
@@ -119,6 +128,23 @@ function jobs(sql: JobSql, forgetPickUps: Statement) {
         id: String(row['id']),
         nextUpdate: new Date(Number(row['next_update'])),
       }));
+    },
+    async retiredKeys(limit, owner) {
+      const rows =
+        owner === undefined
+          ? await sql.all(RETIRED_KEYS, limit)
+          : await sql.all(RETIRED_KEYS_OF, limit, owner);
+      return rows.map((row) => ({
+        tenantId: String(row['owner']),
+        handle: {
+          kms: String(row['kms']),
+          keyId: String(row['key_id']),
+          algorithm: String(row['algorithm']) as SigningAlgorithm,
+        },
+      }));
+    },
+    async forgetRetiredKey({ tenantId, handle }) {
+      await sql.change(FORGET_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
     },
     async tryLease(name, holder, now, ttlSeconds) {
       const until = now.getTime() + ttlSeconds * 1000;

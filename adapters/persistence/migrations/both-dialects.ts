@@ -71,6 +71,11 @@ export const REMOVED_CLIENTS = [
          where clients.client_id = entry.target and clients.tenant_id = entry.tenant_id)`,
 ];
 
+export const KEY_PROVIDERS = [
+  'alter table "tenants" add "kms" varchar(255) null',
+  'create table "retired_keys" ("owner" varchar(255) not null, "kms" varchar(255) not null, "key_id" varchar(255) not null, "algorithm" varchar(255) not null, "retired_at" bigint not null, primary key ("owner", "kms", "key_id"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

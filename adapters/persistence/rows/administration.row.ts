@@ -13,6 +13,7 @@ export const TenantRow = defineEntity({
     status: p.string(),
     sessionConfig: p.json<unknown>().nullable(),
     statusListConfig: p.json<unknown>().nullable(),
+    kms: p.string().nullable(),
     /** Raised by every change of what is configured. */
     revision: p.integer(),
     /** The same for each kind of it, `StoredRevisions`. */
@@ -55,6 +56,22 @@ export const RemovedClientRow = defineEntity({
     clientId: p.string().primary(),
   },
   filters: tenantFilter,
+});
+
+/**
+ * Keys at a provider that no key chain has any more, until they are destroyed there. They outlive their tenant, so its id
+ * has another name here.
+ */
+export const RetiredKeyRow = defineEntity({
+  name: 'RetiredKeyRow',
+  tableName: 'retired_keys',
+  properties: {
+    owner: p.string().primary(),
+    kms: p.string().primary(),
+    keyId: p.string().primary(),
+    algorithm: p.string(),
+    retiredAt: time(),
+  },
 });
 
 /** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */

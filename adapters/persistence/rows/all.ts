@@ -1,4 +1,4 @@
-import { ClientRow, documentRows, RemovedClientRow, TenantRow } from './administration.row.ts';
+import { ClientRow, documentRows, RemovedClientRow, RetiredKeyRow, TenantRow } from './administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
@@ -28,4 +28,5 @@ export const allRows = [
   AuditEntryRow,
   AuditHeadRow,
   RemovedClientRow,
+  RetiredKeyRow,
 ];

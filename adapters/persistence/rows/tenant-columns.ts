@@ -21,6 +21,7 @@ export function readTenant(row: TenantRow): Tenant {
     status: row.status as TenantStatus,
     sessionConfig: (row.sessionConfig ?? null) as SessionStorageConfig | null,
     statusListConfig: (row.statusListConfig ?? null) as StatusListConfig | null,
+    kms: row.kms ?? null,
     revision: row.revision,
     version: row.version,
     createdAt: new Date(Number(row.createdAt)),

@@ -31,6 +31,7 @@ export function aTenant(changes: Partial<Tenant> = {}): Tenant {
     status: 'active',
     sessionConfig: null,
     statusListConfig: null,
+    kms: null,
     revision: 1,
     version: 1,
     createdAt: NOW,

@@ -21,6 +21,7 @@ import {
 } from '../../../domain/keys/key-chain-input.ts';
 import { MAX_FORMER_LEAVES } from '../../../domain/keys/rotation.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { certify, certifyKey } from '../../support/test-certificates.ts';
@@ -90,8 +91,11 @@ describe('Key chains', () => {
   });
 
   it('are made at the providers that there are, the default one first', async () => {
-    expect(await new ListKeyProviders(world).execute()).to.deep.equal([
-      { name: 'local', type: 'local', default: true },
+    expect(await new ListKeyProviders(world).execute(caller())).to.deep.equal([
+      {
+        ...{ name: 'local', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS },
+        ...{ isOwn: true, answers: true },
+      },
     ]);
   });
 

@@ -207,6 +207,7 @@ export class World {
       status: 'active',
       sessionConfig: null,
       statusListConfig: null,
+      kms: null,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
     const keyChains = [
