@@ -27,10 +27,10 @@ export function openIdentity(settings: Settings, ports: Ports): Identity {
 }
 
 function local(settings: Settings, ports: Ports): Identity {
-  const keys = settings.MASTER_SECRET.map((secret) =>
-    createSecretKey(deriveKey(secret, 'vidimus/access-token')),
-  );
-  const tokens = { keys, issuer: settings.JWT_ISSUER, lifetimeSeconds: settings.JWT_EXPIRES_IN };
+  // A former secret opens what was sealed under it and nothing else: who found it makes no tokens with it.
+  const [present = ''] = settings.MASTER_SECRET;
+  const key = createSecretKey(deriveKey(present, 'vidimus/access-token'));
+  const tokens = { key, issuer: settings.JWT_ISSUER, lifetimeSeconds: settings.JWT_EXPIRES_IN };
   return { accessTokens: new LocalAccessTokens(ports, tokens), close: async () => {} };
 }
 

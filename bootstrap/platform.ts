@@ -6,8 +6,6 @@ import { NodeEncryption } from '../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../adapters/crypto/signatures.ts';
 import { X509Authority } from '../adapters/crypto/x509-authority.ts';
 import { InProcessEventBus } from '../adapters/dispatch/in-process/event-bus.ts';
-import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
-import { LocalKms } from '../adapters/kms/local/local-kms.ts';
 import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
 import { Outgoing } from '../adapters/remote/outgoing.ts';
@@ -43,6 +41,7 @@ import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
+import { openKeyStores } from './key-stores.ts';
 import { serviceSettings } from './service-settings.ts';
 import { identifierOf } from './wire.ts';
 
@@ -75,18 +74,21 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   };
   const store = await OrmStore.open(database, cipher);
   closers.add(() => store.close());
+  await tellOfFormerSecrets(store, cipher, log);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());
-  const local = new LocalKms({ name: 'local', cipher, random });
-  const kms = new KmsRegistry({
-    providers: [{ name: 'local', type: 'local', provider: local }],
-    default: 'local',
-  });
+  const keyStores = await openKeyStores(settings.KMS, { cipher, random });
+  closers.add(() => keyStores.close());
+  const { kms } = keyStores;
   const secrets = new Argon2Secrets();
   const eventBus = new InProcessEventBus();
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
-  const probes = [{ name: 'database', check: () => store.ping() }, ...(probe === undefined ? [] : [probe])];
+  const probes = [
+    { name: 'database', check: () => store.ping() },
+    ...(probe === undefined ? [] : [probe]),
+    ...keyStores.probes,
+  ];
   const container = new Container();
   const provide = <T>(token: Token<T>, value: T) =>
     container.bind(identifierOf(token)).toConstantValue(value);
@@ -113,4 +115,15 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(EventBus, eventBus);
   provide(TenantConfigurations, new TenantConfigurations({ store, settings: service, eventBus }));
   return container;
+}
+
+/** Former secrets are only there until everything is sealed under the present one. */
+async function tellOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log): Promise<void> {
+  const [, ...former] = keyIds;
+  if (former.length === 0) return;
+  const resealed = await store.resealedKeys();
+  const needed = former.filter((id) => !resealed.includes(id)).length;
+  if (needed === 0) {
+    log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
+  } else log.warn('data is sealed under former secrets; `npm run reseal` seals it anew', { former: needed });
 }

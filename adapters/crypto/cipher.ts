@@ -77,9 +77,16 @@ export class MasterCipher extends Cipher {
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]);
   }
 
-  override macs(purpose: string): Macs {
+  override macs(purpose: string, former: readonly MacKey[] = []): Macs {
     const [first, ...others] = this.#all;
-    return hmacs([first.macKey(purpose), ...others.map((keys) => keys.macKey(purpose))]);
+    const listed = others.map((keys) => keys.macKey(purpose));
+    return hmacs([first.macKey(purpose), ...listed, ...former.filter(({ id }) => !this.#opening.has(id))]);
+  }
+
+  override macKey(purpose: string, keyId: string): Buffer {
+    const keys = this.#opening.get(keyId);
+    if (keys === undefined) throw new Error(`There is no master secret "${keyId}".`);
+    return keys.macKey(purpose).key.export();
   }
 }
 

@@ -21,8 +21,7 @@ const MAX_KNOWN_BYTES = 2 * 1024 * 1024;
 
 type Ports = { readonly clock: Clock; readonly random: Random };
 type Settings = {
-  /** The first signs, all verify. */
-  readonly keys: readonly KeyObject[];
+  readonly key: KeyObject;
   readonly issuer: string;
   readonly lifetimeSeconds: number;
 };
@@ -48,7 +47,7 @@ export class LocalAccessTokens extends AccessTokens {
   }
 
   override issue(claims: AccessTokenClaims): { token: string; expiresInSeconds: number } {
-    const { issuer, lifetimeSeconds, keys } = this.#settings;
+    const { issuer, lifetimeSeconds, key } = this.#settings;
     const now = Math.floor(this.#ports.clock.now().getTime() / 1000);
     const payload = {
       iss: issuer,
@@ -62,8 +61,6 @@ export class LocalAccessTokens extends AccessTokens {
       exp: now + lifetimeSeconds,
     };
     const signed = `${HEADER}.${encodeBase64url(JSON.stringify(payload))}`;
-    const [key] = keys;
-    if (key === undefined) throw new Error('no key for access tokens');
     return {
       token: `${signed}.${mac(key, signed).toString('base64url')}`,
       expiresInSeconds: lifetimeSeconds,
@@ -86,7 +83,7 @@ export class LocalAccessTokens extends AccessTokens {
     if (end < 0 || !signed.startsWith(`${HEADER}.`)) return undefined;
     const signature = decodeBase64url(token.slice(end + 1));
     if (signature?.length !== 32) return undefined;
-    if (!this.#settings.keys.some((key) => timingSafeEqual(mac(key, signed), signature))) return undefined;
+    if (!timingSafeEqual(mac(this.#settings.key, signed), signature)) return undefined;
     const payload = parseJsonObject(decodeBase64url(signed.slice(HEADER.length + 1))?.toString('utf8') ?? '');
     if (payload === undefined) return undefined;
     const { iss, aud, sub, client_id, client_since, roles, iat, exp } = payload;

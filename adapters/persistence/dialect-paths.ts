@@ -38,7 +38,7 @@ export async function onSqlite(orm: MikroORM, cipher: Cipher, macs: Macs): Promi
       (statement, ...parameters) =>
         sql.single((run) => run.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
-    maintenance: sqliteMaintenance(sql),
+    maintenance: sqliteMaintenance(sql, cipher),
     exclusively: sql.exclusively,
     // There is one transaction at a time anyway.
     lock: async () => {},
@@ -58,7 +58,7 @@ export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Pro
       (statement, ...parameters) =>
         sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
-    maintenance: postgresMaintenance(sql),
+    maintenance: postgresMaintenance(sql, cipher),
     exclusively: (work) => work(),
     lock: lockTenant,
     moved: (scopes) => chains.forget(scopes),

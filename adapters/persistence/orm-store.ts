@@ -16,6 +16,7 @@ import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
 import { appendEntries, beginLog } from './administration/audit-chain.ts';
+import { auditMacs } from './administration/audit-keys.ts';
 import { auditedService, auditedTenant } from './administration/audited-repositories.ts';
 import { checkCipher } from './administration/check-cipher.ts';
 import { Journal } from './administration/journal.ts';
@@ -27,26 +28,25 @@ import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { listKeeping, tenantReads } from './reads.ts';
+import { SealingKeyRow } from './rows/status.row.ts';
 import { lockSqlite } from './sqlite/lock.ts';
-
-/** Purpose of the key under which the audit log is chained. */
-export const AUDIT_LOG = 'vidimus/audit-log';
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
   readonly #orm: MikroORM;
   readonly #cipher: Cipher;
-  readonly #macs: Macs;
+  /** Of the audit log. */
+  readonly macs: Macs;
   readonly #dialect: DialectPaths;
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #letGo: () => void;
 
-  private constructor(orm: MikroORM, cipher: Cipher, dialect: DialectPaths, letGo: () => void) {
+  private constructor(orm: MikroORM, cipher: Cipher, macs: Macs, dialect: DialectPaths, letGo: () => void) {
     super();
     this.#orm = orm;
     this.#letGo = letGo;
     this.#cipher = cipher;
-    this.#macs = cipher.macs(AUDIT_LOG);
+    this.macs = macs;
     this.#dialect = dialect;
   }
 
@@ -83,13 +83,14 @@ export class OrmStore extends Store {
     try {
       // What leaves the tables as they are only reads.
       await checkCipher(orm.em.fork(), cipher, settings.migrates !== false);
-      if (settings.migrates !== false) await beginLog(orm.em.fork({ clear: true }), cipher.macs(AUDIT_LOG));
+      const macs = await auditMacs(orm.em.fork({ clear: true }), cipher);
+      if (settings.migrates !== false) await beginLog(orm.em.fork({ clear: true }), macs);
+      const open = dialectOf(settings.url) === 'sqlite' ? onSqlite : onPostgres;
+      return new OrmStore(orm, cipher, macs, await open(orm, cipher, macs), letGo);
     } catch (error) {
       await orm.close();
       throw error;
     }
-    const open = dialectOf(settings.url) === 'sqlite' ? onSqlite : onPostgres;
-    return new OrmStore(orm, cipher, await open(orm, cipher, cipher.macs(AUDIT_LOG)), letGo);
   }
 
   override get maintenance(): Maintenance {
@@ -159,6 +160,12 @@ export class OrmStore extends Store {
     await reaching(() => this.#orm.em.fork().getConnection().execute('select 1'));
   }
 
+  /** Of secrets under which nothing is sealed any more, as `keyIds` of the cipher names them. */
+  async resealedKeys(): Promise<readonly string[]> {
+    const rows = await this.#orm.em.fork({ clear: true }).find(SealingKeyRow, { resealedAt: { $ne: null } });
+    return rows.map(({ id }) => id);
+  }
+
   async close(): Promise<void> {
     await this.#orm.close();
     this.#letGo();
@@ -173,7 +180,7 @@ export class OrmStore extends Store {
     const transaction = () =>
       this.#orm.em.fork({ clear: true }).transactional(async (em) => {
         const done = await work(em, journal);
-        await journal.write(now(), (scope, additions) => appendEntries(em, this.#macs, scope, additions));
+        await journal.write(now(), (scope, additions) => appendEntries(em, this.macs, scope, additions));
         return done;
       });
     const result = await this.#dialect.exclusively(() => reaching(transaction));

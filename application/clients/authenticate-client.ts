@@ -8,6 +8,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
+import { sinceOfRoot } from './issue-access-token.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
@@ -101,7 +102,9 @@ async function callerOf(access: VerifiedAccess, configured: TenantConfiguration)
 }
 
 /** An account without a tenant names itself in place of one. */
-function managesTenants({ subject, clientId, roles, isExternal }: VerifiedAccess, settings: ServiceSettings) {
+function managesTenants(access: VerifiedAccess, settings: ServiceSettings) {
+  const { subject, clientId, roles } = access;
   if (subject !== clientId) return false;
-  return isExternal ? roles.includes('tenants:manage') : clientId === settings.rootClient.clientId;
+  if (access.isExternal) return roles.includes('tenants:manage');
+  return clientId === settings.rootClient.clientId && access.clientSince === sinceOfRoot(settings);
 }

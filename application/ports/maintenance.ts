@@ -7,6 +7,13 @@ export type EndingTrustList = {
   readonly nextUpdate: Date;
 };
 
+/** Where a pass over what is sealed has come to. */
+export type ResealPlace = {
+  readonly column: number;
+  /** The last row that was looked at, by its key. */
+  readonly key?: readonly (string | number)[];
+};
+
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
  * parts of one run have the same, and tests their own.
@@ -50,6 +57,22 @@ export type Maintenance = {
   retiredKeys(limit: number, owner?: string): Promise<readonly RetiredKey[]>;
   /** The key is gone at its provider. */
   forgetRetiredKey(key: RetiredKey): Promise<void>;
+  /** How many texts are sealed under a former master secret at this moment. */
+  pendingReseals(): Promise<number>;
+  /**
+   * Seals a few rows under the present secret, each by itself and only if nobody has written it meanwhile.
+   * @param place where to go on; a pass over everything begins without one.
+   * @returns `place` undefined at the end of the pass.
+   */
+  reseal(
+    limit: number,
+    place?: ResealPlace,
+  ): Promise<{ readonly done: number; readonly place: ResealPlace | undefined }>;
+  /**
+   * Notes that nothing is sealed under the former secrets any more. What they chained of the audit log stays verifiable.
+   * @returns how many of them need not be listed from now on.
+   */
+  endReseal(now: Date): Promise<number>;
   /** Erases secrets of clients that nobody picked up in time. @returns how many. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */

@@ -1,4 +1,3 @@
-import { AUDIT_LOG } from '../../adapters/persistence/orm-store.ts';
 import type { Anchor, ChainReport } from '../../application/audit/chain-reports.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
@@ -27,9 +26,9 @@ try {
 
 /** @returns whether all chains are whole. */
 async function verify(expected: ReadonlyMap<string, Anchor>): Promise<boolean> {
-  const { store, cipher } = await openStored(process.env);
+  const { store } = await openStored(process.env);
   try {
-    const verifyAuditLog = new VerifyAuditLog({ store, macs: cipher.macs(AUDIT_LOG) });
+    const verifyAuditLog = new VerifyAuditLog({ store, macs: store.macs });
     let [chains, faults] = [0, 0];
     for await (const report of verifyAuditLog.execute(expected, tellProgress)) {
       chains++;

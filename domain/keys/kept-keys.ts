@@ -1,6 +1,6 @@
 import type { KeyChain } from './key-chain.ts';
 import { leavesOf } from './key-chain.ts';
-import { isSameHandle, type KeyHandle } from './signing-key.ts';
+import { isSameHandle, type KeyHandle, type StoredKey } from './signing-key.ts';
 
 /** A key at a provider that no key chain has any more. It waits until it is destroyed there. */
 export type RetiredKey = {
@@ -43,4 +43,22 @@ export function keysAtProviders(chains: readonly KeyChain[]): readonly RetiredKe
   return all.filter(
     (key, index) => all.findIndex(({ handle }) => isSameHandle(handle, key.handle)) === index,
   );
+}
+
+/** The key chain with `change` applied to each of its keys. */
+export function withEachKey(
+  chain: KeyChain,
+  change: (key: StoredKey, tenantId: string) => StoredKey,
+): KeyChain {
+  const { tenantId, active, former, root } = chain;
+  const changed = <T extends { readonly key: StoredKey }>(part: T): T => ({
+    ...part,
+    key: change(part.key, tenantId),
+  });
+  return {
+    ...chain,
+    active: changed(active),
+    ...(former !== undefined && { former: former.map(changed) }),
+    ...(root !== undefined && { root: changed(root) }),
+  };
 }

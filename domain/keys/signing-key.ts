@@ -30,3 +30,8 @@ export function isSameHandle(one: KeyHandle, other: KeyHandle): boolean {
 export function signingKey(tenantId: string, { handle, sealedKey }: StoredKey): SigningKey {
   return sealedKey === undefined ? { tenantId, handle } : { tenantId, handle, sealedKey };
 }
+
+/** Additional data of the seal of a local key: copied to another tenant or key it does not open. */
+export function localKeyPlace(tenantId: string, keyId: string): string {
+  return `kms/local/${tenantId}/${keyId}`;
+}

@@ -23,8 +23,8 @@ function forge(
   const [, payload = ''] = of?.split('.') ?? [];
   const clientSince =
     payload === '' ? 0 : JSON.parse(Buffer.from(payload, 'base64url').toString()).client_since;
-  const keys = [createSecretKey(deriveKey(MASTER_SECRET, 'vidimus/access-token'))];
-  const issuer = { keys, issuer: 'platform-service', lifetimeSeconds: 3600 };
+  const key = createSecretKey(deriveKey(MASTER_SECRET, 'vidimus/access-token'));
+  const issuer = { key, issuer: 'platform-service', lifetimeSeconds: 3600 };
   const tokens = new LocalAccessTokens({ clock: { now: () => at }, random: new NodeRandom() }, issuer);
   return tokens.issue({ subject, clientId, roles, clientSince }).token;
 }

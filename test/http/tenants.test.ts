@@ -120,7 +120,6 @@ describe('tenants through HTTP', () => {
     expect(await patch({ sessionConfig: null, statusListConfig: null })).to.include({
       sessionConfig: null,
       statusListConfig: null,
-      kms: null,
     });
     const bad = await call('PATCH', '/tenant/patched', { name: 'Three', sessionConfig: { ttlSeconds: 1 } });
     expect(bad.status).to.equal(400);

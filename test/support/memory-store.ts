@@ -193,5 +193,8 @@ const MAINTENANCE = namesOf<Maintenance>({
   refreshStatistics: true,
   tryLease: true,
   retiredKeys: true,
+  pendingReseals: true,
+  reseal: true,
+  endReseal: true,
   forgetRetiredKey: true,
 });

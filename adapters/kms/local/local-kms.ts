@@ -5,7 +5,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
 import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
-import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
+import { localKeyPlace, type SigningKey, type StoredKey } from '../../../domain/keys/signing-key.ts';
 import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
 import { publicHalf, readPrivateKey } from './private-key.ts';
@@ -62,14 +62,14 @@ export class LocalKms extends KmsProvider {
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
     const keyId = this.#ports.random.token();
     const der = key.export({ format: 'der', type: 'pkcs8' });
-    const sealedKey = this.#ports.cipher.seal(der, place(tenantId, keyId));
+    const sealedKey = this.#ports.cipher.seal(der, localKeyPlace(tenantId, keyId));
     der.fill(0);
     return { handle: { kms: this.#ports.name, keyId, algorithm }, publicJwk, sealedKey };
   }
 
   /** The sealed text is compared too, so that an altered row never signs with what was opened earlier. */
   #opened({ tenantId, handle, sealedKey }: SigningKey): OpenKey {
-    const at = place(tenantId, handle.keyId);
+    const at = localKeyPlace(tenantId, handle.keyId);
     const known = this.#open.get(at);
     if (known !== undefined && known.sealedKey === sealedKey && known.algorithm === handle.algorithm)
       return known;
@@ -93,9 +93,4 @@ function signed({ algorithm, key }: OpenKey, data: ToSign): Uint8Array {
   // The bare key: with the option for another form of signatures, signing takes more than twice as long.
   const signature = sign(curve.hash, bytes, key);
   return curve.kty === 'OKP' ? signature : rawSignature(signature, curve.bytes);
-}
-
-/** Additional data of the seal: a sealed key that was copied to another tenant or key does not open. */
-function place(tenantId: string, keyId: string): string {
-  return `kms/local/${tenantId}/${keyId}`;
 }

@@ -10,12 +10,16 @@ import { placeOf } from './documents.ts';
  */
 export async function checkCipher(em: EntityManager, cipher: Cipher, seals: boolean): Promise<void> {
   const connection = em.getConnection();
-  const known = (await connection.execute('select id from sealing_keys')) as { readonly id: string }[];
+  const rows = (await connection.execute('select id, resealed_at from sealing_keys')) as {
+    readonly id: string;
+    readonly resealed_at: unknown;
+  }[];
+  const known = rows.filter(({ resealed_at }) => resealed_at === null);
   if (known.some(({ id }) => !cipher.keyIds.includes(id))) throw foreignSecret();
   await checkOldest(em, cipher);
   const [id] = cipher.keyIds;
   if (!seals || known.some((key) => key.id === id)) return;
-  await em.upsert(SealingKeyRow, { id, firstUsedAt: Date.now() }, { onConflictAction: 'ignore' });
+  await em.upsert(SealingKeyRow, { id, firstUsedAt: Date.now(), resealedAt: null, auditKey: null });
 }
 
 /** Opens one sealed document, for databases from before keys were noted; a key chain, since every tenant has one. */

@@ -1,3 +1,4 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
@@ -7,6 +8,7 @@ import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
+import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
 import { removeRemains } from './tenant-remains.ts';
 
@@ -109,8 +111,9 @@ const FORGET_RETIRED_KEY = named(
 );
 
 /** What needs no words of one dialect but `forgetPickUps`. */
-function jobs(sql: JobSql, forgetPickUps: Statement) {
+function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
   return {
+    ...resealing(sql, cipher),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {
@@ -153,9 +156,9 @@ function jobs(sql: JobSql, forgetPickUps: Statement) {
   } satisfies Partial<Maintenance>;
 }
 
-export function postgresMaintenance(sql: PostgresSql): Maintenance {
+export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenance {
   return {
-    ...jobs(postgresJobs(sql), FORGET_PICK_UPS.postgres),
+    ...jobs(postgresJobs(sql), cipher, FORGET_PICK_UPS.postgres),
     ...postgresCleaningUp(sql),
     async time() {
       const [row] = await sql.query(PRESENT, []);
@@ -172,9 +175,9 @@ export function postgresMaintenance(sql: PostgresSql): Maintenance {
   };
 }
 
-export function sqliteMaintenance(sql: SqliteSql): Maintenance {
+export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
   return {
-    ...jobs(sqliteJobs(sql), FORGET_PICK_UPS.sqlite),
+    ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
     ...sqliteCleaningUp(sql),
     time: () =>
       sql.transaction((run) => {

@@ -73,6 +73,8 @@ export const REMOVED_CLIENTS = [
 
 export const KEY_PROVIDERS = [
   'alter table "tenants" add "kms" varchar(255) null',
+  'alter table "sealing_keys" add "resealed_at" bigint null',
+  'alter table "sealing_keys" add "audit_key" text null',
   'create table "retired_keys" ("owner" varchar(255) not null, "kms" varchar(255) not null, "key_id" varchar(255) not null, "algorithm" varchar(255) not null, "retired_at" bigint not null, primary key ("owner", "kms", "key_id"))',
 ];
 

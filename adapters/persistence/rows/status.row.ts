@@ -49,6 +49,10 @@ export const SealingKeyRow = defineEntity({
   properties: {
     id: p.string().primary(),
     firstUsedAt: time(),
+    /** Since then nothing is sealed under it any more, and it need not be listed. */
+    resealedAt: p.bigint('number').nullable(),
+    /** Under which it chained the audit log, sealed under a later one: what it wrote stays verifiable. */
+    auditKey: p.text().nullable(),
   },
 });
 

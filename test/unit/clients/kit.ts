@@ -13,8 +13,8 @@ export const SHOP_SECRET = 'the secret of the shop';
 /** A tenant with the client `shop`, and what gives and takes access tokens. */
 export async function aClientWorld() {
   const world = aWorld();
-  const keys = [createSecretKey(Buffer.alloc(32, 4))];
-  const settings = { keys, issuer: world.settings.publicUrl, lifetimeSeconds: 3600 };
+  const key = createSecretKey(Buffer.alloc(32, 4));
+  const settings = { key, issuer: world.settings.publicUrl, lifetimeSeconds: 3600 };
   const accessTokens = new LocalAccessTokens(world, settings);
   const since = world.clock.now();
 

@@ -1,0 +1,195 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Maintenance, ResealPlace } from '../../../application/ports/maintenance.ts';
+import { withEachKey } from '../../../domain/keys/kept-keys.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { localKeyPlace } from '../../../domain/keys/signing-key.ts';
+import { parseJsonObject } from '../../../domain/shared/json.ts';
+import { AUDIT_LOG, auditKeyPlace } from '../administration/audit-keys.ts';
+import { placeOf } from '../administration/documents.ts';
+import { documentRows, tableOf } from '../rows/administration.row.ts';
+import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
+import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
+import { GRANTS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
+import { named, type Row, type Statement } from '../statement.ts';
+import type { JobSql } from './job-sql.ts';
+
+/** A column with sealed texts. */
+type SealedColumn = {
+  readonly table: string;
+  /** Of the primary key, in its order. */
+  readonly key: readonly string[];
+  readonly column: string;
+  /** Where a text of this row is sealed. */
+  readonly context: (row: Row) => string;
+  /** What stands in the opened text that is sealed by itself. */
+  readonly inside?: (opened: string, seal: (text: string, context: string) => string) => string;
+};
+
+const OF_TENANT = ['tenant_id', 'id'];
+const contextOf = (table: string, column: string) => (row: Row) =>
+  `${table}/${column}/${row['tenant_id']}/${row['id']}`;
+const column = (table: string, name: string): SealedColumn => ({
+  table,
+  key: OF_TENANT,
+  column: name,
+  context: contextOf(table, name),
+});
+
+/** Every column that is sealed; `test/contract/reseal.test.ts` looks for others in a full database. */
+const SEALED: readonly SealedColumn[] = [
+  ...[...documentRows.keys()].map(
+    (kind): SealedColumn => ({
+      table: tableOf(kind),
+      key: OF_TENANT,
+      column: 'body',
+      context: (row) => placeOf(tableOf(kind), String(row['tenant_id']), String(row['id'])),
+      ...(kind === 'key-chain' && { inside: withKeys }),
+    }),
+  ),
+  column('trust_lists', 'body'),
+  {
+    table: 'trust_list_versions',
+    key: ['tenant_id', 'trust_list_id', 'sequence_number'],
+    column: 'body',
+    context: (row) =>
+      `trust_list_versions/body/${row['tenant_id']}/${row['trust_list_id']}/${row['sequence_number']}`,
+  },
+  column(STATUS_LISTS.name, 'secret'),
+  column(SESSIONS.name, 'request'),
+  column(SESSIONS.name, 'outcome'),
+  column(GRANTS.name, 'document'),
+  column(AUTHORIZATIONS.name, 'document'),
+  column(DEFERRED.name, 'credentials'),
+  column(DEFERRED.name, 'error_message'),
+  {
+    table: 'sealing_keys',
+    key: ['id'],
+    column: 'audit_key',
+    context: (row) => auditKeyPlace(String(row['id'])),
+  },
+];
+
+type Statements = { readonly count: Statement; readonly page: Statement; readonly put: Statement };
+
+const numbered = (columns: readonly string[], from: number) =>
+  columns.map((_, index) => `$${index + from}`).join(', ');
+
+/** `$1` is how a text begins that is sealed under the present secret. */
+function statementsOf({ table, key, column: name }: SealedColumn): Statements {
+  const keys = key.join(', ');
+  const pending = `${name} is not null and substr(${name}, 1, length($1)) <> $1`;
+  return {
+    count: {
+      name: `count_sealed_${table}_${name}`,
+      text: `select count(*) as count from ${table} where ${pending}`,
+    },
+    page: {
+      name: `page_sealed_${table}_${name}`,
+      text: `select ${keys}, ${name} as sealed from ${table}
+        where ${pending} and (${keys}) > (${numbered(key, 3)}) order by ${keys} limit $2`,
+    },
+    put: {
+      name: `put_sealed_${table}_${name}`,
+      text: `update ${table} set ${name} = $1 where ${name} = $2 and (${keys}) = (${numbered(key, 3)})`,
+    },
+  };
+}
+
+const COLUMNS = SEALED.map((sealed) => ({ ...sealed, ...statementsOf(sealed) }));
+/** Secrets that wait to be picked up stand in a document that is not sealed as a whole. */
+const PICK_UPS = {
+  all: {
+    name: 'page_pick_ups',
+    text: 'select client_id, pick_up, version from clients where pick_up is not null and client_id > $1 order by client_id limit $2',
+  },
+  put: { name: 'put_pick_up', text: 'update clients set pick_up = $1 where client_id = $2 and version = $3' },
+};
+
+const END = named(
+  'end_reseal',
+  'update sealing_keys set resealed_at = $1, audit_key = $2 where id = $3 and resealed_at is null',
+);
+
+/** Seals under the present secret what is sealed under a former one, row by row, beside what writes meanwhile. */
+export function resealing(
+  sql: JobSql,
+  cipher: Cipher,
+): Pick<Maintenance, 'pendingReseals' | 'reseal' | 'endReseal'> {
+  const present = `v1.${cipher.keyIds[0]}.`;
+  const reseal = (sealed: string, context: string) =>
+    sealed.startsWith(present) ? sealed : cipher.seal(cipher.open(sealed, context), context);
+
+  async function pickUps(limit: number): Promise<number> {
+    let done = 0;
+    let last = '';
+    for (;;) {
+      const rows = await sql.all(PICK_UPS.all, last, limit);
+      for (const row of rows) {
+        last = String(row['client_id']);
+        const found = row['pick_up'];
+        const text = typeof found === 'string' ? found : JSON.stringify(found);
+        const { sealedSecret } = parseJsonObject(text) ?? {};
+        if (typeof sealedSecret !== 'string' || sealedSecret === '') continue;
+        const anew = reseal(sealedSecret, `clients/pick_up/${last}`);
+        if (anew === sealedSecret) continue;
+        done += await sql.change(
+          PICK_UPS.put,
+          text.replace(sealedSecret, anew),
+          last,
+          Number(row['version']),
+        );
+      }
+      if (rows.length < limit) return done;
+    }
+  }
+
+  return {
+    async pendingReseals() {
+      let count = 0;
+      for (const each of COLUMNS) count += Number((await sql.all(each.count, present))[0]?.['count']);
+      return count;
+    },
+    async reseal(limit, place) {
+      const index = place?.column ?? 0;
+      const sealed = COLUMNS[index];
+      if (sealed === undefined) return { done: await pickUps(limit), place: undefined };
+      const from = place?.key ?? sealed.key.map((name) => (name === 'sequence_number' ? -1 : ''));
+      const rows = await sql.all(sealed.page, present, limit, ...from);
+      let done = 0;
+      for (const row of rows) {
+        const context = sealed.context(row);
+        const text = String(row['sealed']);
+        const opened = cipher.open(text, context);
+        const changed = sealed.inside?.(opened.toString('utf8'), reseal) ?? opened;
+        const key = sealed.key.map((name) => row[name] as string | number);
+        done += await sql.change(sealed.put, cipher.seal(changed, context), text, ...key);
+      }
+      return { done, place: placeAfter(index, sealed.key, rows, limit) };
+    },
+    async endReseal(now) {
+      let ended = 0;
+      for (const id of cipher.keyIds.slice(1)) {
+        const key = cipher.seal(cipher.macKey(AUDIT_LOG, id), auditKeyPlace(id));
+        ended += await sql.change(END, now.getTime(), key, id);
+      }
+      return ended;
+    },
+  };
+}
+
+function placeAfter(index: number, key: readonly string[], rows: readonly Row[], limit: number): ResealPlace {
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  if (last === undefined) return { column: index + 1 };
+  return { column: index, key: key.map((name) => last[name] as string | number) };
+}
+
+/** Private halves of local keys are sealed within their key chain, each for its own place. */
+function withKeys(opened: string, seal: (text: string, context: string) => string): string {
+  const chain = withEachKey(decodeDocument<KeyChain>(opened), (key, tenantId) => ({
+    ...key,
+    ...(key.sealedKey !== undefined && {
+      sealedKey: seal(key.sealedKey, localKeyPlace(tenantId, key.handle.keyId)),
+    }),
+  }));
+  return encodeDocument(chain);
+}

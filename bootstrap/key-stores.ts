@@ -1,0 +1,70 @@
+import type { KmsProvider, NamedProvider } from '../adapters/kms/kms-provider.ts';
+import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../adapters/kms/local/local-kms.ts';
+import type { Cipher } from '../application/ports/cipher.ts';
+import type { Probe } from '../application/ports/probe.ts';
+import type { Random } from '../application/ports/random.ts';
+import type { KmsConfig } from '../config/kms-config.ts';
+import { SettingsError } from '../config/settings.ts';
+
+type Ports = { readonly cipher: Cipher; readonly random: Random };
+
+export type KeyStores = {
+  readonly kms: KmsRegistry;
+  /** One for each provider that can be out of reach. */
+  readonly probes: readonly Probe[];
+  close(): Promise<void>;
+};
+
+/**
+ * Opens the key providers that the configuration names. One that does not answer is no reason not to start: its tenants
+ * wait for it, and nobody else does.
+ * @throws SettingsError with every provider that could never work as configured.
+ */
+export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<KeyStores> {
+  const opened: NamedProvider[] = [];
+  const faults: string[] = [];
+  const close = async () => {
+    for (const { provider } of opened) await provider.close();
+  };
+  for (const [name, settings] of Object.entries(config.providers)) {
+    try {
+      const { type, onlyFor } = settings;
+      const provider = await openProvider(name, settings, ports);
+      opened.push({ name, type, provider, ...(onlyFor !== undefined && { onlyFor }) });
+    } catch (error) {
+      faults.push(`KMS_CONFIG: providers.${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (faults.length > 0) {
+    await close();
+    throw new SettingsError(faults);
+  }
+  const kms = new KmsRegistry({
+    providers: opened,
+    default: config.default,
+    tenantDefaults: config.tenants,
+  });
+  const probes = opened
+    .filter(({ type }) => type !== 'local')
+    .map(({ name }) => ({
+      name: `key-provider/${name}`,
+      isPartial: true as const,
+      check: () => kms.check(name),
+    }));
+  return { kms, probes, close };
+}
+
+/** Each kind of provider is loaded only where it is configured. */
+async function openProvider(
+  name: string,
+  settings: KmsConfig['providers'][string],
+  { cipher, random }: Ports,
+): Promise<KmsProvider> {
+  switch (settings.type) {
+    case 'local':
+      return new LocalKms({ name, cipher, random });
+    default:
+      throw new Error(`the type "${settings.type}" is not there yet`);
+  }
+}

@@ -1,0 +1,160 @@
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type Populated, populate } from '../support/populated.ts';
+import { newKey, RawWallet } from '../support/raw-wallet.ts';
+import { runProcess } from '../support/run-command.ts';
+import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const FORMER = 'the secret that sealed everything so far';
+const PRESENT = 'the secret that seals from now on 0123456';
+const [FORMER_ID] = new MasterCipher({ masterSecrets: [FORMER] }).keyIds;
+
+/** Every text of the database that is sealed under the former secret, by its table and column. */
+function leftUnder(url: string): Promise<string[]> {
+  return rawSql(url, async (run) => {
+    const isSqlite = url.startsWith('sqlite:');
+    const names = isSqlite
+      ? await run(`select name from sqlite_master where type = 'table'`)
+      : await run(`select tablename as name from pg_tables where schemaname = current_schema()`);
+    const found = new Set<string>();
+    for (const { name } of names) {
+      for (const row of await run(`select * from "${name}"`)) {
+        for (const [column, value] of Object.entries(row)) {
+          const text = typeof value === 'string' ? value : JSON.stringify(value);
+          if (text?.includes(`v1.${FORMER_ID}.`)) found.add(`${name}.${column}`);
+        }
+      }
+    }
+    return [...found];
+  });
+}
+
+for (const kind of databases()) {
+  describe(`sealing anew on ${kind.name}`, () => {
+    let database: TestDatabase;
+    let service: TestService;
+    let shop: Populated;
+    const start = (secrets: string) =>
+      startTestService({ DATABASE_URL: database.url, MASTER_SECRET: secrets });
+    const reseal = (secrets: string) =>
+      runProcess('commands/reseal', [], { DATABASE_URL: database.url, MASTER_SECRET: secrets });
+    const issued = async () => {
+      const token = await service.token('acme-admin', adminSecret);
+      const offer = await service.call('POST', '/issuer/offer', {
+        token,
+        json: {
+          response_type: 'uri',
+          flow: 'pre_authorized_code',
+          credentialConfigurationIds: [shop.ids.credential],
+        },
+      });
+      const wallet = new RawWallet(service, 'acme');
+      const answer = await wallet.request(await wallet.accessToken(offer.body.uri), shop.ids.credential, {
+        key: newKey(),
+      });
+      return answer.status;
+    };
+    let adminSecret = '';
+
+    before(async function () {
+      this.timeout(60_000);
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      service = await start(FORMER);
+      shop = await populate(service, 'acme');
+      // A secret that waits to be picked up is sealed, too.
+      const made = await service.call('POST', '/client', {
+        token: shop.token,
+        json: { clientId: 'waiting', roles: ['presentation:request'] },
+      });
+      expect(made.status, made.text).to.equal(201);
+      const rotated = await service.call('POST', '/client/acme-admin/rotate-secret', {
+        token: await service.rootToken(),
+      });
+      adminSecret = rotated.body.secret;
+      await service.close();
+    });
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    it('says what to do while there is one secret', async () => {
+      const ended = await reseal(FORMER);
+      expect(ended.code).to.equal(1);
+      expect(ended.stderr).to.include('Put the new one in front');
+    });
+
+    it('leaves nothing under the former secret, beside a service that works', async function () {
+      this.timeout(60_000);
+      expect(await leftUnder(database.url)).to.include.members(['key_chains.body', 'sessions.request']);
+      service = await start(`${PRESENT},${FORMER}`);
+      let isOver = false;
+      const statuses = new Set<number>();
+      const load = (async () => {
+        while (!isOver) statuses.add(await issued());
+      })();
+      const ended = await reseal(`${PRESENT},${FORMER}`);
+      isOver = true;
+      await load;
+      expect(ended.code, ended.stderr).to.equal(0);
+      expect(ended.stdout).to.include('can be taken out of MASTER_SECRET');
+      expect([...statuses]).to.deep.equal([200]);
+      expect(await leftUnder(database.url)).to.deep.equal([]);
+      await service.close();
+    });
+
+    it('lets the service, its keys and its audit log go on without the former secret', async () => {
+      service = await start(PRESENT);
+      expect(await issued()).to.equal(200);
+      const session = await service.call('GET', `/session/${shop.ids.verification}`, {
+        token: await service.token('acme-admin', adminSecret),
+      });
+      expect(session.status, session.text).to.equal(200);
+      const waiting = await service.call('GET', '/client/waiting/secret', {
+        token: await service.token('acme-admin', adminSecret),
+      });
+      expect(waiting.status, waiting.text).to.equal(200);
+      await service.close();
+      const environment = { DATABASE_URL: database.url, MASTER_SECRET: PRESENT };
+      const verified = await runProcess('commands/audit-verify', [], environment);
+      expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
+    });
+
+    it('has the former secret back where a service seals with it again', async () => {
+      await (await start(`${FORMER},${PRESENT}`)).close();
+      const refused = await start(PRESENT).then(
+        async (started) => started.close(),
+        (error: Error) => error.message,
+      );
+      expect(refused).to.match(/not all of those that did/);
+    });
+  });
+}
+
+describe('a former master secret', () => {
+  it('signs no tokens: who found it cannot make one that counts', async () => {
+    const former = await startTestService({ MASTER_SECRET: FORMER });
+    const token = await former.rootToken();
+    await former.close();
+    const service = await startTestService({ MASTER_SECRET: `${PRESENT},${FORMER}` });
+    expect((await service.call('GET', '/tenant', { token })).status).to.equal(401);
+    await service.close();
+  });
+
+  it('is not needed for the account of the operator, whose tokens end with its own secret', async () => {
+    const first = await startTestService({ MASTER_SECRET: FORMER });
+    const token = await first.rootToken();
+    expect((await first.call('GET', '/tenant', { token })).status).to.equal(200);
+    await first.close();
+    const service = await startTestService({
+      MASTER_SECRET: FORMER,
+      AUTH_CLIENT_ID: ROOT.clientId,
+      AUTH_CLIENT_SECRET: 'another-secret-of-root',
+    });
+    expect((await service.call('GET', '/tenant', { token })).status).to.equal(401);
+    await service.close();
+  });
+});
