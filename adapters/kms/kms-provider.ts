@@ -32,6 +32,14 @@ export abstract class KmsProvider {
     );
   }
 
+  /**
+   * @returns the private half, for another provider; the caller overwrites it when it is done.
+   * @throws Failure `conflict` unless the provider overrides it: keys do not leave their provider.
+   */
+  release(_key: SigningKey): Uint8Array {
+    throw new Failure('conflict', 'this key cannot leave its provider');
+  }
+
   /** Destroys a key; one that is gone already is no failure. A local key goes with its row. */
   async remove(_key: SigningKey): Promise<void> {}
 

@@ -53,6 +53,17 @@ export class KmsRegistry extends Kms {
     return named(at, () => at.provider.import(tenantId, key));
   }
 
+  override async takeOver(key: SigningKey, provider: string): Promise<StoredKey> {
+    const to = this.#birthplace(key.tenantId, provider);
+    assertAlgorithm(to, key.handle.algorithm);
+    const material = this.#holder(key).release(key);
+    try {
+      return await named(to, () => to.provider.import(key.tenantId, material));
+    } finally {
+      material.fill(0);
+    }
+  }
+
   override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
     return this.#holder(key).sign(key, data);
   }

@@ -51,6 +51,10 @@ class RememberingKms extends Kms {
     return this.#remember(tenantId, await this.#kms.import(tenantId, key, provider));
   }
 
+  override async takeOver(key: SigningKey, provider: string): Promise<StoredKey> {
+    return this.#remember(key.tenantId, await this.#kms.takeOver(key, provider));
+  }
+
   override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
     return this.#kms.sign(key, data);
   }

@@ -37,6 +37,12 @@ export abstract class Kms {
    */
   abstract import(tenantId: string, privateKey: PrivateKeyMaterial, provider?: string): Promise<StoredKey>;
   /**
+   * Takes a key over to another provider, where it is the same key. Only the key store of the service itself can hand one
+   * over; the copy there goes with the row that has it.
+   * @throws Failure as `import`, and `conflict` when the provider of the key does not let it go.
+   */
+  abstract takeOver(key: SigningKey, provider: string): Promise<StoredKey>;
+  /**
    * Signs `data` (hashing included, as the algorithm says). Local keys answer synchronously.
    * @returns the raw signature: `r || s` for ECDSA (RFC 7518 section 3.4), never DER.
    * @throws Failure `unavailable` when the provider of the key is not configured or does not answer.

@@ -3,21 +3,25 @@ import { join, resolve } from 'node:path';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Environment } from '../../config/import/placeholders.ts';
-import { readSettings, SettingsSchema } from '../../config/settings.ts';
+import { LOCAL_KEYS } from '../../config/kms-config.ts';
+import { readSettings, type Settings, SettingsSchema } from '../../config/settings.ts';
 import { keptEnvironment } from '../first-start.ts';
 
 /**
  * Opens the database of a service for a command that only reads it, beside the service. Of the settings only those count
- * that say where the database is and what opens it. The caller closes the store.
+ * that say where the database is, what opens it, where keys live and what the service is called. The caller closes the store.
  * @throws Error when there is none, or it is not up to date, or the secret is missing or another one.
  */
 export async function openStored(
   environment: Environment,
-): Promise<{ readonly store: OrmStore; readonly cipher: MasterCipher }> {
+  { withKeys = false }: { readonly withKeys?: boolean } = {},
+): Promise<{ readonly store: OrmStore; readonly cipher: MasterCipher; readonly settings: Settings }> {
   const kept = keptEnvironment(environment);
   if (!kept['MASTER_SECRET'] && !kept['JWT_SECRET']) throw missingSecret(environment);
   const settings = readSettings({
     ...withoutUnused(kept),
+    // A command that needs no keys need not be given the secrets of their providers.
+    ...(!withKeys && !isUnwrapped(kept['MASTER_SECRET']) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
     AUTH_CLIENT_ID: 'root',
     AUTH_CLIENT_SECRET: 'nobody logs in with it',
   });
@@ -27,13 +31,18 @@ export async function openStored(
   if (file !== undefined && !existsSync(file)) throw new Error(`there is no database ${file}`);
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
   const database = { url, poolSize: 2, timeoutSeconds: settings.DATABASE_TIMEOUT, migrates: false };
-  return { store: await OrmStore.open(database, cipher), cipher };
+  return { store: await OrmStore.open(database, cipher), cipher, settings };
+}
+
+/** Whether a key provider has the secret. */
+function isUnwrapped(masterSecret: string | undefined): boolean {
+  return masterSecret?.split(',').some((secret) => secret.trim().startsWith('vault:')) === true;
 }
 
 /** What is no setting stays: it may be meant as one. */
 function withoutUnused(environment: Environment): Environment {
   const isUsed = (name: string) =>
-    /^(DATABASE_.*|DATA_FOLDER|MASTER_SECRET|JWT_SECRET)$/.test(name) ||
+    /^(DATABASE_.*|DATA_FOLDER|MASTER_SECRET|JWT_SECRET|PUBLIC_URL|PORT|KMS_CONFIG)$/.test(name) ||
     !Object.hasOwn(SettingsSchema.shape, name);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isUsed(name)));
 }

@@ -59,6 +59,10 @@ export class LocalKms extends KmsProvider {
     return datas.map((data) => signed(opened, data));
   }
 
+  override release(key: SigningKey): Uint8Array {
+    return this.#opened(key).key.export({ format: 'der', type: 'pkcs8' });
+  }
+
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
     const keyId = this.#ports.random.token();
     const der = key.export({ format: 'der', type: 'pkcs8' });
