@@ -23,6 +23,8 @@ export type DialectPaths = {
   readonly listing: ListingStatements;
   readonly maintenance: Maintenance;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
+  /** The first thing that a transaction does which is going to write. */
+  readonly beginWriting: (em: EntityManager) => Promise<void>;
   /** Lets one transaction of the tenant on; the others that lock wait for its end. */
   readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
   /** What is remembered of the end of these chains is out of date. */
@@ -40,6 +42,10 @@ export async function onSqlite(orm: MikroORM, cipher: Cipher, macs: Macs): Promi
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher),
     exclusively: sql.exclusively,
+    // A transaction that has read cannot go on to write after a command has, so it takes its place before.
+    beginWriting: async (em) => {
+      await em.getConnection().execute('delete from leases where 0', [], 'run', em.getTransactionContext());
+    },
     // There is one transaction at a time anyway.
     lock: async () => {},
     moved: () => {},
@@ -60,6 +66,7 @@ export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Pro
     listing: POSTGRES_LISTING,
     maintenance: postgresMaintenance(sql, cipher),
     exclusively: (work) => work(),
+    beginWriting: async () => {},
     lock: lockTenant,
     moved: (scopes) => chains.forget(scopes),
   };

@@ -179,6 +179,7 @@ export class OrmStore extends Store {
     const journal = new Journal(writing?.by);
     const transaction = () =>
       this.#orm.em.fork({ clear: true }).transactional(async (em) => {
+        if (writing !== undefined) await this.#dialect.beginWriting(em);
         const done = await work(em, journal);
         await journal.write(now(), (scope, additions) => appendEntries(em, this.macs, scope, additions));
         return done;
