@@ -54,7 +54,7 @@ export class GuardedCalls {
     } catch (error) {
       if (error instanceof Failure) throw error;
       if (!(error instanceof KeyRefused)) this.#count();
-      throw this.#unavailable(error);
+      throw this.unavailable(error);
     } finally {
       if (isProbe) this.#isProbing = false;
     }
@@ -64,7 +64,7 @@ export class GuardedCalls {
   #admit(): boolean {
     if (this.#restsUntil === 0) return false;
     if (this.#isProbing || performance.now() < this.#restsUntil)
-      throw this.#unavailable(
+      throw this.unavailable(
         new Error('it failed several times in a row and is left alone for some seconds'),
       );
     this.#isProbing = true;
@@ -77,7 +77,7 @@ export class GuardedCalls {
       this.#underWay++;
       return;
     }
-    if (this.#waiting.length >= MAX_WAITING) throw this.#unavailable(new Error('too many calls wait for it'));
+    if (this.#waiting.length >= MAX_WAITING) throw this.unavailable(new Error('too many calls wait for it'));
     await new Promise<void>((resolve, reject) => {
       const next = () => {
         clearTimeout(timer);
@@ -85,7 +85,7 @@ export class GuardedCalls {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(next), 1);
-        reject(this.#unavailable(new Error('other calls to it took all of the time')));
+        reject(this.unavailable(new Error('other calls to it took all of the time')));
       }, deadline - performance.now());
       this.#waiting.push(next);
     });
@@ -106,7 +106,8 @@ export class GuardedCalls {
         if (next === undefined) this.#underWay--;
         else next();
       };
-      work(aborting.signal).then(resolve, reject).finally(end);
+      // What throws before it waits for anything has ended, too.
+      new Promise<T>((done) => done(work(aborting.signal))).then(resolve, reject).finally(end);
     });
   }
 
@@ -115,7 +116,8 @@ export class GuardedCalls {
     if (this.#failures >= MAX_FAILURES) this.#restsUntil = performance.now() + REST_MS;
   }
 
-  #unavailable(cause: unknown): Failure {
+  /** What a request is told when its key cannot be used. @param cause its message is for the log. */
+  unavailable(cause: unknown): Failure {
     const reason = cause instanceof Error ? cause.message : String(cause);
     return new Failure(
       'unavailable',

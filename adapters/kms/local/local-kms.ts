@@ -8,7 +8,7 @@ import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import { localKeyPlace, type SigningKey, type StoredKey } from '../../../domain/keys/signing-key.ts';
 import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
-import { publicHalf, readPrivateKey } from './private-key.ts';
+import { publicHalf, readPrivateKey } from '../private-key.ts';
 
 const OPEN_KEYS = 10_000;
 

@@ -6,15 +6,15 @@ import {
   sign,
   verify,
 } from 'node:crypto';
-import type { PrivateKeyMaterial } from '../../../application/ports/kms.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
+import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import {
   algorithmOf,
   type PublicJwk,
   readPublicJwk,
   type SigningAlgorithm,
   thumbprint,
-} from '../../../domain/shared/jwk.ts';
+} from '../../domain/shared/jwk.ts';
 
 type PrivateKey = {
   readonly key: KeyObject;

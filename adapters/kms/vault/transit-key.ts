@@ -1,0 +1,111 @@
+import { createPublicKey } from 'node:crypto';
+import type { Random } from '../../../application/ports/random.ts';
+import type { SigningKey } from '../../../domain/keys/signing-key.ts';
+import { decodeBase64url } from '../../../domain/shared/base64url.ts';
+import { isJsonObject, type JsonObject } from '../../../domain/shared/json.ts';
+import {
+  algorithmOf,
+  CURVES,
+  type PublicJwk,
+  readPublicJwk,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from '../../../domain/shared/jwk.ts';
+import { VaultError } from './vault-error.ts';
+
+/** A version of a key in Transit. Its versions differ in their private halves, so one of ours is always one of them. */
+export type TransitKey = {
+  readonly name: string;
+  readonly version: number;
+  readonly algorithm: SigningAlgorithm;
+};
+
+/** Transit's names for the types of keys. */
+export const TRANSIT_TYPES: Readonly<Record<SigningAlgorithm, string>> = {
+  ES256: 'ecdsa-p256',
+  ES384: 'ecdsa-p384',
+  ES512: 'ecdsa-p521',
+  EdDSA: 'ed25519',
+};
+
+const HANDLE =
+  /^(?<name>[a-z0-9][a-z0-9-]{0,62}\.[\w-]{22,64}\.(?<type>[a-z0-9]+))@(?<version>[1-9]\d{0,8})$/;
+const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const RAW_ED25519 = /^[A-Za-z0-9+/]{43}=$/;
+
+/**
+ * `<tenant>.<random>.<algorithm>`. Transit would sign with an Ed25519 key where one on P-256 is meant, and the signature
+ * has the same length: the algorithm is in the name so that a handle that was altered names no key.
+ */
+export function newKeyName(tenantId: string, algorithm: SigningAlgorithm, random: Random): string {
+  if (!TENANT.test(tenantId)) throw new Error('The name of the tenant cannot be part of the name of a key.');
+  return `${tenantId}.${random.token()}.${algorithm.toLowerCase()}`;
+}
+
+/** What a handle carries: a rotation inside Vault does not change what is signed with. */
+export function keyIdOf(name: string, version: number): string {
+  return `${name}@${version}`;
+}
+
+/** @throws Error unless the handle is one that was made for this tenant and algorithm. */
+export function openHandle({ tenantId, handle: { keyId, algorithm } }: SigningKey): TransitKey {
+  const { name, type, version } = HANDLE.exec(keyId)?.groups ?? {};
+  if (name === undefined || !name.startsWith(`${tenantId}.`)) {
+    throw new Error(`${keyId} is no key in Vault that was made for the tenant ${tenantId}.`);
+  }
+  if (type !== algorithm.toLowerCase() || !SIGNING_ALGORITHMS.includes(algorithm)) {
+    throw new Error(`The key ${keyId} is not for ${algorithm}.`);
+  }
+  return { name, version: Number(version), algorithm };
+}
+
+/**
+ * Reads what `GET <mount>/keys/<name>` says of a key that was just made.
+ * @throws VaultError when it is not the key that was asked for, or its private half can be had.
+ */
+export function readTransitKey(
+  { data }: JsonObject,
+  algorithm: SigningAlgorithm,
+): { readonly version: number; readonly publicJwk: PublicJwk } {
+  const key = isJsonObject(data) ? data : {};
+  const { type, latest_version: version, keys, exportable, allow_plaintext_backup: backup, derived } = key;
+  const isAsMeant = type === TRANSIT_TYPES[algorithm] && !exportable && !backup && !derived;
+  if (!isAsMeant || typeof version !== 'number' || !isJsonObject(keys)) {
+    throw new VaultError('the key that it made is not as it was asked for');
+  }
+  const entry = keys[version];
+  const publicJwk = isJsonObject(entry) ? readPublicKey(entry['public_key'], algorithm) : undefined;
+  if (publicJwk === undefined) throw new VaultError('the public half of the key that it made cannot be read');
+  return { version, publicJwk };
+}
+
+/** PEM, or for Ed25519 the 32 bytes in base64. */
+function readPublicKey(text: unknown, algorithm: SigningAlgorithm): PublicJwk | undefined {
+  if (typeof text !== 'string') return undefined;
+  const publicJwk = RAW_ED25519.test(text) ? rawKey(text) : pemKey(text);
+  return publicJwk !== undefined && algorithmOf(publicJwk) === algorithm ? publicJwk : undefined;
+}
+
+function rawKey(text: string): PublicJwk | undefined {
+  const { kty, name: crv } = CURVES.EdDSA;
+  return readPublicJwk({ kty, crv, x: Buffer.from(text, 'base64').toString('base64url') });
+}
+
+function pemKey(text: string): PublicJwk | undefined {
+  try {
+    return readPublicJwk(createPublicKey(text).export({ format: 'jwk' }));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The bytes of `vault:v<version>:<base64url>`. With `marshaling_algorithm` `jws` they are `r || s` for ECDSA.
+ * @returns undefined unless the version of the key and the length are what they must be.
+ */
+export function readSignature(value: unknown, { version, algorithm }: TransitKey): Uint8Array | undefined {
+  const prefix = `vault:v${version}:`;
+  if (typeof value !== 'string' || !value.startsWith(prefix)) return undefined;
+  const bytes = decodeBase64url(value.slice(prefix.length));
+  return bytes?.length === 2 * CURVES[algorithm].bytes ? bytes : undefined;
+}

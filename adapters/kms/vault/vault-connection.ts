@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { buildConnector, Pool, request } from 'undici';
+import { type JsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { VaultError } from './vault-error.ts';
+import type { VaultSettings } from './vault-settings.ts';
+
+/** A hundred signatures, or a key with a thousand versions, are well below. */
+export const MAX_ANSWER_BYTES = 1024 ** 2;
+/** An unused connection is kept for so long: below what proxies between usually keep. */
+const KEPT_MS = 30_000;
+/** Beside the calls that are under way: a login, a check. */
+const SPARE_CONNECTIONS = 2;
+
+/** What `node-vault` wants sent. */
+export type Exchange = {
+  readonly uri: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json?: JsonObject;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * The connections to one Vault. Nothing of the environment changes where they lead or what they trust, redirects are not
+ * followed, answers are bounded, and a call ends when its signal says so.
+ */
+export class VaultConnection {
+  readonly #address: string;
+  readonly #pool: Pool;
+
+  constructor({ address, ca, atOnce }: VaultSettings) {
+    this.#address = new URL(address).origin;
+    this.#pool = new Pool(this.#address, {
+      connections: atOnce + SPARE_CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: KEPT_MS,
+      keepAliveMaxTimeout: KEPT_MS,
+      maxResponseSize: MAX_ANSWER_BYTES,
+      connect: ca === undefined ? { allowH2: false } : trusting(ca),
+    });
+  }
+
+  /** @throws VaultError without the library's own error, which knows what was sent; the reason of the signal. */
+  async exchange({ uri, method, headers, json, signal }: Exchange) {
+    try {
+      const { statusCode, body } = await request(uri, {
+        dispatcher: this.#pool,
+        method,
+        headers: { ...headers, ...(json !== undefined && { 'content-type': 'application/json' }) },
+        body: json === undefined ? null : JSON.stringify(json),
+        signal,
+      });
+      const text = await body.text();
+      return { statusCode, body: text === '' ? {} : parseJson(text), request: { path: '' } };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw unreachable(error, this.#address);
+    }
+  }
+
+  /** Ends after the calls that are under way. */
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+}
+
+/** The file is read for each new connection, so that authorities can be exchanged while the service runs. */
+function trusting(file: string): buildConnector.connector {
+  return (options, callback) => {
+    readFile(file)
+      .catch((error: unknown) => {
+        throw new VaultError(`the file ${file} of "ca" cannot be read (${codeOf(error)})`);
+      })
+      .then((ca) => buildConnector({ ca, allowH2: false, maxCachedSessions: 0 }))
+      .then(
+        (connect) => connect(options, callback),
+        (error: Error) => callback(error, null),
+      );
+  };
+}
+
+const UNTRUSTED = new Set([
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function unreachable(error: unknown, address: string): VaultError {
+  if (error instanceof VaultError) return error;
+  const code = codeOf(error);
+  if (UNTRUSTED.has(code)) {
+    return new VaultError(
+      `its certificate is not trusted (${code}); name a file with its authority in "ca" of the provider`,
+    );
+  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return new VaultError(`its certificate is not for the name in ${address} (${code})`);
+  }
+  if (code.startsWith('CERT_')) return new VaultError(`its certificate is not valid (${code})`);
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
+    return new VaultError(`TLS fails (${code}); is ${address} served by https?`);
+  }
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    return new VaultError(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
+  }
+  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') {
+    return new VaultError(`the connection was cut (${code})`);
+  }
+  return new VaultError(`no connection (${code}); is the address right, and does the server run?`);
+}
+
+/** Codes name a fault without telling anything of the request. */
+function codeOf(error: unknown): string {
+  const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined ? 'no code' : codeOf(cause);
+}

