@@ -127,7 +127,11 @@ describe('settings', () => {
     ['a provider with a query', { ...PROVIDER, OIDC: 'https://login.example/?a' }, /^OIDC: /],
     ['a symmetric algorithm', { ...PROVIDER, OIDC_ALGORITHM: 'HS256' }, /^OIDC_ALGORITHM: /],
     ['a broker of another kind', { AMQP_URL: 'mqtt://x' }, /^AMQP_URL: amqps:/],
-    ['key stores that are not there', { KMS_CONFIG: './none.json' }, /^KMS_CONFIG: there is no readable file/],
+    [
+      'key stores that are not there',
+      { KMS_CONFIG: './none.json' },
+      /^KMS_CONFIG: there is no readable file/,
+    ],
     ['key stores that are no JSON', { KMS_CONFIG: '{' }, /^KMS_CONFIG: is not valid JSON/],
   ];
   for (const [what, change, fault] of refused) {
