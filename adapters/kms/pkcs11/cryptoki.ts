@@ -1,0 +1,129 @@
+/** A slot, a session or an object, as the library numbers them. */
+export type Handle = Buffer;
+
+export type Attribute = { readonly type: number; readonly value?: number | boolean | string | Buffer };
+
+type Mechanism = { readonly mechanism: number };
+
+/** What a token says of a mechanism. Key sizes of elliptic curves are in bits. */
+export type MechanismInfo = {
+  readonly minKeySize: number;
+  readonly maxKeySize: number;
+  readonly flags: number;
+};
+
+/** The functions of PKCS#11 2.40 that are used, as the package `pkcs11js` offers them. They throw its errors. */
+export type Cryptoki = {
+  load(library: string): void;
+  C_Initialize(options: { readonly flags: number }): void;
+  C_Finalize(): void;
+  C_GetSlotList(withToken: boolean): Handle[];
+  C_GetTokenInfo(slot: Handle): { readonly label: string; readonly flags: number };
+  C_GetMechanismList(slot: Handle): number[];
+  C_GetMechanismInfo(slot: Handle, mechanism: number): MechanismInfo;
+  C_OpenSession(slot: Handle, flags: number): Handle;
+  C_CloseSession(session: Handle): void;
+  C_CloseAllSessions(slot: Handle): void;
+  C_GetSessionInfo(session: Handle): { readonly state: number };
+  C_Login(session: Handle, userType: number, pin: string): void;
+  C_GenerateKeyPair(
+    session: Handle,
+    mechanism: Mechanism,
+    publicKey: readonly Attribute[],
+    privateKey: readonly Attribute[],
+  ): { readonly publicKey: Handle; readonly privateKey: Handle };
+  C_CreateObject(session: Handle, template: readonly Attribute[]): Handle;
+  C_DestroyObject(session: Handle, object: Handle): void;
+  C_FindObjectsInit(session: Handle, template: readonly Attribute[]): void;
+  C_FindObjects(session: Handle, most: number): Handle[];
+  C_FindObjectsFinal(session: Handle): void;
+  C_GetAttributeValue(
+    session: Handle,
+    object: Handle,
+    template: readonly Attribute[],
+  ): readonly { readonly value: Buffer }[];
+  C_SignInit(session: Handle, mechanism: Mechanism, key: Handle): void;
+  /** @returns the part of `room` that the signature takes. */
+  C_Sign(session: Handle, data: Buffer, room: Buffer): Buffer;
+};
+
+/** The numbers of PKCS#11 (pkcs11t.h of version 3.0) that are used. */
+export const CKA = {
+  class: 0x000,
+  token: 0x001,
+  private: 0x002,
+  label: 0x003,
+  value: 0x011,
+  keyType: 0x100,
+  id: 0x102,
+  sensitive: 0x103,
+  decrypt: 0x105,
+  unwrap: 0x107,
+  sign: 0x108,
+  signRecover: 0x109,
+  verify: 0x10a,
+  derive: 0x10c,
+  extractable: 0x162,
+  ecParameters: 0x180,
+  ecPoint: 0x181,
+} as const;
+export const CKO = { privateKey: 3 } as const;
+export const CKK = { ec: 0x03, ecEdwards: 0x40 } as const;
+export const CKM = {
+  ecKeyPairGen: 0x1040,
+  ecdsa: 0x1041,
+  ecEdwardsKeyPairGen: 0x1055,
+  eddsa: 0x1057,
+} as const;
+export const CKF = {
+  /** Of `C_Initialize`: the library locks by the means of the operating system, as calls come on several threads. */
+  osLocking: 0x2,
+  /** Of sessions. */
+  readWrite: 0x2,
+  serial: 0x4,
+  /** Of tokens. */
+  tokenInitialized: 0x400,
+  /** Of mechanisms. */
+  sign: 0x800,
+  generateKeyPair: 0x1_0000,
+} as const;
+export const CKU_USER = 1;
+/** State of a session in which the user is logged in and keys can be made. */
+export const CKS_RW_USER = 3;
+
+/** A text, so that the compiler does not look for a package that need not be there. */
+const PACKAGE: string = 'pkcs11js';
+
+/**
+ * Loads the package and the library; neither touches a token yet.
+ * @throws Error that tells the operator what to install or to correct.
+ */
+export async function loadCryptoki(library: string): Promise<Cryptoki> {
+  const cryptoki = await createCryptoki();
+  try {
+    cryptoki.load(library);
+  } catch (error) {
+    throw new Error(
+      `the PKCS#11 library ${library} cannot be loaded (${messageOf(error)}); ` +
+        'name the library of the vendor for this machine',
+    );
+  }
+  return cryptoki;
+}
+
+async function createCryptoki(): Promise<Cryptoki> {
+  try {
+    const { default: pkcs11js } = (await import(PACKAGE)) as { default: { PKCS11: new () => Cryptoki } };
+    return new pkcs11js.PKCS11();
+  } catch (error) {
+    throw new Error(
+      'an HSM needs the package pkcs11js, which is not installed or was not compiled: run "npm i pkcs11js"; it ' +
+        `needs a C++ compiler, make, Python and the headers of Node (${messageOf(error)})`,
+    );
+  }
+}
+
+/** The first line: what follows names files. */
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}

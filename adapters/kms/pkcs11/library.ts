@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { Turns } from '../../../domain/shared/turns.ts';
+import { type Cryptoki, loadCryptoki } from './cryptoki.ts';
+import { CKR, TokenFault } from './fault.ts';
+import { SessionThread } from './session-thread.ts';
+import type { OpenedToken } from './token-session.ts';
+
+/** All sessions of a token are lost together, and opened anew as the next generation. */
+type Token = {
+  readonly label: string;
+  generation: number;
+  /** The generation whose sessions are the only ones that the library holds. */
+  cleared: number;
+};
+
+/** Nothing is called by these: they keep libraries in memory, as threads of their own may run in them to the end. */
+const KEPT: Cryptoki[] = [];
+const OPENING = 'opening';
+
+/**
+ * A PKCS#11 library, which this process has once however many providers use it: it is initialized by the first session and
+ * finalized with the last provider, and a login to a token is the whole process'. Sessions are opened one at a time.
+ */
+export class Pkcs11Library {
+  /** By file. */
+  static readonly #loaded = new Map<string, Promise<Pkcs11Library>>();
+
+  readonly file: string;
+  readonly #tokens = new Map<string, Token>();
+  readonly #threads = new Map<SessionThread, { token: Token; generation: number } | undefined>();
+  /** Reasons by token and digest of the PIN. Devices lock their user after few wrong ones. */
+  readonly #refused = new Map<string, string>();
+  readonly #turns = new Turns();
+  #users = 0;
+  #isInitialized = false;
+
+  /** @throws Error that tells the operator what to install or to correct. */
+  static load(file: string): Promise<Pkcs11Library> {
+    let real: string;
+    try {
+      real = realpathSync(file);
+    } catch {
+      return Promise.reject(
+        new Error(
+          `there is no PKCS#11 library ${file}; install the software of the vendor, or correct "library"`,
+        ),
+      );
+    }
+    const known = Pkcs11Library.#loaded.get(real);
+    if (known !== undefined) return known;
+    const loading = loadCryptoki(real).then((cryptoki) => {
+      KEPT.push(cryptoki);
+      return new Pkcs11Library(real);
+    });
+    Pkcs11Library.#loaded.set(real, loading);
+    loading.catch(() => Pkcs11Library.#loaded.delete(real));
+    return loading;
+  }
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  /** A provider begins to use it; `leave` is its end. */
+  enter(): void {
+    this.#users++;
+  }
+
+  /**
+   * @param threads of the provider, whose sessions are closed. The library is finalized with the last provider, unless a
+   *   call to it is still under way.
+   */
+  leave(threads: readonly SessionThread[]): Promise<void> {
+    return this.#turns.take(OPENING, async () => {
+      this.#users--;
+      for (const thread of threads) this.drop(thread);
+      const [thread] = threads;
+      if (thread === undefined || thread.isEnded || thread.isBusy) return;
+      if (this.#users === 0 && this.#isInitialized && !this.#isUsed(thread)) await this.#finalize(thread);
+    });
+  }
+
+  start(): SessionThread {
+    const thread = new SessionThread(this.file);
+    this.#threads.set(thread, undefined);
+    thread.ended.then(() => this.#threads.delete(thread));
+    return thread;
+  }
+
+  isOpen(thread: SessionThread): boolean {
+    const at = this.#threads.get(thread);
+    return at !== undefined && at.generation === at.token.generation;
+  }
+
+  /** What `thread` had open is gone, and so are the sessions that were opened with it. */
+  lose(thread: SessionThread, { code }: TokenFault): void {
+    const at = this.#threads.get(thread);
+    if (at !== undefined && at.generation === at.token.generation) at.token.generation++;
+    if (code === CKR.notInitialized) this.#isInitialized = false;
+  }
+
+  /** Of this thread alone: its next call opens another session. */
+  drop(thread: SessionThread): void {
+    if (this.#threads.has(thread)) this.#threads.set(thread, undefined);
+  }
+
+  /**
+   * Opens a session in the thread, and logs in if no other session has.
+   * @throws TokenFault that says why there is none.
+   */
+  open(thread: SessionThread, label: string, pin: string, signal: AbortSignal): Promise<OpenedToken> {
+    return this.#turns.take(OPENING, async () => {
+      // It waited too long for others.
+      signal.throwIfAborted();
+      const place = `${label} ${createHash('sha256').update(pin).digest('hex')}`;
+      const refused = this.#refused.get(place);
+      if (refused !== undefined) throw new TokenFault('pin', refused);
+      const token = this.#tokenOf(label);
+      const opened = await this.#openSession(thread, token);
+      if (!opened.isLoggedIn) await this.#login(thread, place, pin);
+      this.#threads.set(thread, { token, generation: token.generation });
+      return opened;
+    });
+  }
+
+  async #openSession(thread: SessionThread, token: Token): Promise<OpenedToken> {
+    if (!this.#isInitialized) await this.#initialize(thread);
+    try {
+      const opened = await thread.call('open', token.label, token.cleared < token.generation);
+      token.cleared = token.generation;
+      return opened;
+    } catch (error) {
+      if (!(error instanceof TokenFault)) throw error;
+      if (error.code === CKR.notInitialized) this.#isInitialized = false;
+      // Many libraries look for tokens only when they are initialized.
+      else if (error.kind !== 'token' || this.#isUsed(thread)) throw error;
+      else await this.#finalize(thread);
+    }
+    await this.#initialize(thread);
+    const opened = await thread.call('open', token.label, false);
+    token.cleared = token.generation;
+    return opened;
+  }
+
+  async #login(thread: SessionThread, place: string, pin: string): Promise<void> {
+    try {
+      await thread.call('login', pin);
+    } catch (error) {
+      if (!(error instanceof TokenFault) || error.kind !== 'pin') throw error;
+      const reason = `the PIN was refused (${error.message}) and is not tried again; correct it and restart`;
+      this.#refused.set(place, reason);
+      throw new TokenFault('pin', reason);
+    }
+  }
+
+  async #initialize(thread: SessionThread): Promise<void> {
+    await thread.call('initialize');
+    this.#isInitialized = true;
+  }
+
+  async #finalize(thread: SessionThread): Promise<void> {
+    this.#isInitialized = false;
+    await thread.call('finalize');
+  }
+
+  /** Another thread has a session, or is inside the library. */
+  #isUsed(but: SessionThread): boolean {
+    return [...this.#threads.keys()].some(
+      (thread) => thread !== but && (thread.isBusy || this.isOpen(thread)),
+    );
+  }
+
+  #tokenOf(label: string): Token {
+    const known = this.#tokens.get(label);
+    if (known !== undefined) return known;
+    const token: Token = { label, generation: 0, cleared: 0 };
+    this.#tokens.set(label, token);
+    return token;
+  }
+}

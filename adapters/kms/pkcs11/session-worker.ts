@@ -1,0 +1,21 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { loadCryptoki } from './cryptoki.ts';
+import { faultOf } from './fault.ts';
+import type { Answer, Call, ThreadData } from './session-thread.ts';
+import { TokenSession } from './token-session.ts';
+
+/** What a thread runs: one session, one operation after the other, in the order in which they come. */
+const { library } = workerData as ThreadData;
+const session = new TokenSession(await loadCryptoki(library));
+
+function answer({ operation, parameters }: Call): Answer {
+  try {
+    const work = session[operation] as (...given: unknown[]) => unknown;
+    return { result: work.apply(session, parameters) };
+  } catch (error) {
+    const { kind, message, code } = faultOf(error);
+    return { fault: { kind, message, code } };
+  }
+}
+
+parentPort?.on('message', (call: Call) => parentPort?.postMessage(answer(call)));

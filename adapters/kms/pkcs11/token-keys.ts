@@ -1,0 +1,160 @@
+import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { MECHANISMS } from './algorithms.ts';
+import { type Attribute, CKA, CKO, type Cryptoki, type Handle } from './cryptoki.ts';
+import { asRefusal, CKR, faultOf, TokenFault } from './fault.ts';
+
+/** How a key is found on the token: by both, so that the identifier of another tenant's key finds nothing. */
+export type KeyName = {
+  /** CKA_ID, hexadecimal. */
+  readonly id: string;
+  /** CKA_LABEL. */
+  readonly label: string;
+  readonly algorithm: SigningAlgorithm;
+};
+
+/** More than a pair under one name is a fault of the token, and is removed as far as this goes. */
+const MOST_OBJECTS = 16;
+
+/** @returns CKA_EC_POINT of the new pair. @throws TokenFault `curve` when the token has no such curve. */
+export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName): Buffer {
+  const pair = firstTaken(MECHANISMS[key.algorithm].curve, (curve) =>
+    cryptoki.C_GenerateKeyPair(
+      session,
+      { mechanism: MECHANISMS[key.algorithm].generate },
+      [
+        { type: CKA.token, value: true },
+        { type: CKA.private, value: false },
+        { type: CKA.verify, value: true },
+        { type: CKA.ecParameters, value: curve },
+        ...named(key),
+      ],
+      privateTemplate(key),
+    ),
+  );
+  return orDestroyed(cryptoki, session, [pair.publicKey, pair.privateKey], () => {
+    assertKept(cryptoki, session, pair.privateKey);
+    const [point] = cryptoki.C_GetAttributeValue(session, pair.publicKey, [{ type: CKA.ecPoint }]);
+    return point?.value ?? Buffer.alloc(0);
+  });
+}
+
+/**
+ * @param secret the private number (RFC 5915 section 3), or the seed of Ed25519 (RFC 8032 section 5.1.5).
+ * @throws TokenFault `foreign` when the token takes no key from outside.
+ */
+export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName, secret: Buffer): void {
+  const { curve, keyType } = MECHANISMS[key.algorithm];
+  const made = firstTaken(
+    curve,
+    (parameters) =>
+      cryptoki.C_CreateObject(session, [
+        { type: CKA.class, value: CKO.privateKey },
+        { type: CKA.keyType, value: keyType },
+        { type: CKA.ecParameters, value: parameters },
+        { type: CKA.value, value: secret },
+        ...privateTemplate(key),
+      ]),
+    'foreign',
+  );
+  orDestroyed(cryptoki, session, [made], () => assertKept(cryptoki, session, made));
+}
+
+/** @throws TokenFault `key` unless there is exactly one, and it is for the algorithm. */
+export function findPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName): Handle {
+  const [found, ...more] = find(cryptoki, session, [
+    { type: CKA.class, value: CKO.privateKey },
+    ...named(key),
+  ]);
+  if (found === undefined) throw new TokenFault('key', `the token has no key ${key.label}`);
+  if (more.length > 0) throw new TokenFault('key', `the token has more than one key ${key.label}`);
+  const [shown] = cryptoki.C_GetAttributeValue(session, found, [{ type: CKA.ecParameters }]);
+  const curve = shown?.value ?? Buffer.alloc(0);
+  // A token would sign with any curve, and a hash of the wrong length is cut.
+  if (!MECHANISMS[key.algorithm].curve.some((name) => name.equals(curve)))
+    throw new TokenFault('key', `the key ${key.label} is not for ${key.algorithm}`);
+  return found;
+}
+
+/** Both halves, and what an interrupted creation left. */
+export function destroyAll(cryptoki: Cryptoki, session: Handle, key: KeyName): void {
+  for (const object of find(cryptoki, session, named(key))) destroy(cryptoki, session, object);
+}
+
+function find(cryptoki: Cryptoki, session: Handle, template: readonly Attribute[]): Handle[] {
+  cryptoki.C_FindObjectsInit(session, template);
+  try {
+    return cryptoki.C_FindObjects(session, MOST_OBJECTS);
+  } finally {
+    cryptoki.C_FindObjectsFinal(session);
+  }
+}
+
+function named({ id, label }: KeyName): Attribute[] {
+  return [
+    { type: CKA.id, value: Buffer.from(id, 'hex') },
+    { type: CKA.label, value: label },
+  ];
+}
+
+/** It signs and does nothing else, and never leaves. */
+function privateTemplate(key: KeyName): Attribute[] {
+  return [
+    { type: CKA.token, value: true },
+    { type: CKA.private, value: true },
+    { type: CKA.sensitive, value: true },
+    { type: CKA.extractable, value: false },
+    { type: CKA.sign, value: true },
+    ...[CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map((type) => ({ type, value: false })),
+    ...named(key),
+  ];
+}
+
+/** Some tokens pass over what they do not keep to. */
+function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
+  const [sensitive, extractable] = cryptoki.C_GetAttributeValue(session, key, [
+    { type: CKA.sensitive },
+    { type: CKA.extractable },
+  ]);
+  if (sensitive?.value[0] === 1 && extractable?.value[0] === 0) return;
+  throw new TokenFault('other', 'the token made a key that could leave it; the key was destroyed');
+}
+
+function firstTaken<T>(
+  curves: readonly Buffer[],
+  make: (curve: Buffer) => T,
+  refused: 'curve' | 'foreign' = 'curve',
+): T {
+  let last: TokenFault | undefined;
+  for (const curve of curves) {
+    try {
+      return make(curve);
+    } catch (error) {
+      last = asRefusal(error, refused);
+      if (last.kind === 'session') break;
+    }
+  }
+  throw last ?? new TokenFault('other', 'no curve');
+}
+
+function orDestroyed<T>(cryptoki: Cryptoki, session: Handle, made: readonly Handle[], work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    for (const object of made) {
+      try {
+        destroy(cryptoki, session, object);
+      } catch {
+        // The first fault counts.
+      }
+    }
+    throw error;
+  }
+}
+
+function destroy(cryptoki: Cryptoki, session: Handle, object: Handle): void {
+  try {
+    cryptoki.C_DestroyObject(session, object);
+  } catch (error) {
+    if (faultOf(error).code !== CKR.objectHandleInvalid) throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Cryptoki, Handle } from '../../adapters/kms/pkcs11/cryptoki.ts';
+import { Pkcs11Kms } from '../../adapters/kms/pkcs11/pkcs11-kms.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+
+const UTILITY = 'softhsm2-util';
+const LIBRARIES = [
+  '/usr/lib/softhsm/libsofthsm2.so',
+  '/usr/lib64/softhsm/libsofthsm2.so',
+  '/usr/lib64/pkcs11/libsofthsm2.so',
+  '/usr/local/lib/softhsm/libsofthsm2.so',
+  '/opt/homebrew/lib/softhsm/libsofthsm2.so',
+];
+const SO_PIN = 'so-of-the-tests';
+const VARIABLE = 'SOFTHSM2_CONF';
+
+export const PIN = 'pin-that-nobody-sees';
+
+/** The functions of the library with which a test does what somebody else may do. */
+export type OtherUser = Cryptoki & {
+  C_Logout(session: Handle): void;
+  C_SetPIN(session: Handle, old: string, fresh: string): void;
+};
+
+type Settings = Parameters<typeof Pkcs11Kms.open>[0]['settings'];
+
+/**
+ * Whether there are SoftHSM and pkcs11js. Says in one line what is skipped where there are not; where nothing may be
+ * skipped that is an error.
+ */
+export function hasSoftHsm(): boolean {
+  const missing = whatIsMissing();
+  if (missing === undefined) return true;
+  if (process.env['CI'] === 'true') throw new Error(`install what the tests of HSMs need: ${missing}`);
+  console.log(`    skipped: keys in an HSM (needs ${missing})`);
+  return false;
+}
+
+function whatIsMissing(): string | undefined {
+  try {
+    createRequire(import.meta.url).resolve('pkcs11js');
+  } catch {
+    return 'pkcs11js: npm i --no-save pkcs11js';
+  }
+  try {
+    execFileSync(UTILITY, ['--version'], { stdio: 'ignore' });
+  } catch {
+    return `${UTILITY}: the package softhsm2`;
+  }
+  return LIBRARIES.some((file) => existsSync(file)) ? undefined : 'libsofthsm2.so: the package softhsm2';
+}
+
+/**
+ * Tokens of SoftHSM in a folder of their own. The library is one for the whole process and reads its configuration when it
+ * is initialized, which it is with the first provider that is opened: so there is one of these at a time, and it has all
+ * tokens of its tests.
+ */
+export class SoftHsm {
+  readonly library = LIBRARIES.find((file) => existsSync(file)) ?? '';
+  readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-hsm-'));
+  /** Of this SoftHSM: the tokens, as folders with a file for each object. */
+  readonly tokens = join(this.folder, 'tokens');
+  readonly #before = process.env[VARIABLE];
+  readonly #opened: Pkcs11Kms[] = [];
+
+  constructor() {
+    mkdirSync(this.tokens);
+    const configuration = join(this.folder, 'softhsm2.conf');
+    writeFileSync(configuration, `directories.tokendir = ${this.tokens}\nlog.level = ERROR\n`);
+    process.env[VARIABLE] = configuration;
+  }
+
+  addToken(label: string, pin = PIN): void {
+    const pins = ['--pin', pin, '--so-pin', SO_PIN];
+    execFileSync(UTILITY, ['--init-token', '--free', '--label', label, ...pins], { stdio: 'ignore' });
+  }
+
+  /** Closed with `stop`, if not earlier. */
+  async open(name: string, token: string, settings: Partial<Settings> = {}): Promise<Pkcs11Kms> {
+    const usual = { library: this.library, token, pin: PIN, sessions: 4, timeoutSeconds: 5 };
+    const kms = await Pkcs11Kms.open({ name, settings: { ...usual, ...settings }, random: new NodeRandom() });
+    this.#opened.push(kms);
+    return kms;
+  }
+
+  /** The same library, in this process; a provider must be open. */
+  other(): OtherUser {
+    const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as {
+      PKCS11: new (library: string) => OtherUser;
+    };
+    return new PKCS11(this.library);
+  }
+
+  /** Something that is done to a token in a session beside those of the providers, who are logged in. */
+  beside<T>(token: string, work: (other: OtherUser, session: Handle, slot: Handle) => T): T {
+    const other = this.other();
+    const slot = other.C_GetSlotList(true).find((each) => other.C_GetTokenInfo(each).label.trim() === token);
+    if (slot === undefined) throw new Error(`there is no token ${token}`);
+    const session = other.C_OpenSession(slot, 6);
+    try {
+      return work(other, session, slot);
+    } finally {
+      try {
+        other.C_CloseSession(session);
+      } catch {
+        // The test closed it with all the others.
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#opened.map((kms) => kms.close()));
+    if (this.#before === undefined) delete process.env[VARIABLE];
+    else process.env[VARIABLE] = this.#before;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
