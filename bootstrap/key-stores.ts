@@ -64,7 +64,13 @@ async function openProvider(
   switch (settings.type) {
     case 'local':
       return new LocalKms({ name, cipher, random });
-    default:
-      throw new Error(`the type "${settings.type}" is not there yet`);
+    case 'vault': {
+      const { VaultKms } = await import('../adapters/kms/vault/vault-kms.ts');
+      return new VaultKms({ name, settings, random });
+    }
+    case 'pkcs11': {
+      const { Pkcs11Kms } = await import('../adapters/kms/pkcs11/pkcs11-kms.ts');
+      return Pkcs11Kms.open({ name, settings, random });
+    }
   }
 }

@@ -12,6 +12,7 @@ import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
 import { startJobs } from './jobs.ts';
+import { withMasterSecrets } from './master-secrets.ts';
 import { Closers, openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
 import { obtain, resolve } from './wire.ts';
@@ -39,14 +40,14 @@ async function assertRootClientIsFree(container: Container, settings: Settings):
 /** Imports `CONFIG_FOLDER`, if there is one; the address of the service can be used as a placeholder. */
 async function importFolder(
   container: Container,
-  { CONFIG_FOLDER: folder, DATABASE_URL, PUBLIC_URL }: Settings,
+  { CONFIG_FOLDER: folder, DATABASE_URL, PUBLIC_URL, KMS_SECRETS }: Settings,
   environment: Environment,
 ): Promise<void> {
   if (folder === undefined) return;
   // Loaded when it is wanted: most of it is not needed to serve.
   const { readFolder } = await import('../config/import/read-folder.ts');
   const { ImportFolder } = await import('../application/configuration-files/import-folder.ts');
-  const contents = readFolder(folder, { PUBLIC_URL, ...environment });
+  const contents = readFolder(folder, { PUBLIC_URL, ...environment }, KMS_SECRETS);
   // An SQLite file is locked by the one service that has it.
   const sharing = { isAlone: dialectOf(DATABASE_URL) === 'sqlite' };
   await new ImportFolder(resolve(container, ImportFolder.needs)).execute(folder, contents, sharing);
@@ -62,7 +63,7 @@ export async function startService(
 ): Promise<RunningService> {
   const closers = new Closers();
   try {
-    const container = await openPlatform(settings, closers);
+    const container = await openPlatform(await withMasterSecrets(settings), closers);
     const log = container.get(Log);
     for (const line of misspeltSettings(environment)) log.warn(line);
     await assertRootClientIsFree(container, settings);

@@ -82,14 +82,34 @@ function databaseFault(text: string): string | undefined {
     : undefined;
 }
 
+/** A secret that a key provider has, in place of the secret itself. */
+export type WrappedSecret = { readonly provider: string; readonly key: string; readonly version: number };
+
+/** @returns undefined for a secret that stands in the setting itself. */
+export function wrappedSecret(text: string): WrappedSecret | undefined {
+  const [, provider, key, version = '1'] =
+    /^vault:([a-z0-9][a-z0-9-]{0,62}):([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::([1-9]\d{0,5}))?$/.exec(text) ??
+    [];
+  return provider === undefined || key === undefined
+    ? undefined
+    : { provider, key, version: Number(version) };
+}
+
 export const masterSecret = list
   .refine((secrets) => secrets.length > 0, 'at least one secret')
   .refine(
-    (secrets) => secrets.every((secret) => secret.length >= 32),
+    (secrets) => secrets.every((secret) => !secret.startsWith('vault:') || wrappedSecret(secret)),
+    'a secret that Vault has is named vault:<provider>:<key>, or vault:<provider>:<key>:<version>',
+  )
+  .refine(
+    (secrets) => secrets.every((secret) => secret.startsWith('vault:') || secret.length >= 32),
     'each secret has at least 32 characters',
   )
   .refine(
-    (secrets) => secrets.every((secret) => secret.length < 32 || new Set(secret).size >= 8),
+    (secrets) =>
+      secrets.every(
+        (secret) => secret.startsWith('vault:') || secret.length < 32 || new Set(secret).size >= 8,
+      ),
     'too few different characters; make a random secret, for example with: openssl rand -base64 48',
   );
 

@@ -13,6 +13,7 @@ import {
   proxies,
   publicUrl,
   wholeNumber,
+  wrappedSecret,
 } from './setting-values.ts';
 
 /**
@@ -57,7 +58,7 @@ export const SettingsSchema = z.object({
   MASTER_SECRET: masterSecret
     .optional()
     .describe(
-      'Seals data at rest and signs access tokens; 32 characters or more. Several, separated by commas: the first seals, all open',
+      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for one that a provider of KMS_CONFIG has. Several, separated by commas: the first seals and signs, all open; `npm run reseal` makes the others superfluous',
     ),
   JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
   JWT_ISSUER: z
@@ -192,6 +193,14 @@ export class SettingsError extends Error {
   }
 }
 
+function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): string[] {
+  return (secret ?? '').split(',').flatMap((entry) => {
+    const wrapped = wrappedSecret(entry.trim());
+    if (wrapped === undefined || providers[wrapped.provider]?.type === 'vault') return [];
+    return [`MASTER_SECRET: KMS_CONFIG has no provider "${wrapped.provider}" of type vault`];
+  });
+}
+
 /** Shorter names are near too many variables of other programs. */
 const MIN_MISSPELT = 5;
 
@@ -250,6 +259,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   }
   const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);
   faults.push(...kms.faults);
+  if (kms.faults.length === 0) faults.push(...unknownWrappers(secret, kms.config));
   if (faults.length > 0 || !parsed.success) {
     throw new SettingsError([...faults, ...misspeltSettings(environment)]);
   }

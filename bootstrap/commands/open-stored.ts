@@ -6,6 +6,7 @@ import type { Environment } from '../../config/import/placeholders.ts';
 import { LOCAL_KEYS } from '../../config/kms-config.ts';
 import { readSettings, type Settings, SettingsSchema } from '../../config/settings.ts';
 import { keptEnvironment } from '../first-start.ts';
+import { withMasterSecrets } from '../master-secrets.ts';
 
 /**
  * Opens the database of a service for a command that only reads it, beside the service. Of the settings only those count
@@ -18,13 +19,15 @@ export async function openStored(
 ): Promise<{ readonly store: OrmStore; readonly cipher: MasterCipher; readonly settings: Settings }> {
   const kept = keptEnvironment(environment);
   if (!kept['MASTER_SECRET'] && !kept['JWT_SECRET']) throw missingSecret(environment);
-  const settings = readSettings({
-    ...withoutUnused(kept),
-    // A command that needs no keys need not be given the secrets of their providers.
-    ...(!withKeys && !isUnwrapped(kept['MASTER_SECRET']) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
-    AUTH_CLIENT_ID: 'root',
-    AUTH_CLIENT_SECRET: 'nobody logs in with it',
-  });
+  const settings = await withMasterSecrets(
+    readSettings({
+      ...withoutUnused(kept),
+      // A command that needs no keys need not be given the secrets of their providers.
+      ...(!withKeys && !isUnwrapped(kept['MASTER_SECRET']) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
+      AUTH_CLIENT_ID: 'root',
+      AUTH_CLIENT_SECRET: 'nobody logs in with it',
+    }),
+  );
   const url = settings.DATABASE_URL;
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
   // Opening it would make it.

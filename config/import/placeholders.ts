@@ -31,15 +31,20 @@ export type Filled = {
 /**
  * Fills `${NAME}` and `${NAME:default}` in the texts of a document; names of members stay as they are. An empty
  * variable counts as absent. `$${` stands for `${`. What is filled in is not looked at again.
+ * @param withheld further variables that no document may name.
  */
-export function fillPlaceholders(document: Json, environment: Environment): Filled {
+export function fillPlaceholders(
+  document: Json,
+  environment: Environment,
+  withheld: readonly string[] = [],
+): Filled {
   const faults: { path: string; message: string }[] = [];
   const used = new Map<string, string>();
   const texts = new Map<string, string>();
   const fill = (text: string, path: string) => {
     const full = text.replaceAll(PLACEHOLDER, (found: string, inside: string | undefined) => {
       if (found === '$${') return '${';
-      const result = lookUp(inside, environment);
+      const result = lookUp(inside, environment, withheld);
       if ('value' in result) {
         if (result.name !== undefined) used.set(result.name, result.value);
         return result.value;
@@ -55,14 +60,15 @@ export function fillPlaceholders(document: Json, environment: Environment): Fill
 
 type LookUp = { readonly value: string; readonly name?: string } | { readonly fault: string };
 
-function lookUp(inside: string | undefined, environment: Environment): LookUp {
+function lookUp(inside: string | undefined, environment: Environment, withheld: readonly string[]): LookUp {
   const [, name, fallback] = NAME.exec(inside ?? '') ?? [];
   if (name === undefined) {
     return {
       fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${`,
     };
   }
-  if (WITHHELD.has(name)) return { fault: `${name} is a secret of the service itself; use another variable` };
+  if (WITHHELD.has(name) || withheld.includes(name))
+    return { fault: `${name} is a secret of the service itself; use another variable` };
   const value = environment[name];
   if (value !== undefined && value !== '') return { value, name };
   if (fallback !== undefined) return { value: fallback };

@@ -24,8 +24,12 @@ const IGNORED = new Set(['README.md', 'secrets.env', 'secrets.env.example']);
  * Reads `<folder>/<tenant>/…` with the placeholders filled in. Never throws for what it finds there: every fault of
  * every file is listed. Names that begin with a dot are passed over, as those of a mounted Kubernetes volume.
  */
-export function readFolder(folder: string, environment: Environment): FolderContents {
-  const reader = new FolderReader(folder, environment);
+export function readFolder(
+  folder: string,
+  environment: Environment,
+  withheld: readonly string[] = [],
+): FolderContents {
+  const reader = new FolderReader(folder, environment, withheld);
   reader.read();
   const { documents, unread, tenants, faults, used, texts } = reader;
   return {
@@ -47,13 +51,15 @@ class FolderReader {
   readonly texts = new Map<string, string>();
   readonly #folder: string;
   readonly #environment: Environment;
+  readonly #withheld: readonly string[];
   #root = '';
   #files = 0;
   #bytes = 0;
 
-  constructor(folder: string, environment: Environment) {
+  constructor(folder: string, environment: Environment, withheld: readonly string[]) {
     this.#folder = folder;
     this.#environment = environment;
+    this.#withheld = withheld;
   }
 
   read(): void {
@@ -124,7 +130,7 @@ class FolderReader {
       this.unread.push({ file, tenant, kind, name });
       return;
     }
-    const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment);
+    const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment, this.#withheld);
     for (const [variable, text] of used) this.used.set(variable, text);
     for (const [text, written] of texts) this.texts.set(text, written);
     for (const { path, message } of faults) this.faults.push({ file, path, message });

@@ -11,7 +11,7 @@ import {
   type SigningAlgorithm,
 } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
-import { readPrivateKey } from '../local/private-key.ts';
+import { readPrivateKey } from '../private-key.ts';
 import { publicJwkOf } from './algorithms.ts';
 import { TokenFault } from './fault.ts';
 import { Pkcs11Library } from './library.ts';
