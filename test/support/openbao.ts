@@ -46,9 +46,7 @@ export type OpenBao = {
     headers?: Readonly<Record<string, string>>,
   ): Promise<BaoAnswer>;
   /** @param role as `auth/approle/role` takes it, beside the policy. */
-  appRole(
-    role?: Body,
-  ): Promise<{
+  appRole(role?: Body): Promise<{
     readonly method: 'approle';
     readonly mount: string;
     readonly roleId: string;
