@@ -26,25 +26,30 @@ export type Exchange = {
  */
 export class VaultConnection {
   readonly #address: string;
-  readonly #pool: Pool;
+  readonly #open: () => Pool;
+  #pool: Pool;
+  #closing: Promise<void> | undefined;
 
   constructor({ address, ca, atOnce }: VaultSettings) {
     this.#address = new URL(address).origin;
-    this.#pool = new Pool(this.#address, {
-      connections: atOnce + SPARE_CONNECTIONS,
-      pipelining: 1,
-      keepAliveTimeout: KEPT_MS,
-      keepAliveMaxTimeout: KEPT_MS,
-      maxResponseSize: MAX_ANSWER_BYTES,
-      connect: ca === undefined ? { allowH2: false } : trusting(ca),
-    });
+    this.#open = () =>
+      new Pool(this.#address, {
+        connections: atOnce + SPARE_CONNECTIONS,
+        pipelining: 1,
+        keepAliveTimeout: KEPT_MS,
+        keepAliveMaxTimeout: KEPT_MS,
+        maxResponseSize: MAX_ANSWER_BYTES,
+        connect: ca === undefined ? { allowH2: false } : trusting(ca),
+      });
+    this.#pool = this.#open();
   }
 
   /** @throws VaultError without the library's own error, which knows what was sent; the reason of the signal. */
   async exchange({ uri, method, headers, json, signal }: Exchange) {
+    const pool = this.#pool;
     try {
       const { statusCode, body } = await request(uri, {
-        dispatcher: this.#pool,
+        dispatcher: pool,
         method,
         headers: { ...headers, ...(json !== undefined && { 'content-type': 'application/json' }) },
         body: json === undefined ? null : JSON.stringify(json),
@@ -53,14 +58,23 @@ export class VaultConnection {
       const text = await body.text();
       return { statusCode, body: text === '' ? {} : parseJson(text), request: { path: '' } };
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw unreachable(error, this.#address);
+      if (!signal.aborted) throw unreachable(error, this.#address);
+      this.#replace(pool);
+      throw signal.reason;
     }
   }
 
   /** Ends after the calls that are under way. */
-  async close(): Promise<void> {
-    await this.#pool.close();
+  close(): Promise<void> {
+    this.#closing ??= this.#pool.close();
+    return this.#closing;
+  }
+
+  /** Where one connection has gone silent, those that are kept may have, too, and each would cost a call its time. */
+  #replace(pool: Pool): void {
+    if (this.#pool !== pool || this.#closing !== undefined) return;
+    this.#pool = this.#open();
+    void pool.close();
   }
 }
 
