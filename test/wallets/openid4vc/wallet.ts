@@ -50,7 +50,7 @@ export class Openid4vcWallet {
   /** Runs the whole pre-authorized code flow and keeps the credentials. */
   async accept(
     uri: string,
-    options: { readonly txCode?: string } = {},
+    options: { readonly txCode?: string /** Keys for each credential. */; readonly batch?: number } = {},
   ): Promise<readonly StoredCredential[]> {
     const credentialOffer = await this.#vci.resolveCredentialOffer(uri);
     const issuerMetadata = await this.#vci.resolveIssuerMetadata(credentialOffer.credential_issuer);
@@ -62,7 +62,7 @@ export class Openid4vcWallet {
       dpop: { signer: dpopSigner },
       ...(options.txCode === undefined ? {} : { txCode: options.txCode }),
     });
-    return this.#receive(credentialOffer, issuerMetadata, token, dpopSigner);
+    return this.#receive(credentialOffer, issuerMetadata, token, dpopSigner, undefined, options.batch);
   }
 
   /**
@@ -113,28 +113,35 @@ export class Openid4vcWallet {
     token: Awaited<ReturnType<Openid4vciClient['retrievePreAuthorizedCodeAccessTokenFromOffer']>>,
     dpopSigner: JwtSigner & { method: 'jwk' },
     clientId?: string,
+    batch = 1,
   ): Promise<readonly StoredCredential[]> {
     const received: StoredCredential[] = [];
     for (const credentialConfigurationId of credentialOffer.credential_configuration_ids) {
-      const holder = await this.#newKey();
+      const holders = await Promise.all(Array.from({ length: batch }, () => this.#newKey()));
       const { c_nonce: nonce } = await this.#vci.requestNonce({ issuerMetadata });
-      const { jwt } = await this.#vci.createCredentialRequestJwtProof({
-        issuerMetadata,
-        credentialConfigurationId,
-        nonce,
-        signer: { method: 'jwk', alg: 'ES256', publicJwk: holder.publicJwk },
-        ...(clientId === undefined ? {} : { clientId }),
-      });
+      const proofs: string[] = [];
+      for (const { publicJwk } of holders) {
+        const { jwt } = await this.#vci.createCredentialRequestJwtProof({
+          issuerMetadata,
+          credentialConfigurationId,
+          nonce,
+          signer: { method: 'jwk', alg: 'ES256', publicJwk },
+          ...(clientId === undefined ? {} : { clientId }),
+        });
+        proofs.push(jwt);
+      }
       const { credentialResponse } = await this.#vci.retrieveCredentials({
         issuerMetadata,
         credentialConfigurationId,
         accessToken: token.accessTokenResponse.access_token,
-        proofs: { jwt: [jwt] },
+        proofs: { jwt: proofs as [string, ...string[]] },
         dpop: { signer: dpopSigner, ...token.dpop },
       });
-      for (const entry of credentialResponse.credentials ?? []) {
+      for (const [index, entry] of (credentialResponse.credentials ?? []).entries()) {
         const text = String((entry as { credential: unknown }).credential);
         if (text.includes('~')) await verifyIssuerSignature(text);
+        const holder = holders[index];
+        if (holder === undefined) throw new Error('more credentials than keys');
         received.push({ configurationId: credentialConfigurationId, text, holder });
       }
       const { notification_id: notificationId } = credentialResponse;
