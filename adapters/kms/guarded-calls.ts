@@ -2,7 +2,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 
 /** Failures in a row after which a provider is left alone for a while. */
 const MAX_FAILURES = 5;
-const REST_MS = 5_000;
+const REST_MS = 2_000;
 /** Calls that may wait for their turn; each holds little more than what it is about to sign. */
 const MAX_WAITING = 5_000;
 

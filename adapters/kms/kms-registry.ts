@@ -5,7 +5,7 @@ import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { KmsProvider, NamedProvider } from './kms-provider.ts';
 
 /** Milliseconds for which it is known whether a provider answers. */
-const CHECK_COUNTS_MS = 5_000;
+const CHECK_COUNTS_MS = 1_000;
 
 type Settings = {
   readonly providers: readonly NamedProvider[];

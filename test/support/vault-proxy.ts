@@ -44,6 +44,10 @@ export class VaultProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  will(mode: VaultProxy['mode']): void {
+    this.mode = mode;
+  }
+
   /** Calls since the last time that this was asked. */
   take(): readonly string[] {
     return this.calls.splice(0);

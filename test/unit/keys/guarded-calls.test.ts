@@ -4,7 +4,7 @@ import { GuardedCalls, KeyRefused } from '../../../adapters/kms/guarded-calls.ts
 import { Failure } from '../../../domain/shared/failure.ts';
 
 const TIMEOUT_MS = 1_000;
-const REST_MS = 5_000;
+const REST_MS = 2_000;
 
 /** A call that ends when the test says so. */
 function pending<T = string>() {
@@ -31,7 +31,7 @@ describe('GuardedCalls', () => {
 
   function expectUnavailable(error: unknown, reason: RegExp): void {
     expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
-    expect((error as Failure).details).to.include({ retryAfterSeconds: 5 });
+    expect((error as Failure).details).to.include({ retryAfterSeconds: REST_MS / 1000 });
     expect((error as Failure).cause)
       .to.have.property('message')
       .that.matches(reason);

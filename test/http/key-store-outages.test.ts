@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
+import { type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { VaultProxy } from '../support/vault-proxy.ts';
+
+/** What befalls a key provider, and how it comes back. */
+type Outage = {
+  readonly what: string;
+  begin(): Promise<void> | void;
+  end(): Promise<void> | void;
+};
+
+describeWithOpenBao('a key provider that does not work', (binary) => {
+  let vault: OpenBao;
+  let proxy: VaultProxy;
+  let service: TestService;
+  let token: string;
+  let elsewhere: string;
+
+  before(async () => {
+    vault = await startOpenBao(binary);
+    proxy = await VaultProxy.before(vault.address);
+    const auth = await vault.appRole();
+    const house = {
+      ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })),
+      type: 'vault',
+    };
+    const KMS_CONFIG = JSON.stringify({
+      providers: { local: { type: 'local' }, house },
+      tenants: { acme: 'house' },
+    });
+    service = await startTestService({ KMS_CONFIG });
+    ({ token } = await createTenant(service, 'acme'));
+    ({ token: elsewhere } = await createTenant(service, 'other'));
+    for (const own of [token, elsewhere]) {
+      await post(own, '/issuer/config', {
+        display: [{ name: 'Acme', locale: 'en' }],
+        refreshTokenSeconds: 86_400,
+      });
+      await post(own, '/issuer/credentials', {
+        id: 'card',
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+        vct: 'urn:card:1',
+        claims: { name: 'Ada' },
+        statusManagement: true,
+      });
+      await post(own, '/verifier/config', {
+        id: 'who',
+        dcql_query: {
+          credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }],
+        },
+      });
+    }
+    // The first status list takes a signature as well.
+    await issued(token, 'acme');
+    await issued(elsewhere, 'other');
+  });
+  after(async () => {
+    await service?.close();
+    await proxy?.close();
+    await vault?.stop();
+  });
+
+  const post = async (own: string, path: string, json: object) => {
+    const answer = await service.call('POST', path, { token: own, json });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const offer = (own: string) =>
+    post(own, '/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+    });
+  const issued = async (own: string, tenant: string) => {
+    const wallet = new RawWallet(service, tenant);
+    const answer = await wallet.request(await wallet.accessToken((await offer(own)).uri), 'card');
+    expect(answer.status, answer.text).to.equal(200);
+    return answer;
+  };
+  const works = () =>
+    until(async () => {
+      const wallet = new RawWallet(service, 'acme');
+      return (await wallet.redeem(await wallet.code((await offer(token)).uri))).status === 200;
+    });
+  const health = async () => service.call('GET', '/health');
+  const indexOf = (answer: Answer) => {
+    const [jwt = ''] = answer.body.credentials[0].credential.split('~');
+    return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).status.status_list.idx;
+  };
+  /** The wallet is told to come again, and nothing else. */
+  const expectLater = (answer: Answer) => {
+    expect(answer.status, answer.text).to.equal(503);
+    expect(answer.body.error).to.equal('temporarily_unavailable');
+    expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 60);
+    expect(answer.text).to.not.match(/vault|127\.0\.0\.1|token|house/i);
+  };
+
+  const outages: readonly Outage[] = [
+    { what: 'is sealed', begin: () => vault.seal(), end: () => vault.unseal() },
+    { what: 'is killed', begin: () => vault.kill(), end: () => vault.restart() },
+    {
+      what: 'answers after ten seconds',
+      begin: () => proxy.will('late'),
+      end: () => proxy.will('pass'),
+    },
+    {
+      what: 'is cut off',
+      begin: () => {
+        proxy.mode = 'cut';
+        proxy.cut();
+      },
+      end: () => proxy.will('pass'),
+    },
+    {
+      what: 'never answers',
+      begin: () => proxy.will('hang'),
+      end: () => {
+        proxy.mode = 'pass';
+        proxy.cut();
+      },
+    },
+  ];
+
+  for (const { what, begin, end } of outages) {
+    it(`costs nobody anything but time when it ${what}`, async () => {
+      await works();
+      const wallet = new RawWallet(service, 'acme');
+      const code = await wallet.code((await offer(token)).uri);
+      // One who is further on: with an access token, a nonce and a proof.
+      const further = new RawWallet(service, 'acme');
+      const accessToken = await further.accessToken((await offer(token)).uri);
+      const key: HolderKey = newKey();
+      const nonce = await further.nonce();
+      const proof = keyProof(key, further.issuer, nonce);
+      const ask = () =>
+        further.request(accessToken, 'card', {
+          body: { credential_configuration_id: 'card', proofs: { jwt: [proof] } },
+        });
+      const before = indexOf(await issued(token, 'acme'));
+
+      await begin();
+      try {
+        expectLater(await wallet.redeem(code));
+        expectLater(await ask());
+        // What must be signed for a verifier is not promised either, and no session is left behind.
+        const asked = await service.call('POST', '/verifier/offer', {
+          token,
+          json: { response_type: 'uri', requestId: 'who' },
+        });
+        expect(asked.status, asked.text).to.equal(503);
+        // Others go on, and everybody sees why.
+        await issued(elsewhere, 'other');
+        await until(async () => (await health()).body.status === 'degraded');
+        const seen = await health();
+        expect(seen.status, seen.text).to.equal(200);
+        expect(seen.body.error).to.have.property('key-provider/house');
+      } finally {
+        await end();
+      }
+
+      await until(async () => (await ask()).status !== 503);
+      const again = await ask();
+      // That one was the second use of the proof: it counted once, when it could be answered.
+      expect(again.status, again.text).to.equal(400);
+      const redeemed = await wallet.redeem(code);
+      expect(redeemed.status, redeemed.text).to.equal(200);
+      const after = indexOf(await issued(token, 'acme'));
+      expect(after).to.not.equal(before);
+      await until(async () => (await health()).body.status === 'ok');
+    });
+  }
+
+  it('goes on with another login when its token is revoked', async () => {
+    await works();
+    const wallet = new RawWallet(service, 'acme');
+    const code = await wallet.code((await offer(token)).uri);
+    const { body } = await vault.call('LIST', 'auth/token/accessors');
+    for (const accessor of (body['data'] as { keys: string[] }).keys) {
+      const looked = await vault.call('POST', 'auth/token/lookup-accessor', { accessor });
+      const { policies } = looked.body['data'] as { policies: string[] };
+      if (policies.includes('vidimus')) await vault.call('POST', 'auth/token/revoke-accessor', { accessor });
+    }
+    const redeemed = await wallet.redeem(code);
+    expect(redeemed.status, redeemed.text).to.equal(200);
+  });
+
+  it('does not slow down the tenants of other providers', async () => {
+    await works();
+    const times = async () => {
+      const all: number[] = [];
+      for (let i = 0; i < 40; i++) {
+        const began = performance.now();
+        await issued(elsewhere, 'other');
+        all.push(performance.now() - began);
+      }
+      return all.sort((one, other) => one - other);
+    };
+    const quiet = await times();
+    proxy.mode = 'hang';
+    let isOver = false;
+    const load = Promise.all(
+      Array.from({ length: 16 }, async () => {
+        while (!isOver) {
+          const wallet = new RawWallet(service, 'acme');
+          await wallet.redeem(await wallet.code((await offer(token)).uri));
+        }
+      }),
+    );
+    // The first calls wait for their time to end; what comes then is refused at once.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const loaded = await times();
+    isOver = true;
+    await load;
+    proxy.mode = 'pass';
+    proxy.cut();
+    const [p50, p99] = [20, 39].map((index) => [quiet[index], loaded[index]]);
+    const told = [p50, p99].map((pair) => pair?.map((time) => time?.toFixed(1)).join(' → ')).join(', ');
+    // Half of the machine makes the load; what is compared is whether anybody waits for the provider.
+    expect(loaded[20], `milliseconds, p50 and p99: ${told}`).to.be.lessThan(400);
+  });
+});
