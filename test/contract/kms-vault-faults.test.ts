@@ -261,7 +261,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       'when it says too much': () => ({ status: 200, body: 'x'.repeat(2 * MAX_ANSWER_BYTES) }),
       'when Vault repeats it': (secrets) => ({
         status: 400,
-        body: { errors: [`not ${secrets.join(' nor ')}\u0000\n\u001b[31m`, 'x'.repeat(10_000)] },
+        body: { errors: [`not ${secrets.join(' nor ')}\n\u001b[31m`, 'x'.repeat(10_000)] },
       }),
       'when Vault repeats it with a fault of its own': (secrets) => ({
         status: 500,

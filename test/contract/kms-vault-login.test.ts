@@ -180,11 +180,14 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
         await expectSigns(vault);
       },
       async 'by another one when it cannot live on'(scene) {
-        const auth = await bao.appRole({ token_ttl: '2s', token_max_ttl: '3s' });
+        const auth = await bao.appRole({ token_ttl: '4s', token_max_ttl: '5s' });
         const vault = await scene.provider({ auth });
         await expectSigns(vault);
         await until(() => scene.seen(LOGIN) === 2);
+        // Not again and again for less and less.
+        expect(scene.seen(RENEWAL)).to.equal(1);
         await expectSigns(vault);
+        expect(scene.seen(LOOKUP)).to.equal(0);
       },
       async 'by another one when it is of a kind that cannot be renewed'(scene) {
         const vault = await scene.provider({

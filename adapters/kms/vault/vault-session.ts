@@ -140,11 +140,13 @@ export class VaultSession {
     await this.#loggedIn(signal);
   }
 
-  /** @returns whether the token lives on for long; one that nears the end of its longest life does not. */
+  /** @returns whether the token lives on for as long as at first. */
   async #renewed(known: Current, signal: AbortSignal): Promise<boolean> {
     try {
       const login = await renew(this.#client, known, signal);
-      if (this.#current !== known || login.ttlMs * 2 < known.grantedMs) return this.#current !== known;
+      if (this.#current !== known) return true;
+      // The end of its longest life is near. Nothing left is written as 0, like no end.
+      if (login.ttlMs === Number.POSITIVE_INFINITY || login.ttlMs < known.grantedMs) return false;
       this.#keep(login, known.grantedMs);
       return true;
     } catch (error) {
