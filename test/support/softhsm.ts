@@ -22,6 +22,7 @@ export const PIN = 'pin-that-nobody-sees';
 
 /** The functions of the library with which a test does what somebody else may do. */
 export type OtherUser = Cryptoki & {
+  C_CloseAllSessions(slot: Handle): void;
   C_Logout(session: Handle): void;
   C_SetPIN(session: Handle, old: string, fresh: string): void;
 };
@@ -67,10 +68,13 @@ export class SoftHsm {
   readonly #before = process.env[VARIABLE];
   readonly #opened: Pkcs11Kms[] = [];
 
-  constructor() {
+  /** @param mechanisms all that its tokens have, such as `CKM_ECDSA`; what the library can do when left out. */
+  constructor(mechanisms?: readonly string[]) {
     mkdirSync(this.tokens);
     const configuration = join(this.folder, 'softhsm2.conf');
-    writeFileSync(configuration, `directories.tokendir = ${this.tokens}\nlog.level = ERROR\n`);
+    const lines = [`directories.tokendir = ${this.tokens}`, 'log.level = ERROR'];
+    if (mechanisms !== undefined) lines.push(`slots.mechanisms = ${mechanisms.join(',')}`);
+    writeFileSync(configuration, `${lines.join('\n')}\n`);
     process.env[VARIABLE] = configuration;
   }
 
