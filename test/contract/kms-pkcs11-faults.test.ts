@@ -1,18 +1,17 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
-import { closeSync, constants, openSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { inspect, promisify } from 'node:util';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { CKA, CKK, CKO } from '../../adapters/kms/pkcs11/cryptoki.ts';
-import { asRefusal } from '../../adapters/kms/pkcs11/fault.ts';
-import type { Pkcs11Kms } from '../../adapters/kms/pkcs11/pkcs11-kms.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
-import { Failure } from '../../domain/shared/failure.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
-import { hasSoftHsm, type OtherUser, PIN, SoftHsm } from '../support/softhsm.ts';
-import { failing, isSignedBy } from './kms-provider.suite.ts';
+import {
+  expectSigns,
+  hasSoftHsm,
+  messageOf,
+  type OtherUser,
+  PIN,
+  reasonOf,
+  SoftHsm,
+} from '../support/softhsm.ts';
+import { failing } from './kms-provider.suite.ts';
 
 /** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
 const WRONG_PIN_GIVEN = 0x1_0000;
@@ -25,18 +24,6 @@ if (hasSoftHsm()) {
       hsm = new SoftHsm();
     });
     afterEach(() => hsm.stop());
-
-    const expectSigns = async (kms: Pkcs11Kms, key: StoredKey) => {
-      const signature = await kms.sign(signingKey('acme', key), 'data');
-      expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
-    };
-    const reasonOf = async (work: () => Promise<unknown>): Promise<string> => {
-      const error = await failing(work);
-      expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
-      return ((error as Failure).cause as Error).message;
-    };
-    const messageOf = async (work: () => Promise<unknown>) =>
-      ((await failing(work)) as Error | undefined)?.message;
 
     describe('the token', () => {
       it('may come later', async () => {
@@ -181,95 +168,6 @@ if (hasSoftHsm()) {
       });
     });
 
-    describe('a library that hangs', () => {
-      it('holds up nothing else, and works again when it comes back', async () => {
-        hsm.addToken('slow');
-        const kms = await hsm.open('hsm', 'slow', { timeoutSeconds: 0.3 });
-        const key = await kms.generate('acme', 'ES256');
-        await expectSigns(kms, key);
-        const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
-        try {
-          const begin = performance.now();
-          let ticks = 0;
-          const timer = setInterval(() => ticks++, 10);
-          // More than Node has threads for files.
-          const reasons = await Promise.all(
-            Array.from({ length: 8 }, () => reasonOf(() => kms.sign(signingKey('acme', key), 'data'))),
-          );
-          clearInterval(timer);
-          expect(performance.now() - begin).to.be.lessThan(3_000);
-          expect(ticks).to.be.greaterThan(10);
-          expect(reasons.join()).to.match(/no answer within 300 ms/);
-          expect(await readFile(new URL(import.meta.url), 'utf8')).to.contain('holds up nothing else');
-          expect(await messageOf(() => kms.check())).to.match(/"hsm" does not work: no answer within 300 ms/);
-        } finally {
-          letGo();
-        }
-        await until(async () => (await failing(() => kms.check())) === undefined);
-        await expectSigns(kms, key);
-      });
-
-      it('is left behind in time, and used by who comes after', async () => {
-        hsm.addToken('left');
-        const kms = await hsm.open('hsm', 'left', { timeoutSeconds: 0.3 });
-        const key = await kms.generate('acme', 'ES256');
-        const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
-        try {
-          await reasonOf(() => kms.sign(signingKey('acme', key), 'data'));
-          const begin = performance.now();
-          await kms.close();
-          expect(performance.now() - begin).to.be.lessThan(1_500);
-        } finally {
-          letGo();
-        }
-        const later = await hsm.open('hsm', 'left');
-        await until(async () => (await failing(() => later.check())) === undefined);
-        await expectSigns(later, key);
-      });
-
-      it('leaves no key for a caller who has gone', async () => {
-        hsm.addToken('late');
-        const kms = await hsm.open('hsm', 'late', { sessions: 1, timeoutSeconds: 0.3 });
-        await kms.generate('acme', 'ES256');
-        const objects = () => filesIn(hsm.tokens).filter((file) => file.endsWith('.object')).length;
-        const before = objects();
-        const letGo = hang(hsm.tokens, (name) => name === 'generation');
-        let reason: string;
-        try {
-          reason = await reasonOf(() => kms.generate('acme', 'ES256'));
-        } finally {
-          letGo();
-        }
-        expect(reason).to.contain('no answer within 300 ms');
-        await kms.check();
-        expect(objects()).to.equal(before);
-      });
-    });
-
-    it('makes and takes no keys that the token cannot use', async () => {
-      await hsm.stop();
-      hsm = new SoftHsm(['CKM_EC_KEY_PAIR_GEN', 'CKM_ECDSA']);
-      hsm.addToken('poor');
-      const kms = await hsm.open('hsm', 'poor');
-      expect(kms.algorithms).to.deep.equal(['ES256', 'ES384', 'ES512']);
-      const { privateKey } = generateKeyPairSync('ed25519');
-      const der = privateKey.export({ format: 'der', type: 'pkcs8' });
-      for (const work of [() => kms.import('acme', der), () => kms.generate('acme', 'EdDSA')]) {
-        const error = await failing(work);
-        expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
-        expect((error as Error).message).to.equal('The token of "hsm" has no keys for EdDSA.');
-      }
-      await expectSigns(kms, await kms.generate('acme', 'ES384'));
-      expect(filesIn(hsm.tokens).filter((file) => file.endsWith('.object'))).to.have.length(3);
-    });
-
-    it('tells a token that takes no such key from one that fails', () => {
-      const refusals = [0x10, 0x13, 0x54, 0x70, 0xd0, 0xd1, 0x130, 0x140];
-      const errors = [...refusals, 0x05, 0x30].map((code) => Object.assign(new Error('CKR_NAME'), { code }));
-      const kinds = errors.map((error) => asRefusal(error, 'foreign').kind);
-      expect(kinds).to.deep.equal([...refusals.map(() => 'foreign'), 'other', 'session']);
-    });
-
     it('is finalized with the last provider', async () => {
       hsm.addToken('one');
       const [first, last] = [await hsm.open('first', 'one'), await hsm.open('last', 'one')];
@@ -296,96 +194,5 @@ if (hasSoftHsm()) {
       expect(shown).to.have.length(12);
       expect(inspect(shown, { depth: 20, showHidden: true, getters: true })).to.not.contain(PIN);
     });
-
-    describe('what is not installed', () => {
-      it('is a library that is not there', async () => {
-        const library = join(hsm.folder, 'none.so');
-        expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
-          /^The key provider "hsm" cannot be used: there is no PKCS#11 library .*none\.so; .*correct "library"\.$/,
-        );
-      });
-
-      it('is a file that is no library', async () => {
-        const library = join(hsm.folder, 'text.so');
-        writeFileSync(library, 'text');
-        for (let time = 0; time < 2; time++)
-          expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
-            /text\.so cannot be loaded \(/,
-          );
-      });
-
-      it('is the package', async () => {
-        const hooks =
-          "import { registerHooks } from 'node:module';" +
-          'registerHooks({ resolve(name, context, next) {' +
-          " return next(name === 'pkcs11js' ? 'a-package-that-is-not-there' : name, context); } });";
-        const { stdout } = await runChild(hsm, hooks);
-        expect(stdout).to.match(
-          /failed: The key provider "hsm" cannot be used: .*run "npm i pkcs11js".* compiler/,
-        );
-      });
-    });
-
-    it('does not keep a process that has nothing else to do', async () => {
-      hsm.addToken('one');
-      expect((await runChild(hsm)).stdout).to.equal('signed\n');
-    });
   });
-}
-
-const PROGRAM = `
-const [kmsFile, randomFile, library, pin] = JSON.parse(process.env.CASE);
-const { Pkcs11Kms } = await import(kmsFile);
-const { NodeRandom } = await import(randomFile);
-const settings = { library, token: 'one', pin, sessions: 2, timeoutSeconds: 5 };
-try {
-  const kms = await Pkcs11Kms.open({ name: 'hsm', settings, random: new NodeRandom() });
-  const { handle } = await kms.generate('acme', 'ES256');
-  await kms.sign({ tenantId: 'acme', handle }, 'data');
-  console.log('signed');
-} catch (error) {
-  console.log('failed: ' + error.message + (error.cause?.message ?? ''));
-}
-`;
-
-/** A process of its own that signs once with the token `one` and closes nothing. */
-function runChild(hsm: SoftHsm, before = ''): Promise<{ readonly stdout: string }> {
-  const files = ['kms/pkcs11/pkcs11-kms.ts', 'system/random.ts'].map(
-    (file) => new URL(`../../adapters/${file}`, import.meta.url).href,
-  );
-  const { SOFTHSM2_CONF } = process.env;
-  const env = { ...bareEnvironment(), SOFTHSM2_CONF, CASE: JSON.stringify([...files, hsm.library, PIN]) };
-  const args = ['--input-type=module', '--eval', `${before}${PROGRAM}`];
-  return promisify(execFile)(process.execPath, args, { env, timeout: 15_000, killSignal: 'SIGKILL' });
-}
-
-function filesIn(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
-}
-
-/**
- * Files of which the library reads nothing until it is let go: each becomes a pipe that nobody writes to.
- * @returns puts them back.
- */
-function hang(folder: string, isOne: (name: string) => boolean): () => void {
-  const files = filesIn(folder).filter((file) => isOne(file.slice(file.lastIndexOf('/') + 1)));
-  expect(files).to.not.equal([]);
-  for (const file of files) {
-    renameSync(file, `${file}.kept`);
-    execFileSync('mkfifo', [file]);
-  }
-  return () => {
-    // A pipe that is open for writing, too, lets those in that wait at it; then they find it empty.
-    const pipes = files.map((file) => openSync(file, constants.O_RDWR | constants.O_NONBLOCK));
-    for (const file of files) renameSync(`${file}.kept`, file);
-    for (const pipe of pipes) closeSync(pipe);
-  };
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 15_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

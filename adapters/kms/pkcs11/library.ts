@@ -79,10 +79,9 @@ export class Pkcs11Library {
     return this.#turns.take(OPENING, async () => {
       this.#users--;
       for (const thread of threads) this.drop(thread);
-      const [thread] = threads;
-      if (thread === undefined || thread.isEnded || thread.isBusy) return;
-      if (this.#users === 0 && this.#isInitialized && !this.#isUsed(thread))
-        await this.#finalize(thread, signal);
+      const thread = threads.find(({ isEnded }) => !isEnded);
+      if (thread === undefined || thread.isBusy || this.#users > 0 || !this.#isInitialized) return;
+      if (!this.#isUsed(thread)) await this.#finalize(thread, signal);
     });
   }
 
@@ -123,10 +122,12 @@ export class Pkcs11Library {
       const refused = this.#refused.get(place);
       if (refused !== undefined) throw new TokenFault('pin', refused);
       const token = this.#tokenOf(label);
+      const at: Place = { token, generation: NONE };
+      this.#threads.set(thread, at);
       const opened = await this.#openSession(thread, token, signal);
       if (!opened.isLoggedIn) await this.#login(thread, place, pin);
       // Others may have lost theirs meanwhile: then this one is closed with them.
-      this.#threads.set(thread, { token, generation: token.cleared });
+      at.generation = token.cleared;
       return opened;
     });
   }
