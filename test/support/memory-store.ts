@@ -192,4 +192,9 @@ const MAINTENANCE = namesOf<Maintenance>({
   endingTrustLists: true,
   refreshStatistics: true,
   tryLease: true,
+  beginHandingOn: true,
+  nextEvents: true,
+  handedOn: true,
+  renumber: true,
+  leaveEvents: true,
 });
