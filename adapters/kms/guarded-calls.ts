@@ -62,13 +62,23 @@ export class GuardedCalls {
     }
   }
 
+  /** @throws Failure `unavailable` while the provider is left alone. */
+  assertReady(): void {
+    if (this.#isLeftAlone()) throw this.#leftAlone();
+  }
+
+  #isLeftAlone(): boolean {
+    return this.#restsUntil !== 0 && (this.#isProbing || performance.now() < this.#restsUntil);
+  }
+
+  #leftAlone(): Failure {
+    return this.unavailable(new Error('it failed several times in a row and is left alone for some seconds'));
+  }
+
   /** @returns whether this call is the one that finds out whether the provider is back. */
   #admit(): boolean {
     if (this.#restsUntil === 0) return false;
-    if (this.#isProbing || performance.now() < this.#restsUntil)
-      throw this.unavailable(
-        new Error('it failed several times in a row and is left alone for some seconds'),
-      );
+    if (this.#isLeftAlone()) throw this.#leftAlone();
     this.#isProbing = true;
     return true;
   }

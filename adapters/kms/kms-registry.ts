@@ -75,6 +75,10 @@ export class KmsRegistry extends Kms {
     return this.#holder(key).signMany(key, datas);
   }
 
+  override assertReady(key: SigningKey): void {
+    this.#holder(key).assertReady();
+  }
+
   override async remove(key: SigningKey): Promise<void> {
     await this.#holder(key).remove(key);
   }

@@ -125,6 +125,10 @@ export class Pkcs11Kms extends KmsProvider {
     }
   }
 
+  override assertReady(): void {
+    this.#pool.assertReady();
+  }
+
   override async remove(key: SigningKey): Promise<void> {
     const name = nameOf(key);
     await this.#pool.run((thread) => thread.call('remove', name));

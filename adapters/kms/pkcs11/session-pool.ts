@@ -50,6 +50,11 @@ export class SessionPool {
     return this.#algorithms;
   }
 
+  /** @throws Failure `unavailable` while the token is left alone. */
+  assertReady(): void {
+    this.#calls.assertReady();
+  }
+
   get lastFault(): Error | undefined {
     return this.#lastFault;
   }
