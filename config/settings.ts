@@ -131,6 +131,13 @@ export const SettingsSchema = z.object({
     .describe(
       '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and hands on events; see docs/events.md. Without it all of that stays in the process',
     ),
+  AMQP_CA: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Path of a file with the authority that certified the broker, in PEM, when it is not one that everybody trusts',
+    ),
   OIDC: issuerUrl
     .optional()
     .describe(
@@ -253,6 +260,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   for (const name of needed) if (given[name] === undefined) faults.push(`${name}: is missing`);
   for (const name of Object.keys(given)) {
     if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
+  }
+  if (given['AMQP_CA'] !== undefined && !given['AMQP_URL']?.startsWith('amqps:')) {
+    faults.push('AMQP_CA: means nothing without an AMQP_URL that begins with amqps:');
   }
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');
