@@ -173,6 +173,19 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     });
   }
 
+  it('keeps a wallet waiting for its time once, and not again for what is stored', async () => {
+    await works();
+    const wallet = new RawWallet(service, 'acme');
+    const code = await wallet.code((await offer(token)).uri);
+    proxy.will('hang');
+    const began = performance.now();
+    expectLater(await wallet.redeem(code));
+    const took = performance.now() - began;
+    proxy.will('pass');
+    proxy.cut();
+    expect(took, 'milliseconds of a provider that has 500').to.be.within(400, 900);
+  });
+
   it('has no backend called for a request that cannot be answered, and spends nothing of it', async () => {
     await works();
     const backend = await Backend.start();
