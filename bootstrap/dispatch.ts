@@ -43,7 +43,7 @@ export async function openDispatch(
   const dispatch = {
     eventBus: new RabbitEventBus(connection, log),
     workQueue: new RabbitWorkQueue(connection, log),
-    eventPublisher: new RabbitEventPublisher(connection, { publicUrl }),
+    eventPublisher: new RabbitEventPublisher(connection, { publicUrl }, log),
     probe: { name: 'broker', check: () => connection.check() },
     close: () => connection.close(),
   };

@@ -12,7 +12,7 @@ const GATHER_MS = 50;
 /** A wake-up can be lost, and a new session gives none. */
 const LOOK_MS = 2_000;
 /** Another process hands on; this one takes its place when it is silent. */
-const ELSEWHERE_MS = 3_000;
+const ELSEWHERE_MS = 2_500;
 const MAX_PAUSE_MS = 30_000;
 const STOPPING_MS = 2_000;
 

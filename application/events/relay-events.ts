@@ -6,7 +6,7 @@ import type { Log } from '../ports/log.ts';
 /** Events that are under way to the broker. */
 const BATCH = 500;
 /** Each look renews it. A process that ends without a word holds the others up for so long. */
-const LEASE_SECONDS = 6;
+const LEASE_SECONDS = 5;
 /** So often an event is refused, at growing intervals, before it is given up for those who refuse it. */
 const MAX_REFUSALS = 5;
 
@@ -26,6 +26,7 @@ export type Relayed = 'elsewhere' | 'refused' | 'all' | 'more';
 export class RelayEvents {
   readonly #ports: Ports;
   readonly #holder = randomUUID();
+  #isHolder = false;
   #refusals = 0;
   #isUnsure = false;
 
@@ -41,8 +42,13 @@ export class RelayEvents {
   /** Hands on one batch. @throws Error when it is not known what arrived; then the next call sends it again. */
   async execute(): Promise<Relayed> {
     const { eventLog, publisher } = this.#ports;
-    if (!publisher.isReady) return 'elsewhere';
+    if (!publisher.isReady) {
+      // Another process may still have a broker.
+      if (this.#isHolder) await this.leave();
+      return 'elsewhere';
+    }
     const batch = await eventLog.nextEvents(this.#holder, LEASE_SECONDS, BATCH);
+    this.#isHolder = batch !== undefined;
     if (batch === undefined) return 'elsewhere';
     if (batch.isBehind) return this.#renumber();
     const { after, events } = batch;
@@ -60,6 +66,7 @@ export class RelayEvents {
   /** What this process was doing, another one may do. */
   async leave(): Promise<void> {
     await this.#ports.eventLog.leaveEvents(this.#holder);
+    this.#isHolder = false;
   }
 
   /** The look did not succeed. */

@@ -71,7 +71,7 @@ class Member {
   constructor(address: string, ca?: string) {
     this.connection = new RabbitConnection({ address, ca }, this.log);
     this.bus = new RabbitEventBus(this.connection, this.log);
-    this.publisher = new RabbitEventPublisher(this.connection, { publicUrl: PUBLIC_URL });
+    this.publisher = new RabbitEventPublisher(this.connection, { publicUrl: PUBLIC_URL }, this.log);
     this.work = new RabbitWorkQueue(this.connection, this.log);
     this.bus.subscribe((wakeUp) => this.heard.push(wakeUp));
   }
@@ -397,6 +397,23 @@ describe('RabbitMQ', function () {
       await other.isConnected();
       other.work.serve(async () => {});
       await until('the queue is empty', async () => /\s0$/m.test(await depth()));
+    });
+
+    it('costs wake-ups and events nothing when its queue cannot be used', async () => {
+      const outsider = await channel();
+      await outsider.deleteQueue(WORK);
+      await outsider.assertQueue(WORK, { durable: true });
+      try {
+        const [one, two] = [await joined(), await joined()];
+        expect(one.log.has(/^error: the work queue cannot be used.*has to be deleted/)).to.equal(true);
+        one.work.serve(async () => {});
+        expect(await one.work.offer(ofKeys('acme')), 'it is done here').to.equal(false);
+        expect(await one.publisher.publish([notice()])).to.equal(1);
+        one.bus.publish(ofSession(1));
+        await until('a wake-up', () => two.heard.length > 0);
+      } finally {
+        await outsider.deleteQueue(WORK);
+      }
     });
 
     const depth = () => rabbit.control('list_queues', '--quiet', 'name', 'messages');

@@ -3,13 +3,16 @@ import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'a
 import type { Log } from '../../../application/ports/log.ts';
 import { connectionOptions, explain, placeOf, socketOptions } from './address.ts';
 
-/** Pauses between two attempts grow up to here. */
+/** Pauses between two attempts grow by half, up to here. */
 const MAX_PAUSE_MS = 20_000;
+const GROWTH = 1.5;
 /** Each pause is up to so much longer, so that processes that lost the broker together do not come back together. */
 const JITTER = 0.5;
 /** While nothing changes, the log says so every so many attempts: every five minutes at least. */
 const ATTEMPTS_PER_LINE = 10;
 const CLOSING_MS = 2_000;
+/** A part that could not be set up is tried again after so long. */
+const LEFT_OUT_MS = 30 * 60_000;
 
 export type BrokerSettings = {
   readonly address: string;
@@ -21,6 +24,11 @@ export type BrokerSettings = {
 export type Part = {
   /** Opens them and declares what it needs, on every new connection. */
   setUp(model: ChannelModel): Promise<void>;
+  /**
+   * What the service does without when it cannot be set up: a queue that is broken may end every connection of the one who
+   * reads it, and the other parts are not to go down with it.
+   */
+  readonly otherwise?: string;
 };
 
 type Recovering = Awaited<ReturnType<typeof begin>>;
@@ -36,6 +44,8 @@ export class RabbitConnection {
   readonly #log: Log;
   readonly #parts: Part[] = [];
   readonly #listeners = new Set<() => void>();
+  /** Until when, in milliseconds of this process. */
+  readonly #leftOut = new Map<Part, number>();
   #recovering: Recovering | undefined;
   #isOpen = false;
   #isBlocked = false;
@@ -111,7 +121,27 @@ export class RabbitConnection {
       this.#log.info('the broker takes messages again');
       this.#tell();
     });
-    for (const part of this.#parts) await part.setUp(model);
+    let isClosed = false;
+    model.on('close', () => {
+      isClosed = true;
+    });
+    for (const part of this.#parts) {
+      const wait = (this.#leftOut.get(part) ?? 0) - performance.now();
+      if (wait <= 0) await this.#setUpPart(part, model);
+      else setTimeout(() => isClosed || this.#setUpPart(part, model).catch(ignore), wait).unref();
+    }
+  }
+
+  async #setUpPart(part: Part, model: ChannelModel): Promise<void> {
+    try {
+      await part.setUp(model);
+    } catch (error) {
+      if (part.otherwise !== undefined) {
+        this.#leftOut.set(part, performance.now() + LEFT_OUT_MS);
+        this.#log.error(part.otherwise, { reason: explain(error as Error) });
+      }
+      throw error;
+    }
   }
 
   #tell(): void {
@@ -121,7 +151,7 @@ export class RabbitConnection {
 
 function begin({ address, ca }: BrokerSettings, setup: (model: ChannelModel) => Promise<void>) {
   const calculateDelay = (attempt: number) =>
-    Math.min(MAX_PAUSE_MS, 1_000 * 2 ** (attempt - 1)) * (1 + JITTER * Math.random());
+    Math.min(MAX_PAUSE_MS, 1_000 * GROWTH ** (attempt - 1)) * (1 + JITTER * Math.random());
   const recovery = { waitForConnect: false, calculateDelay, setup };
   return connect(connectionOptions(address), { ...socketOptions(ca), recovery });
 }

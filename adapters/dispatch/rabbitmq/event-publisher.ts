@@ -1,10 +1,14 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { CloudEvent } from 'cloudevents';
 import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
+import type { Log } from '../../../application/ports/log.ts';
 import { issuerIdentifier } from '../../../application/ports/settings.ts';
 import { openConfirmChannel, type RabbitConnection } from './connection.ts';
 
 export const EVENTS_EXCHANGE = 'vidimus.events';
+
+/** Events wait for an answer however long it takes, but after so long the log says so. */
+const PATIENCE_MS = 30_000;
 
 /** What a kind of session is called outside. */
 const KINDS = { issuance: 'issuance', verification: 'presentation' } as const;
@@ -13,11 +17,13 @@ const KINDS = { issuance: 'issuance', verification: 'presentation' } as const;
 export class RabbitEventPublisher extends EventPublisher {
   readonly #connection: RabbitConnection;
   readonly #publicUrl: string;
+  readonly #log: Log;
   #channel: ConfirmChannel | undefined;
 
-  constructor(connection: RabbitConnection, settings: { readonly publicUrl: string }) {
+  constructor(connection: RabbitConnection, settings: { readonly publicUrl: string }, log: Log) {
     super();
     this.#connection = connection;
+    this.#log = log;
     this.#publicUrl = settings.publicUrl;
     connection.add({ setUp: (model) => this.#setUp(model) });
   }
@@ -33,9 +39,20 @@ export class RabbitEventPublisher extends EventPublisher {
   override async publish(notices: readonly SessionNotice[]): Promise<number> {
     const channel = this.#channel;
     if (channel === undefined) throw new Error('the broker is not connected');
-    const taken = await Promise.all(notices.map((notice) => this.#publish(channel, notice)));
-    const refused = taken.indexOf(false);
-    return refused === -1 ? notices.length : refused;
+    const timer = setTimeout(() => this.#warn(), PATIENCE_MS);
+    try {
+      const taken = await Promise.all(notices.map((notice) => this.#publish(channel, notice)));
+      const refused = taken.indexOf(false);
+      return refused === -1 ? notices.length : refused;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #warn(): void {
+    this.#log.warn(
+      'the broker does not say that it has the events; a queue may have no majority, or there is an alarm',
+    );
   }
 
   async #setUp(model: ChannelModel): Promise<void> {

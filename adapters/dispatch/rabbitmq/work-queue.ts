@@ -51,7 +51,10 @@ export class RabbitWorkQueue extends WorkQueue {
     super();
     this.#connection = connection;
     this.#log = log;
-    connection.add({ setUp: (model) => this.#setUp(model) });
+    connection.add({
+      setUp: (model) => this.#setUp(model),
+      otherwise: 'the work queue cannot be used; each process does the background work that it finds',
+    });
   }
 
   override readonly offer = async (task: Task): Promise<boolean> => {

@@ -98,6 +98,8 @@ describe('Handing on the event log', () => {
     expect(await relay.execute()).to.equal('elsewhere');
     subscriber.isReady = false;
     expect(await other.execute()).to.equal('elsewhere');
+    subscriber.isReady = true;
+    expect(await relay.execute(), 'one without a broker keeps nobody from it').to.equal('all');
   });
 
   it('tells nothing of sessions whose tenant is being removed, and goes on behind them', async () => {
