@@ -65,7 +65,8 @@ async function run<T>(
     } catch (error) {
       if (known.hasCommitted || error instanceof StoreUnavailable) throw error;
       if (error instanceof Failure && !(error instanceof Outdated))
-        first = { error, rested: known.restsOnMemory };
+        // What does not answer would not answer a moment later either.
+        first = { error, rested: known.restsOnMemory && error.code !== 'unavailable' };
     }
   }
   const configured = enter(await world.store.read(tenantId).state());

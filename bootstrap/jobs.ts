@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
+import { DestroyRetiredKeys } from '../application/keys/retired-keys.ts';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
+import { EventPublisher } from '../application/ports/event-publisher.ts';
 import { Log } from '../application/ports/log.ts';
 import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
+import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
-import { obtain } from './wire.ts';
+import { startRelay } from './relay.ts';
+import { find, obtain } from './wire.ts';
 
 type Job = {
   readonly name: string;
@@ -26,10 +30,15 @@ const batchJob = (name: string, everySeconds: number, batch: (now: Date) => Prom
   begin: (now) => () => batch(now),
 });
 
+const LISTS_RENEWED = 'trust lists signed anew';
+const CHAINS_RENEWED = 'key chains renewed';
+
 /** Rows that one batch of a job touches. */
 const BATCH = 500;
 /** Each is signed, possibly by a key far away. */
 const TRUST_LISTS = 10;
+/** Each is a call of its provider. */
+const KEYS = 100;
 /** Whose key chains one batch looks at. */
 const TENANTS = 100;
 /**
@@ -47,8 +56,11 @@ export function startJobs(container: Container): () => Promise<void> {
   const clock = container.get(Clock);
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
+  const workQueue = find(container, WorkQueue);
+  const isHandingOn = find(container, EventPublisher) !== undefined;
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
+  const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
   const tell = (done: string, counts: Readonly<Record<string, number>>) => {
@@ -73,8 +85,14 @@ export function startJobs(container: Container): () => Promise<void> {
     batchJob('expire-deferred', 600, async (now) =>
       tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
     ),
-    batchJob('clean-up-sessions', 60, async (now) =>
-      tell('sessions cleaned up', await maintenance.cleanUpSessions(now, BATCH, defaults)),
+    batchJob('clean-up-sessions', 60, async (now) => {
+      const { unsent, ...counts } = await maintenance.cleanUpSessions(now, BATCH, defaults);
+      if (isHandingOn && unsent !== undefined)
+        log.warn('events were removed with their sessions before the broker had them', { count: unsent });
+      return tell('sessions cleaned up', counts);
+    }),
+    batchJob('destroy-retired-keys', 300, async () =>
+      tell('keys destroyed that nothing needs', { count: await destroyRetiredKeys.execute(KEYS) }),
     ),
     batchJob('remove-tenants', 30, async (now) =>
       tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
@@ -86,8 +104,8 @@ export function startJobs(container: Container): () => Promise<void> {
         const now = clock.now();
         let after: EndingTrustList | undefined;
         return async () => {
-          const { renewed, last } = await renewTrustLists.execute(now, TRUST_LISTS, after);
-          tell('trust lists signed anew', { count: renewed });
+          const { renewed, last } = await renewTrustLists.execute(now, TRUST_LISTS, after, workQueue?.offer);
+          tell(LISTS_RENEWED, { count: renewed });
           after = last;
           return last !== undefined;
         };
@@ -97,15 +115,23 @@ export function startJobs(container: Container): () => Promise<void> {
       name: 'renew-key-chains',
       everySeconds: 1800,
       begin: () => async () => {
-        const due = await renewKeyChains.execute(clock.now(), TENANTS, seenTenant);
+        const due = await renewKeyChains.execute(clock.now(), TENANTS, seenTenant, workQueue?.offer);
         const { last, rotated, renewed, forgotten } = due;
-        tell('key chains renewed', { rotated, renewed, forgotten });
+        tell(CHAINS_RENEWED, { rotated, renewed, forgotten });
         // The next run goes on behind it when time is up.
         seenTenant = last;
         return last !== undefined;
       },
     },
   ];
+  /** What another process offered, or this one. */
+  const work = async (task: Task): Promise<void> => {
+    if (task.type === 'key-chains')
+      tell(CHAINS_RENEWED, await renewKeyChains.renew(task.tenantId, clock.now()));
+    else tell(LISTS_RENEWED, { count: Number(await renewTrustLists.renew(task)) });
+  };
+  const stopWork = workQueue?.serve(work);
+  const stopRelay = startRelay(container);
   const stopping = new AbortController();
   const budget = { milliseconds: BUDGET_MS, signal: stopping.signal };
   const holder = randomUUID();
@@ -131,6 +157,6 @@ export function startJobs(container: Container): () => Promise<void> {
   return async () => {
     for (const timer of timers) clearInterval(timer);
     stopping.abort();
-    await Promise.all(running);
+    await Promise.all([stopWork?.(), stopRelay(), ...running]);
   };
 }

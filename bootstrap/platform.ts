@@ -5,7 +5,6 @@ import { MasterCipher } from '../adapters/crypto/cipher.ts';
 import { NodeEncryption } from '../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../adapters/crypto/signatures.ts';
 import { X509Authority } from '../adapters/crypto/x509-authority.ts';
-import { InProcessEventBus } from '../adapters/dispatch/in-process/event-bus.ts';
 import { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { RemoteAuthorizationServers } from '../adapters/remote/authorization-servers.ts';
 import { Outgoing } from '../adapters/remote/outgoing.ts';
@@ -26,6 +25,7 @@ import { Clock } from '../application/ports/clock.ts';
 import { DryRuns } from '../application/ports/dry-runs.ts';
 import { Encryption } from '../application/ports/encryption.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
+import { EventPublisher } from '../application/ports/event-publisher.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Log } from '../application/ports/log.ts';
 import { Random } from '../application/ports/random.ts';
@@ -37,8 +37,10 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
+import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
+import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
@@ -81,13 +83,16 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   closers.add(() => keyStores.close());
   const { kms } = keyStores;
   const secrets = new Argon2Secrets();
-  const eventBus = new InProcessEventBus();
+  const dispatch = await openDispatch(settings, log);
+  closers.add(() => dispatch.close());
+  const { eventBus } = dispatch;
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
   const probes = [
     { name: 'database', check: () => store.ping() },
     ...(probe === undefined ? [] : [probe]),
     ...keyStores.probes,
+    ...(dispatch.probe === undefined ? [] : [{ ...dispatch.probe, isPartial: true as const }]),
   ];
   const container = new Container();
   const provide = <T>(token: Token<T>, value: T) =>
@@ -113,6 +118,8 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(CertificateAuthority, new X509Authority({ kms, random }));
   provide(SchemaValidator, new AjvSchemaValidator());
   provide(EventBus, eventBus);
+  if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
+  if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
   provide(TenantConfigurations, new TenantConfigurations({ store, settings: service, eventBus }));
   return container;
 }

@@ -18,6 +18,11 @@ export function obtain<T>(container: Container, token: Token<T>): T {
   return container.get(identifier);
 }
 
+/** @returns the adapter of a port that not every configuration has; undefined where there is none. */
+export function find<T>(container: Container, port: Token<T>): T | undefined {
+  return container.isBound(identifierOf(port)) ? container.get(identifierOf(port)) : undefined;
+}
+
 /** @returns what these tokens stand for, by their names. */
 export function resolve<T extends Tokens>(container: Container, tokens: T): PortsOf<T> {
   const ports = Object.entries(tokens).map(([name, token]) => [name, obtain(container, token)]);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SettingsSchema } from './settings.ts';
+import { SettingsSchema } from './settings-schema.ts';
 
 /** The README's table of settings, made of the schema that parses them. */
 export function describeSettings(): string {

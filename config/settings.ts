@@ -1,165 +1,8 @@
-import { z } from 'zod';
-import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
+import type { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
 import { type KmsConfig, readKmsConfig } from './kms-config.ts';
-import {
-  amqpUrl,
-  claimName,
-  databaseUrl,
-  duration,
-  issuerUrl,
-  list,
-  masterSecret,
-  proxies,
-  publicUrl,
-  wholeNumber,
-  wrappedSecret,
-} from './setting-values.ts';
-
-/**
- * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
- * the README's table is made of them.
- */
-export const SettingsSchema = z.object({
-  NODE_ENV: z
-    .enum(['production', 'development', 'test'])
-    .optional()
-    .describe(
-      '`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https',
-    ),
-  HOST: z.string().min(1).default('0.0.0.0').describe('Address to listen on'),
-  PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
-  PUBLIC_URL: publicUrl
-    .optional()
-    .describe(
-      'Public address of the service; every published address begins with it. Default `http://localhost:<PORT>`',
-    ),
-  TRUST_PROXY: proxies
-    .default(false)
-    .describe(
-      'Proxies in front that may name the client address: how many there are, or their networks (`10.0.0.0/8, fd00::/8`)',
-    ),
-  DATA_FOLDER: z
-    .string()
-    .min(1)
-    .default('./data')
-    .describe('Where the SQLite file and generated secrets are kept'),
-  DATABASE_URL: databaseUrl
-    .optional()
-    .describe(
-      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. Default: SQLite in DATA_FOLDER',
-    ),
-  DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections per process'),
-  DATABASE_TIMEOUT: wholeNumber(1, 300)
-    .default(15)
-    .describe(
-      'Seconds that PostgreSQL has for one statement, and that a request waits for one of the connections; then the answer is 503, and a connection that is silent is replaced. More for a slow database, less for a fast failover. Migrations take the time they need',
-    ),
-  MASTER_SECRET: masterSecret
-    .optional()
-    .describe(
-      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for one that a provider of KMS_CONFIG has. Several, separated by commas: the first seals and signs, all open; `npm run reseal` makes the others superfluous',
-    ),
-  JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
-  JWT_ISSUER: z
-    .string()
-    .min(1)
-    .max(500)
-    .default('platform-service')
-    .describe('Issuer of administrative access tokens'),
-  JWT_EXPIRES_IN: duration
-    .default(86_400)
-    .describe('Lifetime of administrative access tokens, such as `24h`'),
-  AUTH_CLIENT_ID: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits and . _ -')
-    .optional()
-    .describe('Id of the built-in client that manages tenants'),
-  AUTH_CLIENT_SECRET: z
-    .string()
-    .min(16, 'at least 16 characters')
-    .max(256)
-    .optional()
-    .describe('Secret of the built-in client'),
-  SESSION_TTL: wholeNumber(60, 315_360_000)
-    .default(86_400)
-    .describe('Seconds that a session lives unless the tenant says otherwise'),
-  STATUS_CAPACITY: wholeNumber(100, 10_000_000).default(100_000).describe('Entries of a new status list'),
-  STATUS_BITS: z
-    .enum(['1', '2', '4', '8'])
-    .transform((bits) => Number(bits) as 1 | 2 | 4 | 8)
-    .default(1)
-    .describe('Bits per status list entry'),
-  STATUS_TTL: wholeNumber(60, 31_536_000).default(3600).describe('Seconds that a status list token is valid'),
-  OUTBOUND_ALLOW: list
-    .default([])
-    .describe(
-      'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `10.0.0.0/8`, `127.0.0.1:8080`',
-    ),
-  RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
-    .default(600)
-    .describe(
-      'Calls per minute to token and PAR endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process counts for itself',
-    ),
-  RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
-    .default(1_200)
-    .describe(
-      'Calls per minute of one public address to nonce and challenge endpoints and for offers; 0 for any number',
-    ),
-  RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
-    .default(60_000)
-    .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
-  CONFIG_FOLDER: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md',
-    ),
-  LOG_LEVEL: z
-    .enum(['debug', 'info', 'warn', 'error', 'silent'])
-    .default('info')
-    .describe('Least severe log line that is written'),
-  KMS_CONFIG: z
-    .string()
-    .optional()
-    .describe(
-      'Where keys live, as JSON or as the path of a file with it: providers of type `local`, `vault` or `pkcs11`, the default one, and those of tenants; see docs/key-stores.md. Default: `kms.json` in DATA_FOLDER, else all keys in the database',
-    ),
-  AMQP_URL: amqpUrl
-    .optional()
-    .describe(
-      '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and hands on events; see docs/events.md. Without it all of that stays in the process',
-    ),
-  OIDC: issuerUrl
-    .optional()
-    .describe(
-      'Issuer of an external OpenID provider, letter by letter as its tokens name it. Administrative access tokens then come from there, with `platform-service` in `aud`, and `/oauth2/token` gives none',
-    ),
-  OIDC_INTERNAL_ISSUER_URL: issuerUrl
-    .optional()
-    .describe('Where this service reaches the provider, when that is not `OIDC`'),
-  OIDC_CLIENT_ID: z
-    .string()
-    .min(1)
-    .max(500)
-    .optional()
-    .describe('Client of this service at the provider; `GET /health` logs in with it'),
-  OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
-  OIDC_SUB: claimName
-    .default('tenant_id')
-    .describe(
-      'Claim with the tenant id; an account that manages tenants has its own client id there, and the role `tenants:manage`',
-    ),
-  OIDC_ROLES: z
-    .string()
-    .regex(/^[^.\s]+(\.[^.\s]+){0,9}$/, 'names joined by dots')
-    .optional()
-    .describe(
-      'Where roles stand in tokens, such as `resource_access.vidimus.roles`. Default: `roles`, else `realm_access.roles`',
-    ),
-  OIDC_ALGORITHM: z.enum(FOREIGN_ALGORITHMS).default('RS256').describe('Signature algorithm of the tokens'),
-});
+import { wrappedSecret } from './setting-values.ts';
+import { SettingsSchema } from './settings-schema.ts';
 
 type Parsed = z.output<typeof SettingsSchema>;
 
@@ -201,6 +44,12 @@ function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): 
   });
 }
 
+/** What others call the settings of key providers and of the broker, by the setting that has them here. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  KMS_CONFIG: ['VAULT_ADDR', 'VAULT_TOKEN', 'KMS_PROVIDER', 'KMS_TYPE', 'HSM_LIBRARY', 'PKCS11_LIBRARY'],
+  AMQP_URL: ['RABBITMQ_URL', 'RABBITMQ_HOST', 'RABBIT_URL', 'AMQP_URI', 'AMQP_HOST', 'BROKER_URL'],
+};
+
 /** Shorter names are near too many variables of other programs. */
 const MIN_MISSPELT = 5;
 
@@ -210,12 +59,19 @@ const MIN_MISSPELT = 5;
  */
 export function misspeltSettings(environment: Readonly<Record<string, string | undefined>>): string[] {
   const known = Object.keys(SettingsSchema.shape);
-  return Object.keys(environment)
+  const others = Object.entries(OTHER_NAMES).flatMap(([setting, names]) =>
+    environment[setting] ? [] : names.filter((name) => environment[name]).map((name) => ({ name, setting })),
+  );
+  const misspelt = Object.keys(environment)
     .filter((name) => name.length >= MIN_MISSPELT && !known.includes(name))
     .flatMap((name) => {
       const meant = closestName(name, known);
       return meant === undefined ? [] : [`${name}: is no setting; did you mean ${meant}?`];
     });
+  return [
+    ...misspelt,
+    ...others.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`),
+  ];
 }
 
 /** Names that the service reads, and which of them may be generated at the first start. */
@@ -253,6 +109,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   for (const name of needed) if (given[name] === undefined) faults.push(`${name}: is missing`);
   for (const name of Object.keys(given)) {
     if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
+  }
+  if (given['AMQP_CA'] !== undefined && !given['AMQP_URL']?.startsWith('amqps:')) {
+    faults.push('AMQP_CA: means nothing without an AMQP_URL that begins with amqps:');
   }
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');

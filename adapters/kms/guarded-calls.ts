@@ -29,6 +29,8 @@ export class GuardedCalls {
   readonly #settings: Settings;
   readonly #waiting: (() => void)[] = [];
   #underWay = 0;
+  /** When the time of the calls under way is over; some of them hang beyond it. */
+  readonly #ends = new Set<{ readonly at: number }>();
   #failures = 0;
   /** In milliseconds of this process; a provider that works has none. */
   #restsUntil = 0;
@@ -60,13 +62,23 @@ export class GuardedCalls {
     }
   }
 
+  /** @throws Failure `unavailable` while the provider is left alone. */
+  assertReady(): void {
+    if (this.#isLeftAlone()) throw this.#leftAlone();
+  }
+
+  #isLeftAlone(): boolean {
+    return this.#restsUntil !== 0 && (this.#isProbing || performance.now() < this.#restsUntil);
+  }
+
+  #leftAlone(): Failure {
+    return this.unavailable(new Error('it failed several times in a row and is left alone for some seconds'));
+  }
+
   /** @returns whether this call is the one that finds out whether the provider is back. */
   #admit(): boolean {
     if (this.#restsUntil === 0) return false;
-    if (this.#isProbing || performance.now() < this.#restsUntil)
-      throw this.unavailable(
-        new Error('it failed several times in a row and is left alone for some seconds'),
-      );
+    if (this.#isLeftAlone()) throw this.#leftAlone();
     this.#isProbing = true;
     return true;
   }
@@ -85,6 +97,8 @@ export class GuardedCalls {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(next), 1);
+        // Where everything hangs, no call gets so far as to fail by itself.
+        if (this.#hangs()) this.#count();
         reject(this.unavailable(new Error('other calls to it took all of the time')));
       }, deadline - performance.now());
       this.#waiting.push(next);
@@ -94,21 +108,30 @@ export class GuardedCalls {
   /** What takes longer than its time is given up; its place is free when it has really ended. */
   #within<T>(work: (signal: AbortSignal) => Promise<T>, deadline: number): Promise<T> {
     const aborting = new AbortController();
+    const end = { at: deadline };
+    this.#ends.add(end);
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => {
         const error = new Error(`no answer within ${this.#settings.timeoutMs} ms`);
         aborting.abort(error);
         reject(error);
       }, deadline - performance.now());
-      const end = () => {
+      const letGo = () => {
         clearTimeout(timer);
+        this.#ends.delete(end);
         const next = this.#waiting.shift();
         if (next === undefined) this.#underWay--;
         else next();
       };
       // What throws before it waits for anything has ended, too.
-      new Promise<T>((done) => done(work(aborting.signal))).then(resolve, reject).finally(end);
+      new Promise<T>((done) => done(work(aborting.signal))).then(resolve, reject).finally(letGo);
     });
+  }
+
+  /** Whether all calls under way were given up long ago; one that is merely late ends soon afterwards. */
+  #hangs(): boolean {
+    const long = performance.now() - this.#settings.timeoutMs / 2;
+    return [...this.#ends].every(({ at }) => at < long);
   }
 
   #count(): void {

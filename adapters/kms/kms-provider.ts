@@ -40,6 +40,9 @@ export abstract class KmsProvider {
     throw new Failure('conflict', 'this key cannot leave its provider');
   }
 
+  /** @throws Failure `unavailable` when it is known not to work at present. */
+  assertReady(): void {}
+
   /** Destroys a key; one that is gone already is no failure. A local key goes with its row. */
   async remove(_key: SigningKey): Promise<void> {}
 

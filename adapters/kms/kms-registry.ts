@@ -75,6 +75,10 @@ export class KmsRegistry extends Kms {
     return this.#holder(key).signMany(key, datas);
   }
 
+  override assertReady(key: SigningKey): void {
+    this.#holder(key).assertReady();
+  }
+
   override async remove(key: SigningKey): Promise<void> {
     await this.#holder(key).remove(key);
   }
@@ -106,7 +110,11 @@ export class KmsRegistry extends Kms {
 
   #holder({ handle: { kms } }: SigningKey): KmsProvider {
     const known = this.#providers.get(kms);
-    if (known === undefined) throw new Failure('unavailable', missing(kms));
+    if (known === undefined) {
+      // Wallets are told no more of the configuration than that.
+      const message = 'the key cannot be used at present; try again';
+      throw new Failure('unavailable', message, { cause: new Error(missing(kms)) });
+    }
     return known.provider;
   }
 

@@ -69,6 +69,16 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     return prepared.map(({ seal }, index) => seal(signatures[index] ?? missingSignature()));
   }
 
+  /**
+   * For a request that is spent before its credentials are made.
+   * @throws Failure `unavailable` when its key is known not to be usable at present.
+   */
+  async assertReady(configured: TenantConfiguration, { keyChainId }: CredentialConfiguration): Promise<void> {
+    const now = this.ports.clock.now();
+    const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
+    this.ports.kms.assertReady(signingKey(configured.tenantId, chain.active.key));
+  }
+
   #sdJwt({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
     const { issuer } = configured;

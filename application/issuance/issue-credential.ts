@@ -25,6 +25,7 @@ import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oa
 import { Random } from '../ports/random.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
+import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
 
@@ -57,6 +58,7 @@ export class IssueCredential extends needs({
   holderKeys: HolderKeys,
   claimsProvider: ClaimsProvider,
   batchMaker: BatchMaker,
+  credentialFactory: CredentialFactory,
   random: Random,
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
@@ -73,6 +75,7 @@ export class IssueCredential extends needs({
           ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
         };
       }
+      await this.ports.credentialFactory.assertReady(known.configured, configuration);
       // The request is spent before a backend is called, so that nobody has it called twice.
       await known.claim(claim(session, configuration.id, spending), REFUSALS);
       const provided = await claimsProvider.provide(known.configured, session, configuration, token);

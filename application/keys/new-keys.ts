@@ -66,6 +66,10 @@ class RememberingKms extends Kms {
     return this.#kms.signMany(key, datas);
   }
 
+  override assertReady(key: SigningKey): void {
+    this.#kms.assertReady(key);
+  }
+
   override remove(key: SigningKey): Promise<void> {
     return this.#kms.remove(key);
   }

@@ -4,6 +4,7 @@ import { type DueStep, dueStep, isExtendable, withoutEnded } from '../../domain/
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
+import type { HandOver } from '../ports/work-queue.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
 
 /** Key chains that one warning names. */
@@ -20,6 +21,9 @@ export type KeyChainRun = {
   readonly last: TenantId | undefined;
 };
 
+/** What was done for one tenant. */
+export type RenewedChains = Pick<KeyChainRun, 'rotated' | 'renewed' | 'forgotten'>;
+
 type Tally = { rotation: number; renewal: number; forgotten: number; readonly stuck: string[] };
 
 /**
@@ -27,8 +31,11 @@ type Tally = { rotation: number; renewal: number; forgotten: number; readonly st
  * any more. One key chain that cannot be renewed keeps no other from it.
  */
 export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
-  /** @param limit of tenants that are looked at. */
-  async execute(now: Date, limit: number, after?: TenantId): Promise<KeyChainRun> {
+  /**
+   * @param limit of tenants that are looked at.
+   * @param handOver gives a tenant with something to do to any process; those that it does not take are seen to here.
+   */
+  async execute(now: Date, limit: number, after?: TenantId, handOver?: HandOver): Promise<KeyChainRun> {
     const tenants = await this.ports.store.forService(async (service) => {
       const ids = (await service.tenants.list()).map(({ id }) => id);
       return ids.filter((id) => after === undefined || id > after).slice(0, limit);
@@ -36,7 +43,7 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
     for (const tenantId of tenants) {
       try {
-        await this.#look(tenantId, now, run);
+        await this.#look(tenantId, now, run, handOver);
       } catch (error) {
         this.ports.log.error('the key chains of a tenant cannot be read', { tenantId }, error);
       }
@@ -46,8 +53,18 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     return { rotated, renewed, forgotten, stuck, last: tenants.length < limit ? undefined : tenants.at(-1) };
   }
 
-  async #look(tenantId: TenantId, now: Date, run: Tally): Promise<void> {
+  /** Sees to one tenant. */
+  async renew(tenantId: TenantId, now: Date): Promise<RenewedChains> {
+    const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
+    await this.#look(tenantId, now, run);
+    this.#warn(run.stuck);
+    return { rotated: run.rotation, renewed: run.renewal, forgotten: run.forgotten };
+  }
+
+  async #look(tenantId: TenantId, now: Date, run: Tally, handOver?: HandOver): Promise<void> {
     const chains = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const isDue = chains.some((chain) => isAnyFormerOver(chain, now) || dueStep(chain, now) !== undefined);
+    if (isDue && (await handOver?.({ type: 'key-chains', tenantId }))) return;
     for (const chain of chains) {
       try {
         await this.#lookAt(tenantId, chain, now, run);
@@ -87,8 +104,9 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     }
   }
 
-  async #forget(tenantId: TenantId, { id, former = [] }: KeyChain, now: Date): Promise<number> {
-    if (former.every(({ keptUntil }) => keptUntil > now)) return 0;
+  async #forget(tenantId: TenantId, known: KeyChain, now: Date): Promise<number> {
+    if (!isAnyFormerOver(known, now)) return 0;
+    const { id } = known;
     return this.ports.store.forTenant(
       tenantId,
       async ({ keyChains }) => {
@@ -111,3 +129,6 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     );
   }
 }
+
+const isAnyFormerOver = ({ former = [] }: Pick<KeyChain, 'former'>, now: Date): boolean =>
+  former.some(({ keptUntil }) => keptUntil <= now);

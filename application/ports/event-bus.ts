@@ -9,7 +9,9 @@ export type WakeUp =
   | { readonly type: 'session'; readonly tenantId: TenantId; readonly sessionId: SessionId }
   | { readonly type: 'status-list'; readonly tenantId: TenantId; readonly listId: string }
   /** Nobody's row: copies are dropped sooner than they would end by themselves. */
-  | { readonly type: 'cache'; readonly tenantId: TenantId; readonly lists: CachedLists };
+  | { readonly type: 'cache'; readonly tenantId: TenantId; readonly lists: CachedLists }
+  /** Others may have been lost. What nothing else would put right is dropped or read again. */
+  | { readonly type: 'missed' };
 
 export abstract class EventBus {
   abstract publish(wakeUp: WakeUp): void;

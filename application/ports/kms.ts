@@ -57,6 +57,11 @@ export abstract class Kms {
     datas: readonly ToSign[],
   ): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
   /**
+   * For what cannot be taken back if the signature then fails. Asks nobody: it tells what is known.
+   * @throws Failure `unavailable` when the provider of the key is known not to work at present.
+   */
+  abstract assertReady(key: SigningKey): void;
+  /**
    * Destroys a key that nothing rests on any more. One that is gone already is no failure.
    * @throws Failure as `sign`.
    */

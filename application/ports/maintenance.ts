@@ -1,5 +1,6 @@
 import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type { EventLog } from './event-log.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -18,7 +19,7 @@ export type ResealPlace = {
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
  * parts of one run have the same, and tests their own.
  */
-export type Maintenance = {
+export type Maintenance = EventLog & {
   /**
    * The time of the database, which all processes share: none of them, when its clock is wrong, forgets or removes what
    * others still need, or keeps a lease for hours.
@@ -36,13 +37,14 @@ export type Maintenance = {
    * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
    * handed out stays as it is. The oldest of a tenant come first.
    * @param defaults for tenants that configured nothing; these remove in full.
-   * @returns how many sessions it touched, at most `limit`.
+   * @returns how many sessions it touched, at most `limit`; `unsent` where events went that were to be handed on and were
+   *   not yet.
    */
   cleanUpSessions(
     now: Date,
     limit: number,
     defaults: { readonly ttlSeconds: number },
-  ): Promise<{ readonly removed: number; readonly anonymized: number }>;
+  ): Promise<{ readonly removed: number; readonly anonymized: number; readonly unsent?: number }>;
   /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
   expireDeferred(now: Date, limit: number): Promise<number>;
   /**

@@ -50,7 +50,8 @@ export class FetchedLists<L extends Fetched> {
     this.#rules = rules;
     this.#lists = new SharedLists({ maxBytes: MAX_CACHE_BYTES, sizeOf: (list) => rules.sizeOf(list) });
     rules.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
+      if (wakeUp.type === 'missed') this.clearAll();
+      else if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
     });
   }
 
@@ -98,6 +99,13 @@ export class FetchedLists<L extends Fetched> {
     const isOwn = (key: string) => key.startsWith(`${tenantId} `);
     for (const key of [...this.#failures.keys()]) if (isOwn(key)) this.#failures.delete(key);
     this.#fetching.forget(isOwn);
+  }
+
+  /** The same for every tenant. */
+  clearAll(): void {
+    this.#lists.clearAll();
+    this.#failures.clear();
+    this.#fetching.forget(() => true);
   }
 }
 

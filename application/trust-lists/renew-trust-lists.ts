@@ -5,6 +5,7 @@ import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { EndingTrustList } from '../ports/maintenance.ts';
 import { Store } from '../ports/store.ts';
+import type { HandOver } from '../ports/work-queue.ts';
 import { type Ground, TrustListPublisher } from './trust-list-publisher.ts';
 
 export type RenewedLists = {
@@ -22,15 +23,25 @@ export class RenewTrustLists extends needs({
   log: Log,
   trustListPublisher: TrustListPublisher,
 }) {
-  async execute(now: Date, limit: number, after?: EndingTrustList): Promise<RenewedLists> {
+  /** @param handOver gives a list to any process; those that it does not take are signed here. */
+  async execute(
+    now: Date,
+    limit: number,
+    after?: EndingTrustList,
+    handOver?: HandOver,
+  ): Promise<RenewedLists> {
     const until = new Date(now.getTime() + RENEW_BEFORE_MS);
     const ending = await this.ports.store.maintenance.endingTrustLists(until, limit, after);
     let renewed = 0;
-    for (const list of ending) if (await this.#renew(list)) renewed++;
+    for (const list of ending) {
+      if (await handOver?.({ type: 'trust-list', ...list })) continue;
+      if (await this.renew(list)) renewed++;
+    }
     return { renewed, last: ending.length < limit ? undefined : ending.at(-1) };
   }
 
-  async #renew({ tenantId, id, nextUpdate }: EndingTrustList): Promise<boolean> {
+  /** @returns whether there is a new release; there is none when the list is not due any more. */
+  async renew({ tenantId, id, nextUpdate }: EndingTrustList): Promise<boolean> {
     const { log, trustListPublisher } = this.ports;
     const about = { tenantId, trustListId: id, nextUpdate: nextUpdate.toISOString() };
     const advice = 'give it a key chain for the usage trustList that lasts longer, or make one';

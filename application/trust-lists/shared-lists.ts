@@ -39,6 +39,11 @@ export class SharedLists<L extends object> {
     this.#tenants.delete(tenantId);
   }
 
+  clearAll(): void {
+    this.#tenants.clear();
+    this.#bytes = 0;
+  }
+
   #giveWay(): void {
     let largest: [string, LRUCache<string, L>] | undefined;
     for (const entry of this.#tenants) {

@@ -4,7 +4,8 @@ import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Environment } from '../../config/import/placeholders.ts';
 import { LOCAL_KEYS } from '../../config/kms-config.ts';
-import { readSettings, type Settings, SettingsSchema } from '../../config/settings.ts';
+import { readSettings, type Settings } from '../../config/settings.ts';
+import { SettingsSchema } from '../../config/settings-schema.ts';
 import { keptEnvironment } from '../first-start.ts';
 import { withMasterSecrets } from '../master-secrets.ts';
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databases } from '../support/databases.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
+import { openKeyStore } from './key-store.ts';
 import { freePort, type Instruments, ServiceProcess } from './service-process.ts';
 import { WalletsProcess } from './wallets-process.ts';
 
@@ -30,7 +31,16 @@ export async function withCast<T>(
   if (database === undefined) return undefined;
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
-  const service = new ServiceProcess(await freePort(), { ...instruments, databaseUrl: url, dataFolder });
+  const keys = await openKeyStore(instruments.kms);
+  if (keys === undefined) throw new Error(`there is no server for keys at ${instruments.kms} here`);
+  if (instruments.kms !== 'local') {
+    for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
+  }
+  const { environment } = keys;
+  const service = new ServiceProcess(await freePort(), {
+    ...instruments,
+    ...{ databaseUrl: url, dataFolder, environment },
+  });
   const wallets = new WalletsProcess();
   const provider = await WalletProvider.start();
   try {
@@ -42,6 +52,7 @@ export async function withCast<T>(
     wallets.stop();
     await provider.close();
     await service.stop();
+    await keys.close();
     await database.drop();
     rmSync(dataFolder, { recursive: true, force: true });
   }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { KEY_STORES, type KeyStoreName } from './key-store.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
 
 export type BenchOptions = {
@@ -17,6 +18,8 @@ export type BenchOptions = {
   readonly memory: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
+  /** Where the keys of the tenant live. */
+  readonly kms: KeyStoreName;
 };
 
 export const USAGE = `node test/bench/bench.ts [options]
@@ -26,6 +29,7 @@ export const USAGE = `node test/bench/bench.ts [options]
   --quick               1 second to warm up, 2 measured, fewer preloaded rows
   --memory              10,000 presentations instead of the scenarios; exit code 1 when their memory stays behind
   --processes <n>       so many behind a balancer that gives each request to the next; PostgreSQL only (1)
+  --kms <name>          local, vault (OpenBao) or pkcs11 (SoftHSM): where keys live, and what that does alone (local)
   --profile <folder>    write a CPU profile of each service process there
   --strict              exit code 1 when a limit is missed or an answer was wrong`;
 
@@ -42,6 +46,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       memory: { type: 'boolean', default: false },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
+      kms: { type: 'string', default: 'local' },
     },
   });
   const measuredSeconds = Number(values.seconds ?? (values.quick ? 2 : 8));
@@ -65,9 +70,16 @@ export function readOptions(args: readonly string[]): BenchOptions {
     preloadedEntries: 20_000,
     strict: values.strict,
     memory: values.memory,
+    kms: keyStore(values.kms),
     profileFolder: values.profile,
     processes,
   };
+}
+
+function keyStore(text: string): KeyStoreName {
+  const found = KEY_STORES.find((name) => name === text);
+  if (found === undefined) throw new Error(`there is no key store "${text}"\n\n${USAGE}`);
+  return found;
 }
 
 function scenarioName(text: string): ScenarioName {

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { startOptions } from '../support/start-options.ts';
 import { Balancer } from './balancer.ts';
+import type { KeyStoreName } from './key-store.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bootstrap/main.js', import.meta.url));
@@ -27,11 +28,15 @@ export type Instruments = {
   readonly memory: boolean;
   /** How many processes share the requests; PostgreSQL only when there are several. */
   readonly processes: number;
+  /** Where keys live. */
+  readonly kms: KeyStoreName;
 };
 
 export type ServiceOptions = Instruments & {
   readonly databaseUrl: string;
   readonly dataFolder: string;
+  /** Further settings. */
+  readonly environment: Readonly<Record<string, string>>;
 };
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
@@ -74,6 +79,7 @@ export class ServiceProcess {
       AUTH_CLIENT_SECRET: ROOT_CLIENT.secret,
       OUTBOUND_ALLOW: '127.0.0.1',
       RATE_LIMIT_OFFER: '0',
+      ...options.environment,
     };
   }
 

@@ -8,7 +8,7 @@ import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
-import { hasSoftHsm, SoftHsm } from '../support/softhsm.ts';
+import { expectSigns, hasSoftHsm, SoftHsm } from '../support/softhsm.ts';
 import { describeKmsProvider, failing, isSignedBy } from './kms-provider.suite.ts';
 
 if (hasSoftHsm()) {
@@ -34,11 +34,6 @@ if (hasSoftHsm()) {
         other.C_FindObjectsFinal(session);
         return found;
       });
-    const expectSigns = async (by: Pkcs11Kms, key: StoredKey, tenant = 'acme') => {
-      const signature = await by.sign(signingKey(tenant, key), 'data');
-      expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
-    };
-
     it('offers what the token can do', () => {
       expect(kms.algorithms).to.deep.equal(SIGNING_ALGORITHMS);
     });

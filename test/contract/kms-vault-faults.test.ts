@@ -48,7 +48,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
   /** A wallet is told to come back, and the log why. */
   function expectUnavailable(error: unknown, reason: RegExp): void {
     expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
-    expect((error as Failure).details).to.include({ retryAfterSeconds: 5 });
+    expect((error as Failure).details).to.include({ retryAfterSeconds: 2 });
     expect(((error as Failure).cause as Error).message)
       .to.match(/key provider "house"/)
       .and.match(reason);

@@ -197,4 +197,9 @@ const MAINTENANCE = namesOf<Maintenance>({
   reseal: true,
   endReseal: true,
   forgetRetiredKey: true,
+  beginHandingOn: true,
+  nextEvents: true,
+  handedOn: true,
+  renumber: true,
+  leaveEvents: true,
 });

@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'chai';
 import type { Cryptoki, Handle } from '../../adapters/kms/pkcs11/cryptoki.ts';
 import { Pkcs11Kms } from '../../adapters/kms/pkcs11/pkcs11-kms.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
 
 const UTILITY = 'softhsm2-util';
 const LIBRARIES = [
@@ -22,6 +26,7 @@ export const PIN = 'pin-that-nobody-sees';
 
 /** The functions of the library with which a test does what somebody else may do. */
 export type OtherUser = Cryptoki & {
+  C_CloseAllSessions(slot: Handle): void;
   C_Logout(session: Handle): void;
   C_SetPIN(session: Handle, old: string, fresh: string): void;
 };
@@ -67,10 +72,13 @@ export class SoftHsm {
   readonly #before = process.env[VARIABLE];
   readonly #opened: Pkcs11Kms[] = [];
 
-  constructor() {
+  /** @param mechanisms all that its tokens have, such as `CKM_ECDSA`; what the library can do when left out. */
+  constructor(mechanisms?: readonly string[]) {
     mkdirSync(this.tokens);
     const configuration = join(this.folder, 'softhsm2.conf');
-    writeFileSync(configuration, `directories.tokendir = ${this.tokens}\nlog.level = ERROR\n`);
+    const lines = [`directories.tokendir = ${this.tokens}`, 'log.level = ERROR'];
+    if (mechanisms !== undefined) lines.push(`slots.mechanisms = ${mechanisms.join(',')}`);
+    writeFileSync(configuration, `${lines.join('\n')}\n`);
     process.env[VARIABLE] = configuration;
   }
 
@@ -118,4 +126,25 @@ export class SoftHsm {
     else process.env[VARIABLE] = this.#before;
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** The key of `acme` signs what its public half verifies. */
+export async function expectSigns(kms: Pkcs11Kms, key: StoredKey): Promise<void> {
+  const signature = await kms.sign(signingKey('acme', key), 'data');
+  expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
+}
+
+/** What the log is told of a call that is `unavailable`. */
+export async function reasonOf(work: () => Promise<unknown>): Promise<string> {
+  const error = await failing(work);
+  expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+  return ((error as Failure).cause as Error).message;
+}
+
+export async function messageOf(work: () => Promise<unknown>): Promise<string | undefined> {
+  return ((await failing(work)) as Error | undefined)?.message;
+}
+
+export function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
-import { misspeltSettings, readSettings, SettingsError, SettingsSchema } from '../../config/settings.ts';
+import { misspeltSettings, readSettings, SettingsError } from '../../config/settings.ts';
+import { SettingsSchema } from '../../config/settings-schema.ts';
 
 const SECRET = 'a master secret for the tests 0123456789';
 const PROVIDER = {
@@ -141,6 +142,15 @@ describe('settings', () => {
       expect(faults[0]).to.match(fault);
     });
   }
+
+  it('say where is said what other programs have variables for, unless it is said', () => {
+    const names = { VAULT_ADDR: 'https://vault.internal', RABBITMQ_URL: 'amqp://x' };
+    expect(misspeltSettings(names)).to.deep.equal([
+      'VAULT_ADDR: is no setting; what it is about is said in KMS_CONFIG',
+      'RABBITMQ_URL: is no setting; what it is about is said in AMQP_URL',
+    ]);
+    expect(misspeltSettings({ ...names, KMS_CONFIG: './kms.json', AMQP_URL: 'amqp://x' })).to.deep.equal([]);
+  });
 
   for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_SUB', 'OIDC_ALGORITHM']) {
     it(`refuse ${name}, which would be ignored`, () => {

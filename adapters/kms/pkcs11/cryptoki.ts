@@ -23,7 +23,6 @@ export type Cryptoki = {
   C_GetMechanismInfo(slot: Handle, mechanism: number): MechanismInfo;
   C_OpenSession(slot: Handle, flags: number): Handle;
   C_CloseSession(session: Handle): void;
-  C_CloseAllSessions(slot: Handle): void;
   C_GetSessionInfo(session: Handle): { readonly state: number };
   C_Login(session: Handle, userType: number, pin: string): void;
   C_GenerateKeyPair(

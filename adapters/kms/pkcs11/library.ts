@@ -10,9 +10,13 @@ import type { OpenedToken } from './token-session.ts';
 type Token = {
   readonly label: string;
   generation: number;
-  /** The generation whose sessions are the only ones that the library holds. */
+  /** The generation before which all sessions are closed. */
   cleared: number;
 };
+
+/** What a thread has open. */
+type Place = { readonly token: Token; generation: number };
+const NONE = -1;
 
 /** Nothing is called by these: they keep libraries in memory, as threads of their own may run in them to the end. */
 const KEPT: Cryptoki[] = [];
@@ -28,7 +32,7 @@ export class Pkcs11Library {
 
   readonly file: string;
   readonly #tokens = new Map<string, Token>();
-  readonly #threads = new Map<SessionThread, { token: Token; generation: number } | undefined>();
+  readonly #threads = new Map<SessionThread, Place | undefined>();
   /** Reasons by token and digest of the PIN. Devices lock their user after few wrong ones. */
   readonly #refused = new Map<string, string>();
   readonly #turns = new Turns();
@@ -71,13 +75,13 @@ export class Pkcs11Library {
    * @param threads of the provider, whose sessions are closed. The library is finalized with the last provider, unless a
    *   call to it is still under way.
    */
-  leave(threads: readonly SessionThread[]): Promise<void> {
+  leave(threads: readonly SessionThread[], signal: AbortSignal): Promise<void> {
     return this.#turns.take(OPENING, async () => {
       this.#users--;
       for (const thread of threads) this.drop(thread);
-      const [thread] = threads;
-      if (thread === undefined || thread.isEnded || thread.isBusy) return;
-      if (this.#users === 0 && this.#isInitialized && !this.#isUsed(thread)) await this.#finalize(thread);
+      const thread = threads.find(({ isEnded }) => !isEnded);
+      if (thread === undefined || thread.isBusy || this.#users > 0 || !this.#isInitialized) return;
+      if (!this.#isUsed(thread)) await this.#finalize(thread, signal);
     });
   }
 
@@ -102,7 +106,8 @@ export class Pkcs11Library {
 
   /** Of this thread alone: its next call opens another session. */
   drop(thread: SessionThread): void {
-    if (this.#threads.has(thread)) this.#threads.set(thread, undefined);
+    const at = this.#threads.get(thread);
+    if (at !== undefined) at.generation = NONE;
   }
 
   /**
@@ -117,30 +122,49 @@ export class Pkcs11Library {
       const refused = this.#refused.get(place);
       if (refused !== undefined) throw new TokenFault('pin', refused);
       const token = this.#tokenOf(label);
-      const opened = await this.#openSession(thread, token);
+      const at: Place = { token, generation: NONE };
+      this.#threads.set(thread, at);
+      const opened = await this.#openSession(thread, token, signal);
       if (!opened.isLoggedIn) await this.#login(thread, place, pin);
-      this.#threads.set(thread, { token, generation: token.generation });
+      // Others may have lost theirs meanwhile: then this one is closed with them.
+      at.generation = token.cleared;
       return opened;
     });
   }
 
-  async #openSession(thread: SessionThread, token: Token): Promise<OpenedToken> {
-    if (!this.#isInitialized) await this.#initialize(thread);
+  async #openSession(thread: SessionThread, token: Token, signal: AbortSignal): Promise<OpenedToken> {
+    if (!this.#isInitialized) await this.#initialize(thread, signal);
+    const { generation } = token;
+    if (token.cleared < generation) {
+      await this.#closeAll(signal, token);
+      token.cleared = generation;
+    }
     try {
-      const opened = await thread.call('open', token.label, token.cleared < token.generation);
-      token.cleared = token.generation;
-      return opened;
+      return await thread.call('open', token.label);
     } catch (error) {
       if (!(error instanceof TokenFault)) throw error;
-      if (error.code === CKR.notInitialized) this.#isInitialized = false;
       // Many libraries look for tokens only when they are initialized.
-      else if (error.kind !== 'token' || this.#isUsed(thread)) throw error;
-      else await this.#finalize(thread);
+      const isToLookAnew = error.kind === 'token' && !this.#isUsed(thread);
+      if (!isToLookAnew && error.code !== CKR.notInitialized) throw error;
+      if (isToLookAnew) await this.#finalize(thread, signal);
     }
-    await this.#initialize(thread);
-    const opened = await thread.call('open', token.label, false);
-    token.cleared = token.generation;
-    return opened;
+    await this.#initialize(thread, signal);
+    return thread.call('open', token.label);
+  }
+
+  /**
+   * Of one token, or of all. Each thread closes its session when what it does has ended, so that no session is closed
+   * while it is used, and no number of a former one is taken for a new one.
+   */
+  async #closeAll(signal: AbortSignal, token?: Token): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    for (const [thread, place] of this.#threads) {
+      if (token !== undefined && place?.token !== token) continue;
+      await Promise.race([thread.call('close').catch(() => {}), aborted]);
+      signal.throwIfAborted();
+    }
   }
 
   async #login(thread: SessionThread, place: string, pin: string): Promise<void> {
@@ -154,12 +178,15 @@ export class Pkcs11Library {
     }
   }
 
-  async #initialize(thread: SessionThread): Promise<void> {
+  async #initialize(thread: SessionThread, signal: AbortSignal): Promise<void> {
+    this.#isInitialized = false;
+    await this.#closeAll(signal);
     await thread.call('initialize');
     this.#isInitialized = true;
   }
 
-  async #finalize(thread: SessionThread): Promise<void> {
+  async #finalize(thread: SessionThread, signal: AbortSignal): Promise<void> {
+    await this.#closeAll(signal);
     this.#isInitialized = false;
     await thread.call('finalize');
   }

@@ -43,7 +43,7 @@ const ID_BYTES = 16;
  * Signatures that one session makes in a row. Fewer are not worth another session; more would keep other calls
  * waiting for the whole of a large batch.
  */
-const LEAST_IN_A_ROW = 8;
+const LEAST_IN_A_ROW = 4;
 const MOST_IN_A_ROW = 32;
 const PROBE = 'vidimus';
 
@@ -89,7 +89,6 @@ export class Pkcs11Kms extends KmsProvider {
 
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
     const { key: imported, publicJwk, algorithm } = readPrivateKey(material);
-    if (!this.algorithms.includes(algorithm)) throw this.#withoutCurve(algorithm);
     const der = imported.export({ format: 'der', type: 'pkcs8' });
     try {
       const secret = secretIn(der, algorithm);
@@ -124,6 +123,10 @@ export class Pkcs11Kms extends KmsProvider {
       giveUp.abort();
       throw error;
     }
+  }
+
+  override assertReady(): void {
+    this.#pool.assertReady();
   }
 
   override async remove(key: SigningKey): Promise<void> {
@@ -163,6 +166,7 @@ export class Pkcs11Kms extends KmsProvider {
     algorithm: SigningAlgorithm,
     create: (thread: SessionThread, key: KeyName) => Promise<PublicJwk | undefined>,
   ): Promise<StoredKey> {
+    if (!this.algorithms.includes(algorithm)) throw this.#refused(`has no keys for ${algorithm}`);
     const keyId = this.#random.bytes(ID_BYTES).toString('hex');
     const handle = { kms: this.#name, keyId, algorithm };
     const key = nameOf({ tenantId, handle });
@@ -190,19 +194,13 @@ export class Pkcs11Kms extends KmsProvider {
   #asFailure(error: unknown, algorithm: SigningAlgorithm): unknown {
     if (!(error instanceof TokenFault)) return error;
     if (error.kind === 'foreign')
-      return new Failure(
-        'invalid_input',
-        `The token of "${this.#name}" takes no private keys from outside.`,
-        {
-          cause: error,
-        },
-      );
+      return this.#refused(`takes no private keys from outside (${error.message})`);
     this.#pool.withdraw(algorithm);
-    return this.#withoutCurve(algorithm);
+    return this.#refused(`makes no keys for ${algorithm} (${error.message})`);
   }
 
-  #withoutCurve(algorithm: SigningAlgorithm): Failure {
-    return new Failure('invalid_input', `The token of "${this.#name}" has no keys for ${algorithm}.`);
+  #refused(what: string): Failure {
+    return new Failure('invalid_input', `The token of the KMS provider "${this.#name}" ${what}.`);
   }
 }
 

@@ -50,6 +50,11 @@ export class SessionPool {
     return this.#algorithms;
   }
 
+  /** @throws Failure `unavailable` while the token is left alone. */
+  assertReady(): void {
+    this.#calls.assertReady();
+  }
+
   get lastFault(): Error | undefined {
     return this.#lastFault;
   }
@@ -94,9 +99,12 @@ export class SessionPool {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const threads = [...this.#threads];
-    const closing = Promise.allSettled(threads.map((thread) => thread.call('close')));
-    await within(this.#settings.timeoutMs, closing);
-    await within(this.#settings.timeoutMs, this.#library.leave(threads));
+    const signal = AbortSignal.timeout(this.#settings.timeoutMs);
+    const isOver = new Promise((resolve) => signal.addEventListener('abort', resolve));
+    const leaving = Promise.allSettled(threads.map((thread) => thread.call('close'))).then(() =>
+      this.#library.leave(threads, signal),
+    );
+    await Promise.race([leaving.catch(() => {}), isOver]);
     const ending = threads.map((thread) => [thread.isBusy, thread.end()] as const);
     await Promise.allSettled(ending.filter(([isBusy]) => !isBusy).map(([, ended]) => ended));
   }
@@ -138,12 +146,4 @@ export class SessionPool {
     if (thread.isEnded) this.#threads.delete(thread);
     else this.#idle.push(thread);
   }
-}
-
-/** Waits no longer than that. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, milliseconds);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
 }

@@ -48,7 +48,9 @@ export class SessionThread {
 
   constructor(library: string) {
     const workerData: ThreadData = { library };
-    this.#worker = new Worker(PROGRAM, { workerData, name: 'pkcs11', resourceLimits: LIMITS });
+    // What the process was started with may be meant for its main program alone.
+    const options = { workerData, name: 'pkcs11', resourceLimits: LIMITS, execArgv: [] };
+    this.#worker = new Worker(PROGRAM, options);
     // An idle thread does not keep the process.
     this.#worker.unref();
     this.#worker.on('message', (answer: Answer) => this.#settle(answer));

@@ -15,12 +15,13 @@ export type KeyName = {
 /** More than a pair under one name is a fault of the token, and is removed as far as this goes. */
 const MOST_OBJECTS = 16;
 
-/** @returns CKA_EC_POINT of the new pair. @throws TokenFault `curve` when the token has no such curve. */
+/** @returns CKA_EC_POINT of the new pair. @throws TokenFault `curve` when the token makes no such pair. */
 export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName): Buffer {
-  const pair = firstTaken(MECHANISMS[key.algorithm].curve, (curve) =>
+  const { generate: mechanism } = MECHANISMS[key.algorithm];
+  const pair = firstTaken(key, 'curve', (curve, privateHalf) =>
     cryptoki.C_GenerateKeyPair(
       session,
-      { mechanism: MECHANISMS[key.algorithm].generate },
+      { mechanism },
       [
         { type: CKA.token, value: true },
         { type: CKA.private, value: false },
@@ -28,7 +29,7 @@ export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName):
         { type: CKA.ecParameters, value: curve },
         ...named(key),
       ],
-      privateTemplate(key),
+      privateHalf,
     ),
   );
   return orDestroyed(cryptoki, session, [pair.publicKey, pair.privateKey], () => {
@@ -43,18 +44,15 @@ export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName):
  * @throws TokenFault `foreign` when the token takes no key from outside.
  */
 export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName, secret: Buffer): void {
-  const { curve, keyType } = MECHANISMS[key.algorithm];
-  const made = firstTaken(
-    curve,
-    (parameters) =>
-      cryptoki.C_CreateObject(session, [
-        { type: CKA.class, value: CKO.privateKey },
-        { type: CKA.keyType, value: keyType },
-        { type: CKA.ecParameters, value: parameters },
-        { type: CKA.value, value: secret },
-        ...privateTemplate(key),
-      ]),
-    'foreign',
+  const { keyType } = MECHANISMS[key.algorithm];
+  const made = firstTaken(key, 'foreign', (curve, privateHalf) =>
+    cryptoki.C_CreateObject(session, [
+      { type: CKA.class, value: CKO.privateKey },
+      { type: CKA.keyType, value: keyType },
+      { type: CKA.ecParameters, value: curve },
+      { type: CKA.value, value: secret },
+      ...privateHalf,
+    ]),
   );
   orDestroyed(cryptoki, session, [made], () => assertKept(cryptoki, session, made));
 }
@@ -96,7 +94,7 @@ function named({ id, label }: KeyName): Attribute[] {
   ];
 }
 
-/** It signs and does nothing else, and never leaves. */
+/** It signs and never leaves. */
 function privateTemplate(key: KeyName): Attribute[] {
   return [
     { type: CKA.token, value: true },
@@ -104,10 +102,14 @@ function privateTemplate(key: KeyName): Attribute[] {
     { type: CKA.sensitive, value: true },
     { type: CKA.extractable, value: false },
     { type: CKA.sign, value: true },
-    ...[CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map((type) => ({ type, value: false })),
     ...named(key),
   ];
 }
+
+/** And does nothing else; some tokens have no such attributes for keys of elliptic curves. */
+const NOTHING_ELSE: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map(
+  (type) => ({ type, value: false }),
+);
 
 /** Some tokens pass over what they do not keep to. */
 function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
@@ -119,18 +121,22 @@ function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
   throw new TokenFault('other', 'the token made a key that could leave it; the key was destroyed');
 }
 
+/** The first that the token takes, from the narrowest to the plainest. */
 function firstTaken<T>(
-  curves: readonly Buffer[],
-  make: (curve: Buffer) => T,
-  refused: 'curve' | 'foreign' = 'curve',
+  key: KeyName,
+  refused: 'curve' | 'foreign',
+  make: (curve: Buffer, privateHalf: readonly Attribute[]) => T,
 ): T {
+  const plain = privateTemplate(key);
   let last: TokenFault | undefined;
-  for (const curve of curves) {
-    try {
-      return make(curve);
-    } catch (error) {
-      last = asRefusal(error, refused);
-      if (last.kind === 'session') break;
+  for (const privateHalf of [[...plain, ...NOTHING_ELSE], plain]) {
+    for (const curve of MECHANISMS[key.algorithm].curve) {
+      try {
+        return make(curve, privateHalf);
+      } catch (error) {
+        last = asRefusal(error, refused);
+        if (last.kind === 'session') throw last;
+      }
     }
   }
   throw last ?? new TokenFault('other', 'no curve');

@@ -43,11 +43,10 @@ export class TokenSession {
     this.#cryptoki.C_Finalize();
   }
 
-  /** @param afresh closes all sessions of this process with the token first, and with them the login. */
-  open(label: string, afresh: boolean): OpenedToken {
+  /** In place of the session that there was. */
+  open(label: string): OpenedToken {
     this.close();
     const slot = this.#slotOf(label);
-    if (afresh) this.#cryptoki.C_CloseAllSessions(slot);
     const session = this.#cryptoki.C_OpenSession(slot, CKF.serial | CKF.readWrite);
     this.#session = session;
     const mechanisms = new Set(this.#cryptoki.C_GetMechanismList(slot));

@@ -103,6 +103,10 @@ export class VaultKms extends KmsProvider {
     return Promise.all(datas.map((data) => this.#signed(key.handle.keyId, transitKey, data)));
   }
 
+  override assertReady(): void {
+    this.#calls.assertReady();
+  }
+
   override async remove(key: SigningKey): Promise<void> {
     await this.#destroy(openHandle(key).name);
   }

@@ -8,8 +8,11 @@ import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
+import { postgresEventLog } from './postgres-event-log.ts';
+import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
+import { sqliteEventLog } from './sqlite-event-log.ts';
 import { removeRemains } from './tenant-remains.ts';
 
 const EXPIRED = listOf([MOVES.expire.to]);
@@ -62,8 +65,6 @@ const ENDING_TRUST_LISTS = named(
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
 
-/** In milliseconds. */
-const PRESENT_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 const PRESENT = named('present', `select ${PRESENT_MS} as now`);
 
 /**
@@ -160,6 +161,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
   return {
     ...jobs(postgresJobs(sql), cipher, FORGET_PICK_UPS.postgres),
     ...postgresCleaningUp(sql),
+    ...postgresEventLog(sql),
     async time() {
       const [row] = await sql.query(PRESENT, []);
       return new Date(Number(row?.['now']));
@@ -179,6 +181,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
   return {
     ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
     ...sqliteCleaningUp(sql),
+    ...sqliteEventLog(sql),
     time: () =>
       sql.transaction((run) => {
         const now = run.time();

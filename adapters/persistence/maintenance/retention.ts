@@ -4,6 +4,7 @@ import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named } from '../statement.ts';
+import { UNSENT } from './event-log.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
@@ -32,12 +33,13 @@ const CLEAN_UP_POSTGRES = named(
    d as (delete from deferred_transactions d using p where d.tenant_id = p.tenant_id and d.session_id = p.id),
    u as (delete from session_subjects u using p where u.tenant_id = p.tenant_id and u.session_id = p.id),
    e as (delete from session_events e using p
-     where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
+     where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id returning e.position),
    r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
    a as (update sessions s set request = null, outcome = null, version = version + 1,
        expires_at = least(expires_at, $1) from p
      where p.mode <> 'full' and s.tenant_id = p.tenant_id and s.id = p.id)
-   select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized
+   select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized,
+     (select count(*) from e where ${UNSENT}) as unsent
    from p`,
 );
 
@@ -54,6 +56,10 @@ const drop = (table: string, key = 'session_id') =>
   named(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${THESE}`);
 const DROP_WHAT_HANGS_ON_THEM = ['grants', 'deferred_transactions', 'session_subjects'].map((table) =>
   drop(table),
+);
+const COUNT_UNSENT = named(
+  'count_unsent_events',
+  `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${THESE} and ${UNSENT}`,
 );
 const DROP_EVENTS = drop('session_events');
 const DROP_SESSIONS = drop('sessions', 'id');
@@ -81,7 +87,8 @@ export function postgresCleaningUp(sql: PostgresSql): CleaningUp {
   return {
     async cleanUpSessions(now, limit, { ttlSeconds }) {
       const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
-      return { removed: Number(row?.['removed']), anonymized: Number(row?.['anonymized']) };
+      const count = (name: string) => Number(row?.[name]);
+      return cleanedUp(count('removed'), count('anonymized'), count('unsent'));
     },
   };
 }
@@ -100,8 +107,15 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
   for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, pairs(due));
+  const unsent = Number(run.all(COUNT_UNSENT, full)[0]?.['unsent']);
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
   const anonymized = run.change(ANONYMIZE, kept, now.getTime());
-  return { removed, anonymized };
+  return cleanedUp(removed, anonymized, unsent);
 }
+
+const cleanedUp = (removed: number, anonymized: number, unsent: number) => ({
+  removed,
+  anonymized,
+  ...(unsent > 0 && { unsent }),
+});

@@ -1,7 +1,14 @@
 import { ClientRow, documentRows, RemovedClientRow, RetiredKeyRow, TenantRow } from './administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
-import { GrantRow, IssuedBatchRow, SessionEventRow, SessionRow, UsedValueRow } from './session.row.ts';
+import {
+  EventCursorRow,
+  GrantRow,
+  IssuedBatchRow,
+  SessionEventRow,
+  SessionRow,
+  UsedValueRow,
+} from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 
@@ -17,6 +24,7 @@ export const allRows = [
   SessionSubjectRow,
   UsedValueRow,
   SessionEventRow,
+  EventCursorRow,
   IssuedBatchRow,
   StatusListRow,
   StatusEntryRow,

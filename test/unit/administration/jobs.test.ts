@@ -4,6 +4,7 @@ import sinon from 'sinon';
 import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { EventBus } from '../../../application/ports/event-bus.ts';
+import { Kms } from '../../../application/ports/kms.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
@@ -32,6 +33,7 @@ describe('jobs', () => {
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
+    container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;
     container.bind(ServiceSettings).toConstantValue(settings);
     return container;

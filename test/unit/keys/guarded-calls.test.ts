@@ -145,6 +145,22 @@ describe('GuardedCalls', () => {
     });
   });
 
+  it('is left alone when all calls that may be under way hang, though no other gets its turn', async () => {
+    const calls = guarded(2);
+    const stuck = [pending(), pending()];
+    const late = stuck.map(({ work }) => outcome(calls.run(work)));
+    await clock.tickAsync(TIMEOUT_MS);
+    const waiting = Array.from({ length: 3 }, () => outcome(calls.run(pending().work)));
+    await clock.tickAsync(TIMEOUT_MS);
+    await Promise.all([...late, ...waiting]);
+    const began = Date.now();
+    expectUnavailable(await outcome(calls.run(async () => 'next')), /left alone/);
+    expect(Date.now()).to.equal(began);
+    for (const { resolve } of stuck) resolve('too late');
+    await clock.tickAsync(REST_MS);
+    expect(await calls.run(async () => 'next')).to.equal('next');
+  });
+
   describe('after failures', () => {
     it('leaves a provider alone after five in a row, then asks with one call', async () => {
       const calls = guarded(2);

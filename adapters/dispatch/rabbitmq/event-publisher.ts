@@ -1,0 +1,84 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { CloudEvent } from 'cloudevents';
+import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
+import { issuerIdentifier } from '../../../application/ports/settings.ts';
+import { openConfirmChannel, type RabbitConnection } from './connection.ts';
+
+export const EVENTS_EXCHANGE = 'vidimus.events';
+
+/** What a kind of session is called outside. */
+const KINDS = { issuance: 'issuance', verification: 'presentation' } as const;
+
+/** Hands events to all whose queues are bound to the exchange, as CloudEvents 1.0 in structured mode. */
+export class RabbitEventPublisher extends EventPublisher {
+  readonly #connection: RabbitConnection;
+  readonly #publicUrl: string;
+  #channel: ConfirmChannel | undefined;
+
+  constructor(connection: RabbitConnection, settings: { readonly publicUrl: string }) {
+    super();
+    this.#connection = connection;
+    this.#publicUrl = settings.publicUrl;
+    connection.add({ setUp: (model) => this.#setUp(model) });
+  }
+
+  override get isReady(): boolean {
+    return this.#channel !== undefined && this.#connection.isWritable;
+  }
+
+  override onReady(listener: () => void): () => void {
+    return this.#connection.onWritable(listener);
+  }
+
+  override async publish(notices: readonly SessionNotice[]): Promise<number> {
+    const channel = this.#channel;
+    if (channel === undefined) throw new Error('the broker is not connected');
+    const taken = await Promise.all(notices.map((notice) => this.#publish(channel, notice)));
+    const refused = taken.indexOf(false);
+    return refused === -1 ? notices.length : refused;
+  }
+
+  async #setUp(model: ChannelModel): Promise<void> {
+    const channel = await openConfirmChannel(model);
+    channel.on('close', () => {
+      if (this.#channel === channel) this.#channel = undefined;
+    });
+    await channel.assertExchange(EVENTS_EXCHANGE, 'topic', { durable: true });
+    this.#channel = channel;
+  }
+
+  /** @returns false when a queue that wanted it did not take it. */
+  #publish(channel: ConfirmChannel, notice: SessionNotice): Promise<boolean> {
+    const event = this.#eventOf(notice);
+    const key = `${notice.tenantId}.${KINDS[notice.kind]}.${notice.status}`;
+    const properties = {
+      persistent: true,
+      messageId: event.id,
+      type: event.type,
+      timestamp: Math.floor(notice.at.getTime() / 1000),
+      contentType: 'application/cloudevents+json',
+      contentEncoding: 'utf-8',
+      appId: 'vidimus',
+    };
+    return new Promise((resolve, reject) => {
+      const content = Buffer.from(JSON.stringify(event));
+      channel.publish(EVENTS_EXCHANGE, key, content, properties, (error: Error | null) => {
+        if (error === null) resolve(true);
+        else if (error.message === 'message nacked') resolve(false);
+        else reject(error);
+      });
+    });
+  }
+
+  #eventOf({ tenantId, sessionId, kind, version, status, at }: SessionNotice) {
+    return new CloudEvent({
+      id: `${sessionId}.${version}`,
+      source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
+      type: `vidimus.session.${status}`,
+      subject: sessionId,
+      time: at.toISOString(),
+      datacontenttype: 'application/json',
+      data: { tenantId, sessionId, kind: KINDS[kind], status, version },
+    });
+  }
+}

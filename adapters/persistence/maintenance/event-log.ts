@@ -1,0 +1,53 @@
+import type { LogBatch, LoggedEvent, LogPlace } from '../../../application/ports/event-log.ts';
+import type { SessionKind, SessionStatus } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { Row } from '../statement.ts';
+
+/** What has the lease hands on what follows the cursor. */
+export const EVENT_LEASE = `'hand-on-events'`;
+export const EVENT_CURSOR = `'session-events'`;
+
+/** Up to where the log was handed on; a condition on a row of `session_events`, which is `e`. */
+export const UNSENT = `e.position > (select position from event_cursors where name = ${EVENT_CURSOR})`;
+
+export const MOVE_CURSOR = {
+  name: 'move_event_cursor',
+  text: `update event_cursors set position = $1, tenant = $2, session = $3, version = $4
+    where name = ${EVENT_CURSOR} and position = $5 and tenant = $6 and session = $7 and version = $8`,
+};
+export const LEAVE_EVENTS = {
+  name: 'leave_events',
+  text: `delete from leases where name = ${EVENT_LEASE} and holder = $1`,
+};
+
+export const fieldsOf = ({ position, tenantId, sessionId, version }: LogPlace) =>
+  [position, tenantId, sessionId, version] as const;
+
+/** Rows with the cursor as `c_…`, the place of each event as `l_…` and the event; one without event when there is none. */
+export function readBatch(rows: readonly Row[]): LogBatch | undefined {
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const events = rows.filter((row) => row['session_id'] !== null).map(readEvent);
+  return { after: readPlace(first, 'c'), events, isBehind: Boolean(first['is_behind']) };
+}
+
+function readPlace(row: Row, prefix: 'c' | 'l'): LogPlace {
+  return {
+    position: Number(row[`${prefix}_position`]),
+    tenantId: String(row[`${prefix}_tenant`]),
+    sessionId: String(row[`${prefix}_session`]),
+    version: Number(row[`${prefix}_version`]),
+  };
+}
+
+function readEvent(row: Row): LoggedEvent {
+  return {
+    tenantId: row['tenant_id'] as TenantId,
+    sessionId: row['session_id'] as SessionId,
+    kind: (row['kind'] ?? undefined) as SessionKind | undefined,
+    version: Number(row['version']),
+    status: row['status'] as SessionStatus,
+    at: new Date(Number(row['at'])),
+    place: readPlace(row, 'l'),
+  };
+}

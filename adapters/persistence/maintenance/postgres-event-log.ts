@@ -1,0 +1,97 @@
+import type { EventLog } from '../../../application/ports/event-log.ts';
+import type { PostgresSql } from '../postgres/sql.ts';
+import { named } from '../statement.ts';
+import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
+import { postgresJobs } from './job-sql.ts';
+import { PRESENT_MS } from './postgres-time.ts';
+
+/**
+ * The position of an event is the id of the transaction that wrote it. Every transaction below the lowest one that still
+ * runs is over, so nothing can appear below that any more; what follows waits, however long it takes. Clocks have no part.
+ */
+const COMPLETE = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
+/** No transaction has had this id yet: an event that stands there was written by a database of other numbers. */
+const UNUSED = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+const CURRENT = 'pg_current_xact_id()::text::bigint';
+
+const BEGIN = named(
+  'begin_event_log',
+  `insert into event_cursors (name, position, tenant, session, version)
+   values (${EVENT_CURSOR}, ${UNUSED}, '', '', 0) on conflict do nothing`,
+);
+
+/**
+ * A transaction has its id before it waits for the row of its session, so a later event of a session can have a lower
+ * position than an earlier one. Such an event goes with the one that it overtook: `l` are the events that overtook none,
+ * `f` each of them with those which did. Both are few rows of one session, found by the key of the table.
+ * `$1` is the holder, `$2` milliseconds, `$3` the limit.
+ */
+const OF_SESSION = (alias: string, one: string) =>
+  `${alias}.tenant_id = ${one}.tenant_id and ${alias}.session_id = ${one}.session_id`;
+const NEXT = named(
+  'next_events',
+  `with held as (
+     insert into leases (name, holder, expires_at) values (${EVENT_LEASE}, $1, ${PRESENT_MS} + $2::bigint)
+     on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
+       where leases.expires_at <= ${PRESENT_MS} or leases.holder = excluded.holder
+         or leases.expires_at > ${PRESENT_MS} + $2::bigint + 60000
+     returning 1),
+   c as materialized (select position, tenant, session, version from event_cursors
+     where name = ${EVENT_CURSOR} and exists (select 1 from held)),
+   l as materialized (select e.position, e.tenant_id, e.session_id, e.version from session_events e
+     where e.position >= (select position from c) and e.position < ${COMPLETE}
+       and (e.position, e.tenant_id, e.session_id, e.version) > (select position, tenant, session, version from c)
+       and coalesce((select max(b.position) from session_events b where ${OF_SESSION('b', 'e')}
+         and b.version < e.version), 0) <= e.position
+     order by e.position, e.tenant_id, e.session_id, e.version limit $3)
+   select c.position as c_position, c.tenant as c_tenant, c.session as c_session, c.version as c_version,
+     greatest(c.position, (select max(position) from session_events)) >= ${UNUSED} as is_behind,
+     l.position as l_position, l.tenant_id as l_tenant, l.session_id as l_session, l.version as l_version,
+     f.tenant_id, f.session_id, f.version, f.status, f.at, s.kind
+   from c left join l on true
+   left join lateral (select f.* from session_events f where ${OF_SESSION('f', 'l')}
+     and (f.version = l.version or f.version > l.version and f.position < l.position
+       and not exists (select 1 from session_events m where ${OF_SESSION('m', 'f')}
+         and m.version > l.version and m.version < f.version and m.position >= l.position))) f on true
+   left join sessions s on s.tenant_id = f.tenant_id and s.id = f.session_id
+   order by l.position, l.tenant_id, l.session_id, l.version, f.version`,
+);
+
+/** What was handed on before goes to where no cursor is; the rest follows anew. No transaction has the ids up to 2. */
+const RENUMBER = named(
+  'renumber_events',
+  `update session_events e set position = case
+     when (e.position, e.tenant_id, e.session_id, e.version) > (c.position, c.tenant, c.session, c.version)
+     then ${CURRENT} else 0 end
+   from (select tenant_id, session_id, version from session_events where position >= ${UNUSED}
+     order by position limit $1 for update) d, event_cursors c
+   where e.tenant_id = d.tenant_id and e.session_id = d.session_id and e.version = d.version
+     and c.name = ${EVENT_CURSOR}`,
+);
+const BEGIN_ANEW = named(
+  'begin_event_log_anew',
+  `update event_cursors set position = 1, tenant = '', session = '', version = 0
+   where name = ${EVENT_CURSOR} and position >= ${UNUSED}`,
+);
+
+export function postgresEventLog(sql: PostgresSql): EventLog {
+  const { change } = postgresJobs(sql);
+  return {
+    async beginHandingOn() {
+      await change(BEGIN);
+    },
+    async nextEvents(holder, leaseSeconds, limit) {
+      return readBatch(await sql.query(NEXT, [holder, leaseSeconds * 1000, limit]));
+    },
+    handedOn: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
+    async renumber(limit) {
+      const changed = await change(RENUMBER, limit);
+      // With the cursor where it was, a run that was broken off goes on as it began.
+      if (changed === 0) await change(BEGIN_ANEW);
+      return changed;
+    },
+    async leaveEvents(holder) {
+      await change(LEAVE_EVENTS, holder);
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+
+/** What other systems are told of a session. No personal data. */
+export type SessionNotice = {
+  readonly tenantId: TenantId;
+  readonly sessionId: SessionId;
+  readonly kind: SessionKind;
+  readonly version: number;
+  readonly status: SessionStatus;
+  readonly at: Date;
+};
+
+/** Hands events to other systems. */
+export abstract class EventPublisher {
+  /** Whether it can be tried at present. */
+  abstract readonly isReady: boolean;
+  /**
+   * @returns how many of them, counted from the first, others have for good; fewer than all when one was refused.
+   * @throws Error when that cannot be known.
+   */
+  abstract publish(notices: readonly SessionNotice[]): Promise<number>;
+  /** Calls `listener` each time it becomes ready. @returns how to stop listening. */
+  abstract onReady(listener: () => void): () => void;
+}

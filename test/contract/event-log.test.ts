@@ -1,0 +1,327 @@
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { connect } from '../../adapters/persistence/database.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { LogBatch, LogPlace } from '../../application/ports/event-log.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { advance } from '../../domain/sessions/session-change.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { describeUpgrade } from '../support/upgrade.ts';
+import { addTenant, aSession, NOW, seconds } from './store/builders.ts';
+import { stepsOf } from './store/steps.ts';
+
+const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+const LIMIT = 100;
+const LEASE_SECONDS = 60;
+const ME = 'this process';
+
+/** A connection of its own, for transactions that stay open. */
+type Client = { query(text: string): Promise<{ rows: Record<string, unknown>[] }>; release(): void };
+
+for (const kind of databases()) {
+  describe(`The event log on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let store: OrmStore;
+    let tenantId: TenantId;
+    beforeEach(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      store = await OrmStore.open({ url: database.url, poolSize: 4 }, cipher);
+      tenantId = await addTenant(store);
+    });
+    afterEach(async () => {
+      await store?.close();
+      await database?.drop();
+    });
+
+    const log = () => store.maintenance;
+    const raw = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
+    const open = async (changes: Partial<Session> = {}, own = tenantId) => {
+      const session = aSession(own, { request: null, ...changes });
+      await stepsOf(store, own).openSession(session);
+      return session;
+    };
+    const fetch = (session: Session) =>
+      stepsOf(store, session.tenantId).fetchSession(session.publicId, seconds(1));
+    const fail = (session: Session) =>
+      store.commit(session.tenantId, { session: advance(session, 'fail') }, seconds(2));
+    const next = async (limit = LIMIT, holder = ME): Promise<LogBatch> => {
+      const batch = await log().nextEvents(holder, LEASE_SECONDS, limit);
+      if (batch === undefined) throw new Error('another process has the lease');
+      return batch;
+    };
+    const told = ({ events }: LogBatch) => events.map((event) => `${event.sessionId} ${event.version}`);
+    /** Hands on what there is, as much at a time as the limit says. */
+    const handOn = async (limit = LIMIT): Promise<string[]> => {
+      const all: string[] = [];
+      for (;;) {
+        const batch = await next(limit);
+        const last = batch.events.at(-1);
+        if (last === undefined) return all;
+        all.push(...told(batch));
+        expect(await log().handedOn(batch.after, last.place)).to.equal(true);
+      }
+    };
+    const shown = (session: Session, ...versions: number[]) =>
+      versions.map((version) => `${session.id} ${version}`);
+
+    it('begins with what happens from now on, and tells what others may know of it', async () => {
+      await fetch(await open());
+      await log().beginHandingOn();
+      const session = await open({ kind: 'verification' });
+      await fetch(session);
+      await log().beginHandingOn();
+      const { events, isBehind } = await next();
+      expect(isBehind).to.equal(false);
+      expect(events.map(({ place: _place, ...event }) => event)).to.deep.equal([
+        { tenantId, sessionId: session.id, kind: 'verification', version: 1, status: 'active', at: NOW },
+        {
+          tenantId,
+          sessionId: session.id,
+          kind: 'verification',
+          version: 2,
+          status: 'fetched',
+          at: seconds(1),
+        },
+      ]);
+    });
+
+    it('tells everything of all tenants once the place moves, however little at a time', async () => {
+      await log().beginHandingOn();
+      const other = await addTenant(store);
+      const sessions = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => open({}, index % 2 === 0 ? tenantId : other)),
+      );
+      await Promise.all(sessions.map(fetch));
+      await Promise.all(sessions.map(fail));
+      expect(told(await next(4))).to.have.length(4);
+      expect(told(await next(4)), 'the place did not move').to.deep.equal(told(await next(4)));
+      const all = await handOn(5);
+      expect(all).to.have.members(sessions.flatMap((session) => shown(session, 1, 2, 3)));
+      for (const session of sessions) {
+        const own = all.filter((event) => event.startsWith(session.id));
+        expect(own).to.deep.equal(shown(session, 1, 2, 3));
+      }
+      expect(await handOn()).to.deep.equal([]);
+    });
+
+    it('tells of sessions that expire, many in one transaction', async () => {
+      await log().beginHandingOn();
+      const sessions = await Promise.all(Array.from({ length: 7 }, () => open({ expiresAt: NOW })));
+      await log().expireSessions(seconds(1), 100);
+      const all = await handOn(3);
+      expect(all).to.have.members(sessions.flatMap((session) => shown(session, 1, 2)));
+      expect(new Set(all).size).to.equal(all.length);
+    });
+
+    it('moves its place only from where the one who moves it saw it', async () => {
+      await log().beginHandingOn();
+      await fetch(await open());
+      const { after, events } = await next();
+      const [first, second] = events.map(({ place }) => place) as [LogPlace, LogPlace];
+      expect(await log().handedOn(after, second)).to.equal(true);
+      expect(await log().handedOn(after, first), 'a process that was asleep').to.equal(false);
+      expect(await handOn()).to.deep.equal([]);
+    });
+
+    it('is handed on by one process, and by another when that one leaves or is silent', async () => {
+      await log().beginHandingOn();
+      const isTaken = async (holder: string, leaseSeconds: number) =>
+        (await log().nextEvents(holder, leaseSeconds, LIMIT)) !== undefined;
+      expect(await isTaken('one', 60)).to.equal(true);
+      expect(await isTaken('two', 60)).to.equal(false);
+      expect(await isTaken('one', 60)).to.equal(true);
+      await log().leaveEvents('two');
+      expect(await isTaken('two', 60), 'what others leave').to.equal(false);
+      await log().leaveEvents('one');
+      expect(await isTaken('two', 0.05)).to.equal(true);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      expect(await isTaken('one', 60)).to.equal(true);
+    });
+
+    it('is not handed on before it begins', async () => {
+      expect(await log().nextEvents(ME, 60, LIMIT)).to.equal(undefined);
+    });
+
+    it('tells everything that follows after the newest sessions were removed', async () => {
+      await log().beginHandingOn();
+      const gone = [await open(), await open(), await open()];
+      await handOn();
+      for (const { id } of gone) await store.commit(tenantId, { removes: id }, NOW);
+      const session = await open();
+      await fetch(session);
+      expect(await handOn()).to.deep.equal(shown(session, 1, 2));
+    });
+
+    it('takes the events of a removed session for gone, and tells of none without its kind', async () => {
+      await log().beginHandingOn();
+      const gone = await open();
+      await store.commit(tenantId, { removes: gone.id }, NOW);
+      const orphan = await open();
+      await raw(`delete from sessions where id = '${orphan.id}'`);
+      const batch = await next();
+      expect(told(batch)).to.deep.equal(shown(orphan, 1));
+      expect(batch.events[0]?.kind).to.equal(undefined);
+    });
+
+    it('says how much of it the clean-up removed before it was handed on', async () => {
+      const cleanUp = () => log().cleanUpSessions(seconds(90_000), 100, { ttlSeconds: 86_400 });
+      await fail(await open());
+      expect(await cleanUp(), 'nobody is to be told').to.deep.equal({ removed: 1, anonymized: 0 });
+      await log().beginHandingOn();
+      await fail(await open());
+      await handOn();
+      await fail(await open());
+      await fail(await open());
+      expect(await cleanUp()).to.deep.equal({ removed: 3, anonymized: 0, unsent: 4 });
+    });
+
+    if (kind.name !== 'postgres') return;
+
+    describe('where several write at the same time', () => {
+      let clients: Client[];
+      let close: () => Promise<void>;
+      beforeEach(async () => {
+        const orm = await connect({ url: database?.url ?? '', poolSize: 4 }, 'migrate');
+        const pool = (await orm.em.getConnection().getNativeClient()) as { connect(): Promise<Client> };
+        clients = await Promise.all([pool.connect(), pool.connect()]);
+        close = async () => {
+          for (const client of clients) {
+            await client.query('rollback');
+            client.release();
+          }
+          await orm.close();
+        };
+      });
+      afterEach(() => close());
+      const logEvent = (id: SessionId, version: number) =>
+        `insert into session_events (tenant_id, session_id, version, status, at)
+         values ('${tenantId}', '${id}', ${version}, 'failed', 0)`;
+      const takeId = 'select pg_current_xact_id()';
+
+      it('waits for a transaction that began earlier and commits late', async () => {
+        const [late] = clients as [Client, Client];
+        await log().beginHandingOn();
+        const before = await open();
+        expect(await handOn()).to.deep.equal(shown(before, 1));
+        await late.query('begin');
+        await late.query(logEvent(before.id, 2));
+        const others = [await open(), await open()];
+        expect(await handOn(), 'nothing passes the one that is open').to.deep.equal([]);
+        await late.query('commit');
+        expect(await handOn()).to.deep.equal(
+          [before, ...others].flatMap((one, i) => shown(one, i === 0 ? 2 : 1)),
+        );
+      });
+
+      it('goes on where a transaction that was open is taken back', async () => {
+        const [late] = clients as [Client, Client];
+        await log().beginHandingOn();
+        await late.query('begin');
+        await late.query(logEvent('nobody' as SessionId, 1));
+        const session = await open();
+        expect(await handOn()).to.deep.equal([]);
+        await late.query('rollback');
+        expect(await handOn()).to.deep.equal(shown(session, 1));
+      });
+
+      for (const limit of [1, LIMIT]) {
+        it(`keeps the order of a session whose later event has the lower position, ${limit} at a time`, async () => {
+          const [early, open_] = clients as [Client, Client];
+          await log().beginHandingOn();
+          const session = await open();
+          await handOn();
+          // This one has its id, and then waits for the session.
+          await early.query('begin');
+          await early.query(takeId);
+          await open_.query('begin');
+          await open_.query(takeId);
+          await fetch(session);
+          await early.query(logEvent(session.id, 3));
+          await early.query('commit');
+          expect(await handOn(limit), 'the event before is not complete yet').to.deep.equal([]);
+          await fail(await open());
+          await open_.query('commit');
+          const own = (await handOn(limit)).filter((event) => event.startsWith(session.id));
+          expect(own).to.deep.equal(shown(session, 2, 3));
+        });
+      }
+
+      it('begins anew, once, when a restored database counts from lower numbers', async () => {
+        await log().beginHandingOn();
+        const sent = await open();
+        await handOn();
+        const unsent = await open();
+        await raw('update session_events set position = position + 1000000000');
+        await raw('update event_cursors set position = position + 1000000000');
+        const fresh = await open();
+        await fetch(unsent);
+        expect((await next()).isBehind).to.equal(true);
+        expect(await log().renumber(1)).to.equal(1);
+        expect((await next()).isBehind, 'not all of it').to.equal(true);
+        while ((await log().renumber(1)) > 0);
+        expect((await next()).isBehind).to.equal(false);
+        const all = await handOn();
+        expect(all).to.include.members([...shown(fresh, 1), ...shown(unsent, 1, 2)]);
+        expect(all, 'what was handed on before').to.not.include(shown(sent, 1)[0]);
+        expect(all.filter((event) => event.startsWith(unsent.id))).to.deep.equal(shown(unsent, 1, 2));
+        const last = await open();
+        expect(await handOn()).to.deep.equal(shown(last, 1));
+      });
+
+      it('costs the same among many events as among few', async () => {
+        await raw(`insert into session_events (tenant_id, session_id, version, status, at)
+          select '${tenantId}', 's' || i / 3, i % 3 + 1, 'failed', 0 from generate_series(1, 60000) i`);
+        await log().beginHandingOn();
+        const session = await open();
+        const reads = async () => {
+          const [row] =
+            await raw(`select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0)) as blocks
+            from pg_statio_user_tables where relname = 'session_events'`);
+          return Number(row?.['blocks']);
+        };
+        const settled = async () => {
+          await raw('select pg_stat_force_next_flush()');
+          return reads();
+        };
+        const before = await settled();
+        expect(told(await next())).to.deep.equal(shown(session, 1));
+        // A connection reports what it did a second later at the latest.
+        await store.close();
+        expect((await settled()) - before).to.be.lessThan(50);
+        store = await OrmStore.open({ url: database?.url ?? '', poolSize: 4 }, cipher);
+      });
+    });
+  });
+}
+
+describeUpgrade('An event log from before it was handed on', (upgrade, kind) => {
+  it('is kept, begins with what happens afterwards, and takes events of the release before', async () => {
+    const { url, start, goBack } = upgrade();
+    const { Store } = await import('../../application/ports/store.ts');
+    const older = await start();
+    const first = older.service.container.get(Store);
+    const tenantId = await addTenant(first);
+    const session = aSession(tenantId, { request: null });
+    await stepsOf(first, tenantId).openSession(session);
+    await older.close();
+    await goBack('Migration00000000000008_commit');
+
+    const store = (await start()).service.container.get(Store);
+    const steps = stepsOf(store, tenantId);
+    expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
+    await store.maintenance.beginHandingOn();
+    await steps.fetchSession(session.publicId, NOW);
+    // SQLite belongs to one process, which was started on the older release again.
+    await rawSql(url, (run) =>
+      run(`insert into session_events (tenant_id, session_id, version, status, at)
+        values ('${tenantId}', '${session.id}', 3, 'failed', 0)`),
+    );
+    const batch = await store.maintenance.nextEvents(ME, LEASE_SECONDS, LIMIT);
+    expect(
+      batch?.events.map(({ version }) => version),
+      kind,
+    ).to.deep.equal([2, 3]);
+  });
+});
