@@ -36,18 +36,23 @@ const LocalProvider = z.strictObject({
   ...Tenants,
 });
 
+const Mount = (standard: string) => Text.default(standard).describe('Where that way to log in is enabled');
+
 const VaultAuth = z.discriminatedUnion('method', [
-  z.strictObject({ method: z.literal('token'), token: Text.describe('It is renewed where it may be') }),
   z.strictObject({
-    method: z.literal('approle'),
-    mount: Text.default('approle'),
-    roleId: Text,
-    secretId: Text,
+    method: z.literal('token').describe('A token that was made beforehand'),
+    token: Text.describe('It is renewed where it may be'),
   }),
   z.strictObject({
-    method: z.literal('kubernetes'),
-    mount: Text.default('kubernetes'),
-    role: Text,
+    method: z.literal('approle').describe('The way of Vault for services'),
+    mount: Mount('approle'),
+    roleId: Text.describe('`role_id` of the role'),
+    secretId: Text.describe('`secret_id` of the role'),
+  }),
+  z.strictObject({
+    method: z.literal('kubernetes').describe('By the service account of the pod'),
+    mount: Mount('kubernetes'),
+    role: Text.describe('Name of the role'),
     tokenFile: Text.default('/var/run/secrets/kubernetes.io/serviceaccount/token').describe(
       'Of the service account; read anew at each login',
     ),
@@ -62,7 +67,7 @@ const VaultProvider = z.strictObject({
     .describe('Such as `https://vault.internal:8200`; http only for tests and for a sidecar on loopback'),
   mount: Text.default('transit').describe('Where the engine Transit is mounted'),
   namespace: Text.optional().describe('Of Vault Enterprise, or of OpenBao'),
-  auth: VaultAuth,
+  auth: VaultAuth.describe('How the service logs in'),
   ca: Text.optional().describe('File with the authorities (PEM) that its certificate may come from'),
   ...Tenants,
   atOnce: z.int().min(1).max(256).default(32).describe('Calls that may be under way at the same time'),
@@ -79,12 +84,13 @@ const Pkcs11Provider = z.strictObject({
   ...limits,
 });
 
-const Provider = z.discriminatedUnion('type', [LocalProvider, VaultProvider, Pkcs11Provider]);
+export const KmsProviderSchema = z.discriminatedUnion('type', [LocalProvider, VaultProvider, Pkcs11Provider]);
+export const VaultAuthSchema = VaultAuth;
 
 export const KmsConfigSchema = z.strictObject({
   default: ProviderName.default('local').describe('Where keys are made unless something else is said'),
   providers: z
-    .record(ProviderName, Provider)
+    .record(ProviderName, KmsProviderSchema)
     .describe('By the name that keys bear for ever; a provider is never renamed'),
   tenants: z
     .record(TenantIdSchema, ProviderName)

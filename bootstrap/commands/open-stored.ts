@@ -24,7 +24,7 @@ export async function openStored(
     readSettings({
       ...withoutUnused(kept),
       // A command that needs no keys need not be given the secrets of their providers.
-      ...(!withKeys && !isUnwrapped(kept['MASTER_SECRET']) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
+      ...(!withKeys && !isAnyInVault(kept) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
       AUTH_CLIENT_ID: 'root',
       AUTH_CLIENT_SECRET: 'nobody logs in with it',
     }),
@@ -38,9 +38,10 @@ export async function openStored(
   return { store: await OrmStore.open(database, cipher), cipher, settings };
 }
 
-/** Whether a key provider has the secret. */
-function isUnwrapped(masterSecret: string | undefined): boolean {
-  return masterSecret?.split(',').some((secret) => secret.trim().startsWith('vault:')) === true;
+/** Whether a key provider has one of the master secrets. */
+function isAnyInVault({ MASTER_SECRET, JWT_SECRET }: Environment): boolean {
+  const secrets = `${MASTER_SECRET ?? ''},${JWT_SECRET ?? ''}`.split(',');
+  return secrets.some((secret) => secret.trim().startsWith('vault:'));
 }
 
 /** What is no setting stays: it may be meant as one. */

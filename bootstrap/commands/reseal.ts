@@ -39,10 +39,10 @@ async function reseal(): Promise<boolean> {
       const pending = await maintenance.pendingReseals();
       const done = await passOver(maintenance, pending);
       if (pending === 0 && done === 0) {
-        const ended = await maintenance.endReseal(await maintenance.time());
+        await maintenance.endReseal(await maintenance.time());
         console.log(
-          `Everything is sealed under the first secret. ${ended === 0 ? 'The' : `${ended} of the`} former ones can be ` +
-            'taken out of MASTER_SECRET at the next restart of all processes.',
+          'Everything is sealed under the first secret. The former ones can be taken out of MASTER_SECRET at the next ' +
+            'restart of all processes.',
         );
         return true;
       }

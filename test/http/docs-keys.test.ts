@@ -38,7 +38,12 @@ describe('the page about keys', () => {
 
   it('names every member that a key chain can be made, brought and certified with', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
-    for (const schema of ['KeyChainCreation', 'KeyChainImport', 'CertificateSigningRequest']) {
+    for (const schema of [
+      'KeyChainCreation',
+      'KeyChainImport',
+      'KeyChainRotation',
+      'CertificateSigningRequest',
+    ]) {
       expectNamed(PAGE, Object.keys(components.schemas[schema].properties));
     }
   });

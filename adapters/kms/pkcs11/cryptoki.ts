@@ -116,8 +116,9 @@ async function createCryptoki(): Promise<Cryptoki> {
     return new pkcs11js.PKCS11();
   } catch (error) {
     throw new Error(
-      'an HSM needs the package pkcs11js, which is not installed or was not compiled: run "npm i pkcs11js"; it ' +
-        `needs a C++ compiler, make, Python and the headers of Node (${messageOf(error)})`,
+      'an HSM needs the package pkcs11js, which is not installed or was not compiled: run "npm i --no-save pkcs11js" ' +
+        'and "npm rebuild --ignore-scripts=false pkcs11js"; it needs a C++ compiler, make, Python and the headers of ' +
+        `Node (${messageOf(error)})`,
     );
   }
 }
