@@ -137,7 +137,7 @@ if (hasSoftHsm()) {
           " return next(name === 'pkcs11js' ? 'a-package-that-is-not-there' : name, context); } });";
         const { stdout } = await runChild(hsm, hooks);
         expect(stdout).to.match(
-          /failed: The key provider "hsm" cannot be used: .*run "npm i pkcs11js".* compiler/,
+          /failed: The key provider "hsm" cannot be used: .*run "npm i --no-save pkcs11js" and "npm rebuild .*compiler/,
         );
       });
     });

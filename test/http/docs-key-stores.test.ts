@@ -286,8 +286,8 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     writeFileSync(secrets('account'), cluster.token);
     await logIn('Login by Kubernetes', { tokenFile: secrets('account') });
     await follow('Login by a token');
-    const VAULT_TOKEN = readFileSync(secrets('vault-token'), 'utf8').trim();
-    await logIn('Login by a token', {}, { VAULT_TOKEN });
+    const HOUSE_TOKEN = readFileSync(secrets('vault-token'), 'utf8').trim();
+    await logIn('Login by a token', {}, { HOUSE_TOKEN });
   });
 
   it('lead to a tenant whose keys are in an HSM', async () => {
@@ -411,13 +411,13 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     }
     const older = 'env -u MASTER_SECRET JWT_SECRET=vault:house:vidimus:2 npm run -s audit:verify';
     expect((await terminal.type(older, address)).code, 'by its older name').to.equal(0);
+    const derive = async () =>
+      (await bao.call('POST', 'transit/hmac/vidimus/sha2-512', { input: 'AAAA', key_version: 1 })).status;
+    expect(await derive()).to.equal(200);
     for (const setting of ['min_decryption_version', 'min_encryption_version']) {
       await bao.call('POST', 'transit/keys/vidimus/config', { [setting]: 2 });
-      const started = await terminal.type(
-        'MASTER_SECRET=vault:house:vidimus npm run -s audit:verify',
-        address,
-      );
-      expect(started.stderr, setting).to.match(/MASTER_SECRET: .*version/);
+      expect(await derive(), setting).to.equal(400);
+      await bao.call('POST', 'transit/keys/vidimus/config', { [setting]: 1 });
     }
   });
 
