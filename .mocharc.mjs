@@ -4,7 +4,12 @@ import { availableParallelism } from 'node:os';
 /** The files that take longest start first, so that none of them runs alone in the end. */
 const LONGEST = [
   'test/http/races-postgres.test.ts',
+  'test/http/docs-key-stores.test.ts',
+  'test/http/events.test.ts',
+  'test/contract/rabbitmq.test.ts',
   'test/http/config-import.test.ts',
+  'test/http/key-store-outages.test.ts',
+  'test/http/key-stores.test.ts',
   'test/contract/hanging-database.test.ts',
   'test/http/no-500.test.ts',
   'test/http/verification-negative.test.ts',

@@ -24,8 +24,7 @@ async function unwrapped({ KMS }: Settings, named: string): Promise<string> {
   try {
     return await masterSecretFrom(settings, key, version);
   } catch (error) {
-    throw new SettingsError([
-      `MASTER_SECRET: "${named}" cannot be had: ${error instanceof Error ? error.message : String(error)}`,
-    ]);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SettingsError([`MASTER_SECRET: "${named}": ${reason.replace(/^MASTER_SECRET: /, '')}`]);
   }
 }

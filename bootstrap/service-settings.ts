@@ -23,7 +23,7 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     refreshTokenKeys: keys('vidimus/refresh-token'),
     encryptionKeys: keys('vidimus/credential-encryption'),
     subjectKey: createSecretKey(deriveKey(first, 'vidimus/subject')),
-    txCodeKey: createSecretKey(deriveKey(first, 'vidimus/tx-code')),
+    txCodeKeys: keys('vidimus/tx-code'),
   };
 }
 

@@ -65,7 +65,7 @@ export async function startService(
   try {
     const container = await openPlatform(await withMasterSecrets(settings), closers);
     const log = container.get(Log);
-    for (const line of misspeltSettings(environment)) log.warn(line);
+    for (const line of misspeltSettings(environment, settings.KMS_SECRETS)) log.warn(line);
     await assertRootClientIsFree(container, settings);
     await importFolder(container, settings, environment);
     const authenticateClient = obtain(container, AuthenticateClient);

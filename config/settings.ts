@@ -55,12 +55,18 @@ const MIN_MISSPELT = 5;
 
 /**
  * Variables that are probably meant as settings. Not refused at the start, since they may well belong to something else.
+ * @param used variables that a configuration names as placeholders.
  * @returns a line for each.
  */
-export function misspeltSettings(environment: Readonly<Record<string, string | undefined>>): string[] {
+export function misspeltSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  used: readonly string[] = [],
+): string[] {
   const known = Object.keys(SettingsSchema.shape);
   const others = Object.entries(OTHER_NAMES).flatMap(([setting, names]) =>
-    environment[setting] ? [] : names.filter((name) => environment[name]).map((name) => ({ name, setting })),
+    environment[setting]
+      ? []
+      : names.filter((name) => environment[name] && !used.includes(name)).map((name) => ({ name, setting })),
   );
   const misspelt = Object.keys(environment)
     .filter((name) => name.length >= MIN_MISSPELT && !known.includes(name))

@@ -100,7 +100,7 @@ export class CreateOffer extends needs({
       sessionId: session.id,
       publicId: session.publicId,
       codeHash: hashCode(code),
-      txCodeHash: request.tx_code === undefined ? null : hashTxCode(settings, request.tx_code),
+      txCodeHash: request.tx_code === undefined ? null : (hashTxCode(settings, request.tx_code)[0] ?? null),
       credentialConfigurationIds: request.credentialConfigurationIds,
       expiresAt: session.expiresAt,
     };

@@ -6,6 +6,9 @@ import { Store } from '../ports/store.ts';
 
 export const DESTROYING = { store: Store, kms: Kms, log: Log };
 
+/** Keys of one provider that a run tries in vain. */
+const MAX_FAILURES = 3;
+
 /** Destroys keys at their providers that no key chain has any more. What does not answer is tried again later. */
 export class DestroyRetiredKeys extends needs(DESTROYING) {
   /** @returns how many keys are gone. */
@@ -24,16 +27,24 @@ export async function destroyRetiredKeys(
   limit: number,
   owner?: string,
 ): Promise<number> {
-  const silent = new Set<string>();
+  const { maintenance } = store;
+  const failures = new Map<string, number>();
   let gone = 0;
   try {
-    for (const key of await store.maintenance.retiredKeys(limit, owner)) {
+    for (const key of await maintenance.retiredKeys(limit, owner)) {
+      const { kms: provider } = key.handle;
+      const failed = failures.get(provider) ?? 0;
       // A provider that does not answer is not asked for each of its keys.
-      if (silent.has(key.handle.kms)) continue;
+      if (failed >= MAX_FAILURES) continue;
       if (await destroyed({ kms, log }, key)) {
-        await store.maintenance.forgetRetiredKey(key);
+        await maintenance.forgetRetiredKey(key);
         gone++;
-      } else silent.add(key.handle.kms);
+        continue;
+      }
+      failures.set(provider, failed + 1);
+      // Others come first the next time: those of other providers, and those that this one does not refuse.
+      const keys = failed + 1 >= MAX_FAILURES ? { kms: provider } : key.handle;
+      await maintenance.postponeRetiredKeys(keys);
     }
   } catch (error) {
     log.error('keys that nothing needs are destroyed later', { owner: owner ?? 'all' }, error);

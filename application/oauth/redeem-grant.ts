@@ -28,7 +28,7 @@ export class RedeemGrant extends needs({
       const { configured, now } = known;
       const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now);
       const found = await known.grant(hashCode(code));
-      const txCodeHash = txCode === undefined ? null : hashTxCode(this.ports.settings, txCode);
+      const txCodeHash = txCode === undefined ? null : this.#hashOf(txCode, found);
       if (isReplay(found, txCodeHash)) await known.revoke(found.id);
       const { grant, act } = redeem(found, txCodeHash, now);
       const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
@@ -48,6 +48,12 @@ export class RedeemGrant extends needs({
       return answer;
     });
   }
+
+  /** @returns the hash as the grant has it, under whichever secret it was made, else the present one. */
+  #hashOf(txCode: string, grant: Grant | undefined): string | null {
+    const hashes = hashTxCode(this.ports.settings, txCode);
+    return hashes.find((hash) => hash === grant?.txCodeHash) ?? hashes[0] ?? null;
+  }
 }
 
 /**
@@ -63,7 +69,7 @@ export function hashCode(code: string): string {
   return createHash('sha256').update(code).digest('base64url');
 }
 
-/** Transaction codes are short, so a plain hash could be undone; this one needs our key. */
-export function hashTxCode(settings: ServiceSettings, code: string): string {
-  return createHmac('sha256', settings.txCodeKey).update(code).digest('base64url');
+/** Transaction codes are short, so a plain hash could be undone; this one needs our key. @returns by the present secret first. */
+export function hashTxCode(settings: ServiceSettings, code: string): readonly string[] {
+  return settings.txCodeKeys.map((key) => createHmac('sha256', key).update(code).digest('base64url'));
 }

@@ -21,7 +21,7 @@ export abstract class ServiceSettings {
   /** Key for the hashes of users of foreign authorization servers. */
   abstract readonly subjectKey: KeyObject;
   /** Key for the hashes of transaction codes. */
-  abstract readonly txCodeKey: KeyObject;
+  abstract readonly txCodeKeys: readonly KeyObject[];
 }
 
 /** `{PUBLIC_URL}/{tenant}`: the Credential Issuer Identifier and the built-in authorization server's issuer. */

@@ -3,6 +3,7 @@ import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { leafValidity } from './certificate-profile.ts';
 import type { FormerLeaf, KeyChain, KeyLeaf, KeyRoot } from './key-chain.ts';
+import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -72,6 +73,13 @@ export function dueStep(chain: KeyChain, now: Date): DueStep | undefined {
 export function assertRenewable(chain: KeyChain, now: Date): KeyRoot {
   const { root } = chain;
   if (root === undefined) {
+    if (isSelfSigned(chain.active)) {
+      throw new Failure(
+        'conflict',
+        `the key chain ${chain.id} certifies itself, so another key would be another signer: make another key chain, ` +
+          'and let readers know its certificate',
+      );
+    }
     throw new Failure(
       'conflict',
       `the certificates of the key chain ${chain.id} come from outside, so it cannot be rotated here: ask for a ` +

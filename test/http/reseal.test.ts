@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { type Populated, populate } from '../support/populated.ts';
+import { credentialBody, offerBody, type Populated, populate } from '../support/populated.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { runProcess } from '../support/run-command.ts';
-import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const FORMER = 'the secret that sealed everything so far';
 const PRESENT = 'the secret that seals from now on 0123456';
@@ -135,6 +135,32 @@ for (const kind of databases()) {
 }
 
 describe('a former master secret', () => {
+  it('knows the transaction codes of offers that were made under it', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is always there');
+    const start = (MASTER_SECRET: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET });
+    const first = await start(FORMER);
+    const { token } = await createTenant(first, 'acme');
+    const post = (path: string, json: object) => first.call('POST', path, { token, json });
+    await post('/issuer/credentials', credentialBody('card', 'signing'));
+    const codes: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { uri } = (await post('/issuer/offer', { ...offerBody('card'), tx_code: '402917' })).body;
+      codes.push(await new RawWallet(first, 'acme').code(uri));
+    }
+    await first.close();
+    const redeem = (at: TestService, code: string, txCode: string) =>
+      new RawWallet(at, 'acme').redeem(code, { tx_code: txCode });
+    const second = await start(`${PRESENT},${FORMER}`);
+    expect((await redeem(second, codes[0] ?? '', '000000')).body.error).to.equal('invalid_grant');
+    expect((await redeem(second, codes[0] ?? '', '402917')).status).to.equal(200);
+    await second.close();
+    const third = await start(`${FORMER},${PRESENT}`);
+    expect((await redeem(third, codes[1] ?? '', '402917')).status).to.equal(200);
+    await third.close();
+    await database.drop();
+  });
+
   it('signs no tokens: who found it cannot make one that counts', async () => {
     const former = await startTestService({ MASTER_SECRET: FORMER });
     const token = await former.rootToken();

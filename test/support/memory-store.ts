@@ -196,6 +196,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   pendingReseals: true,
   reseal: true,
   endReseal: true,
+  postponeRetiredKeys: true,
   forgetRetiredKey: true,
   beginHandingOn: true,
   nextEvents: true,

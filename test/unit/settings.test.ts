@@ -149,6 +149,9 @@ describe('settings', () => {
       'VAULT_ADDR: is no setting; what it is about is said in KMS_CONFIG',
       'RABBITMQ_URL: is no setting; what it is about is said in AMQP_URL',
     ]);
+    expect(misspeltSettings({ VAULT_ADDR: 'x' }, ['VAULT_ADDR']), 'a placeholder of kms.json').to.deep.equal(
+      [],
+    );
     expect(misspeltSettings({ ...names, KMS_CONFIG: './kms.json', AMQP_URL: 'amqp://x' })).to.deep.equal([]);
   });
 

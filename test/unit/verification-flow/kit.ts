@@ -75,7 +75,7 @@ export class FakeSettings extends ServiceSettings {
   override readonly refreshTokenKeys = [createSecretKey(Buffer.alloc(32, 2))];
   override readonly encryptionKeys = [createSecretKey(Buffer.alloc(32, 3))];
   override readonly subjectKey = createSecretKey(Buffer.alloc(32));
-  override readonly txCodeKey = createSecretKey(Buffer.alloc(32));
+  override readonly txCodeKeys = [createSecretKey(Buffer.alloc(32))];
 }
 export class FakeRemote extends Remote {
   readonly calls: { url: string; accept: string | undefined }[] = [];
