@@ -214,6 +214,31 @@ describe('RabbitMQ', function () {
       expect(other.heard, 'once, instead of all of it').to.deep.equal([clearing, missed]);
     });
 
+    it('keeps little while the broker does not read, and goes on when it does', async () => {
+      const [one, two] = [await joined(), await joined()];
+      await rabbit.block();
+      try {
+        // Enough to be told of the alarm, which is told to those who send.
+        one.bus.publish(ofSession('first'));
+        const { heapUsed, external } = process.memoryUsage();
+        const start = performance.now();
+        for (let i = 0; i < 200_000; i++) {
+          one.bus.publish(ofSession(i % 10));
+          if (i % 1_000 === 0) one.heard.length = 0;
+        }
+        expect(performance.now() - start).to.be.lessThan(2_000);
+        const after = process.memoryUsage();
+        const grown = after.heapUsed + after.external - heapUsed - external;
+        expect(grown / 1024 ** 2, 'MiB, with what nobody collected yet').to.be.lessThan(80);
+        await until('it is known', () => !one.connection.isWritable);
+        one.bus.publish(clearing);
+      } finally {
+        await rabbit.unblock();
+      }
+      await until('what was dropped is made up for', () => two.heard.some(({ type }) => type === 'missed'));
+      expect(two.heard.length).to.be.lessThan(40_000);
+    });
+
     it('is there again after somebody deleted its exchange', async () => {
       const [one, two] = [await joined(), await joined()];
       const outsider = await channel();

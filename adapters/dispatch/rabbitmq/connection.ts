@@ -156,9 +156,9 @@ function begin({ address, ca }: BrokerSettings, setup: (model: ChannelModel) => 
   return connect(connectionOptions(address), { ...socketOptions(ca), recovery });
 }
 
-/** A channel whose end ends its connection. */
-export async function openChannel(model: ChannelModel): Promise<Channel> {
-  return tied(model, await model.createChannel());
+/** A channel whose end ends its connection. @param highWaterMark pieces of messages that the client keeps for it. */
+export async function openChannel(model: ChannelModel, highWaterMark: number): Promise<Channel> {
+  return tied(model, await model.createChannel({ highWaterMark }));
 }
 
 /** The same, where the broker says what it took. */

@@ -13,6 +13,8 @@ export const WAKE_EXCHANGE = 'vidimus.wake';
 const GATHER_MS = 5;
 const MAX_GATHERED = 500;
 const MAX_BYTES = 256 * 1024;
+/** Two for each message, of less than 64 KiB together: what waits to be written takes 2 MiB at most. */
+const MAX_PIECES = 64;
 /** What the broker keeps for a process that does not read. */
 const QUEUE = { exclusive: true, autoDelete: true, durable: false, maxLength: 1_000, messageTtl: 10_000 };
 
@@ -64,7 +66,7 @@ export class RabbitEventBus extends EventBus {
   }
 
   async #setUp(model: ChannelModel): Promise<void> {
-    const channel = await openChannel(model);
+    const channel = await openChannel(model, MAX_PIECES);
     channel.on('close', () => {
       if (this.#channel === channel) this.#channel = undefined;
     });
