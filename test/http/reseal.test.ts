@@ -106,6 +106,49 @@ for (const kind of databases()) {
       await service.close();
     });
 
+    it('seals a key anew whose key chain was changed before', async function () {
+      this.timeout(60_000);
+      const OTHER = 'the secret that comes after the present one 01';
+      const other = await kind.open();
+      if (other === undefined) return this.skip();
+      const begin = (secrets: string) =>
+        startTestService({ DATABASE_URL: other.url, MASTER_SECRET: secrets });
+      let second = await begin(PRESENT);
+      await populate(second, 'acme');
+      const { body } = await second.call('POST', '/client/acme-admin/rotate-secret', {
+        token: await second.rootToken(),
+      });
+      await second.close();
+      second = await begin(`${OTHER},${PRESENT}`);
+      let token = await second.token('acme-admin', body.secret);
+      const chains = (await second.call('GET', '/key-chain', { token })).body;
+      for (const { id } of chains) {
+        // The row is sealed anew by this, but not what it holds.
+        const changed = await second.call('PATCH', `/key-chain/${id}`, {
+          token,
+          json: { description: 'new' },
+        });
+        expect(changed.status, changed.text).to.equal(200);
+      }
+      const ended = await runProcess('commands/reseal', [], {
+        DATABASE_URL: other.url,
+        MASTER_SECRET: `${OTHER},${PRESENT}`,
+      });
+      expect(ended.code, ended.stderr).to.equal(0);
+      await second.close();
+      second = await begin(OTHER);
+      try {
+        token = await second.token('acme-admin', body.secret);
+        for (const { id } of chains) {
+          const csr = await second.call('POST', `/key-chain/${id}/csr`, { token, json: {} });
+          expect(csr.status, csr.text).to.equal(200);
+        }
+      } finally {
+        await second.close();
+        await other.drop();
+      }
+    });
+
     it('lets the service, its keys and its audit log go on without the former secret', async () => {
       service = await start(PRESENT);
       expect(await issued()).to.equal(200);

@@ -1,12 +1,14 @@
 import type { EntityManager, EntityName } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Documents, Listing } from '../../../application/ports/repositories.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { insertUnique } from './existing.ts';
+import { withKeysSealedAnew } from './sealed-keys.ts';
 
 type AnyRow = Record<string, unknown>;
 /** Statements bypass the identity map, so it must not answer with what a row was before. */
@@ -41,12 +43,14 @@ export function documentsOf<T extends { readonly id: string }>(
   const place = (id: string) => placeOf(table, tenantId, id);
   const read = (found: AnyRow): T =>
     decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
+  const sealing = (document: T): object =>
+    kind === 'key-chain' ? withKeysSealedAnew(cipher, document as unknown as KeyChain) : document;
   const columns = (document: T) => {
     const { createdAt, updatedAt } = document as unknown as { createdAt: Date; updatedAt: Date };
     return {
       tenantId,
       id: document.id,
-      body: cipher.seal(encodeDocument(document), place(document.id)),
+      body: cipher.seal(encodeDocument(sealing(document)), place(document.id)),
       createdAt: createdAt.getTime(),
       updatedAt: updatedAt.getTime(),
     };

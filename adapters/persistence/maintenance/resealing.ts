@@ -1,11 +1,10 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance, ResealPlace } from '../../../application/ports/maintenance.ts';
-import { withEachKey } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
-import { localKeyPlace } from '../../../domain/keys/signing-key.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
 import { AUDIT_LOG, auditKeyPlace } from '../administration/audit-keys.ts';
 import { placeOf } from '../administration/documents.ts';
+import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration/sealed-keys.ts';
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
@@ -21,8 +20,8 @@ type SealedColumn = {
   readonly column: string;
   /** Where a text of this row is sealed. */
   readonly context: (row: Row) => string;
-  /** What stands in the opened text that is sealed by itself. */
-  readonly inside?: (opened: string, seal: (text: string, context: string) => string) => string;
+  /** The opened text with what is sealed within it under the present secret, too. */
+  readonly inside?: (opened: string, cipher: Cipher) => string;
 };
 
 const OF_TENANT = ['tenant_id', 'id'];
@@ -75,9 +74,11 @@ const numbered = (columns: readonly string[], from: number) =>
   columns.map((_, index) => `$${index + from}`).join(', ');
 
 /** `$1` is how a text begins that is sealed under the present secret. */
-function statementsOf({ table, key, column: name }: SealedColumn): Statements {
+function statementsOf({ table, key, column: name, inside }: SealedColumn): Statements {
   const keys = key.join(', ');
   const pending = `${name} is not null and substr(${name}, 1, length($1)) <> $1`;
+  // Earlier releases wrote key chains under the present secret and carried on keys within them under a former one.
+  const looked = inside === undefined ? pending : `${name} is not null and $1 <> ''`;
   return {
     count: {
       name: `count_sealed_${table}_${name}`,
@@ -86,7 +87,7 @@ function statementsOf({ table, key, column: name }: SealedColumn): Statements {
     page: {
       name: `page_sealed_${table}_${name}`,
       text: `select ${keys}, ${name} as sealed from ${table}
-        where ${pending} and (${keys}) > (${numbered(key, 3)}) order by ${keys} limit $2`,
+        where ${looked} and (${keys}) > (${numbered(key, 3)}) order by ${keys} limit $2`,
     },
     put: {
       name: `put_sealed_${table}_${name}`,
@@ -115,9 +116,7 @@ export function resealing(
   sql: JobSql,
   cipher: Cipher,
 ): Pick<Maintenance, 'pendingReseals' | 'reseal' | 'endReseal'> {
-  const present = `v1.${cipher.keyIds[0]}.`;
-  const reseal = (sealed: string, context: string) =>
-    sealed.startsWith(present) ? sealed : cipher.seal(cipher.open(sealed, context), context);
+  const present = presentPrefix(cipher);
 
   async function pickUps(limit: number): Promise<number> {
     let done = 0;
@@ -130,7 +129,7 @@ export function resealing(
         const text = typeof found === 'string' ? found : JSON.stringify(found);
         const { sealedSecret } = parseJsonObject(text) ?? {};
         if (typeof sealedSecret !== 'string' || sealedSecret === '') continue;
-        const anew = reseal(sealedSecret, `clients/pick_up/${last}`);
+        const anew = sealedAnew(cipher, sealedSecret, `clients/pick_up/${last}`);
         if (anew === sealedSecret) continue;
         done += await sql.change(
           PICK_UPS.put,
@@ -160,7 +159,8 @@ export function resealing(
         const context = sealed.context(row);
         const text = String(row['sealed']);
         const opened = cipher.open(text, context);
-        const changed = sealed.inside?.(opened.toString('utf8'), reseal) ?? opened;
+        const changed = sealed.inside?.(opened.toString('utf8'), cipher) ?? opened;
+        if (text.startsWith(present) && changed.toString() === opened.toString('utf8')) continue;
         const key = sealed.key.map((name) => row[name] as string | number);
         done += await sql.change(sealed.put, cipher.seal(changed, context), text, ...key);
       }
@@ -183,13 +183,6 @@ function placeAfter(index: number, key: readonly string[], rows: readonly Row[],
   return { column: index, key: key.map((name) => last[name] as string | number) };
 }
 
-/** Private halves of local keys are sealed within their key chain, each for its own place. */
-function withKeys(opened: string, seal: (text: string, context: string) => string): string {
-  const chain = withEachKey(decodeDocument<KeyChain>(opened), (key, tenantId) => ({
-    ...key,
-    ...(key.sealedKey !== undefined && {
-      sealedKey: seal(key.sealedKey, localKeyPlace(tenantId, key.handle.keyId)),
-    }),
-  }));
-  return encodeDocument(chain);
+function withKeys(opened: string, cipher: Cipher): string {
+  return encodeDocument(withKeysSealedAnew(cipher, decodeDocument<KeyChain>(opened)));
 }
