@@ -7,6 +7,7 @@ import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
+import { Kms } from '../../application/ports/kms.ts';
 import { Log } from '../../application/ports/log.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
@@ -61,6 +62,7 @@ for (const kind of databases()) {
       container
         .bind(Log)
         .toConstantValue({ info: () => {}, warn: () => {}, error: () => {} } as unknown as Log);
+      container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
       container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
       container

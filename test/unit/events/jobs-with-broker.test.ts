@@ -5,6 +5,7 @@ import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { EventBus } from '../../../application/ports/event-bus.ts';
 import { EventPublisher } from '../../../application/ports/event-publisher.ts';
+import { Kms } from '../../../application/ports/kms.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
@@ -68,6 +69,7 @@ describe('jobs of a process with a broker', () => {
     const eventBus = { publish: () => {}, subscribe: () => () => {} };
     container.bind(EventBus).toConstantValue(eventBus as unknown as EventBus);
     container.bind(Log).toConstantValue(log as unknown as Log);
+    container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     container.bind(RenewTrustLists).toConstantValue(lists as unknown as RenewTrustLists);
     container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 60 } as ServiceSettings);
