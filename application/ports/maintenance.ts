@@ -59,6 +59,8 @@ export type Maintenance = EventLog & {
   retiredKeys(limit: number, owner?: string): Promise<readonly RetiredKey[]>;
   /** The key is gone at its provider. */
   forgetRetiredKey(key: RetiredKey): Promise<void>;
+  /** It could not be destroyed: others come first next time. */
+  postponeRetiredKey(key: RetiredKey): Promise<void>;
   /** How many texts are sealed under a former master secret at this moment. */
   pendingReseals(): Promise<number>;
   /**

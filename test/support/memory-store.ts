@@ -197,6 +197,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   reseal: true,
   endReseal: true,
   forgetRetiredKey: true,
+  postponeRetiredKey: true,
   beginHandingOn: true,
   nextEvents: true,
   handedOn: true,

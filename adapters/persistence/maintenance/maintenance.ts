@@ -110,6 +110,10 @@ const FORGET_RETIRED_KEY = named(
   'forget_retired_key',
   'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3',
 );
+const POSTPONE_RETIRED_KEY = named(
+  'postpone_retired_key',
+  'update retired_keys set retired_at = $4 where owner = $1 and kms = $2 and key_id = $3',
+);
 
 /** What needs no words of one dialect but `forgetPickUps`. */
 function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
@@ -149,6 +153,9 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
     },
     async forgetRetiredKey({ tenantId, handle }) {
       await sql.change(FORGET_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
+    },
+    async postponeRetiredKey({ tenantId, handle }) {
+      await sql.change(POSTPONE_RETIRED_KEY, tenantId, handle.kms, handle.keyId, Date.now());
     },
     async tryLease(name, holder, now, ttlSeconds) {
       const until = now.getTime() + ttlSeconds * 1000;
