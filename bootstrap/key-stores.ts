@@ -1,13 +1,15 @@
+import { CheckedSignatures } from '../adapters/kms/checked-signatures.ts';
 import type { KmsProvider, NamedProvider } from '../adapters/kms/kms-provider.ts';
 import { KmsRegistry } from '../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../adapters/kms/local/local-kms.ts';
 import type { Cipher } from '../application/ports/cipher.ts';
 import type { Probe } from '../application/ports/probe.ts';
 import type { Random } from '../application/ports/random.ts';
+import type { Signatures } from '../application/ports/signatures.ts';
 import type { KmsConfig } from '../config/kms-config.ts';
 import { SettingsError } from '../config/settings.ts';
 
-type Ports = { readonly cipher: Cipher; readonly random: Random };
+type Ports = { readonly cipher: Cipher; readonly random: Random; readonly signatures: Signatures };
 
 export type KeyStores = {
   readonly kms: KmsRegistry;
@@ -59,18 +61,19 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
 async function openProvider(
   name: string,
   settings: KmsConfig['providers'][string],
-  { cipher, random }: Ports,
+  { cipher, random, signatures }: Ports,
 ): Promise<KmsProvider> {
   switch (settings.type) {
     case 'local':
       return new LocalKms({ name, cipher, random });
     case 'vault': {
       const { VaultKms } = await import('../adapters/kms/vault/vault-kms.ts');
-      return new VaultKms({ name, settings, random });
+      return new CheckedSignatures({ name, provider: new VaultKms({ name, settings, random }), signatures });
     }
     case 'pkcs11': {
       const { Pkcs11Kms } = await import('../adapters/kms/pkcs11/pkcs11-kms.ts');
-      return Pkcs11Kms.open({ name, settings, random });
+      const provider = await Pkcs11Kms.open({ name, settings, random });
+      return new CheckedSignatures({ name, provider, signatures });
     }
   }
 }

@@ -67,6 +67,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   closers.add(async () => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();
+  const signatures = new NodeSignatures();
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
   const database = {
     url: settings.DATABASE_URL,
@@ -79,7 +80,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   await tellOfFormerSecrets(store, cipher, log);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });
   closers.add(() => remote.close());
-  const keyStores = await openKeyStores(settings.KMS, { cipher, random });
+  const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures });
   closers.add(() => keyStores.close());
   const { kms } = keyStores;
   const secrets = new Argon2Secrets();
@@ -112,7 +113,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(AccessTokens, accessTokens);
   provide(Secrets, secrets);
   provide(DryRuns, new DryRunsInMemory({ kms, random, secrets }));
-  provide(Signatures, new NodeSignatures());
+  provide(Signatures, signatures);
   provide(Certificates, new NodeCertificates());
   provide(Encryption, new NodeEncryption(service));
   provide(CertificateAuthority, new X509Authority({ kms, random }));

@@ -74,7 +74,7 @@ export class CreateCertificate extends needs({
           };
     const now = clock.now();
     const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
-    const chain: KeyChain = {
+    const made: KeyChain = {
       id: wanted.id ?? random.token(),
       tenantId: caller.tenantId,
       ...defined({ description: wanted.description ?? undefined }),
@@ -90,7 +90,7 @@ export class CreateCertificate extends needs({
     };
     return changeOwnAlone(store, caller, async ({ keyChains }) => {
       const present = await keyChains.list();
-      assertHeld(chain, holdersOf(wanted.keyId, present));
+      const chain = withPresentKeys(made, holdersOf(wanted.keyId, present));
       await keyChains.add(chain);
       return { chain, all: [...present, chain] };
     });
@@ -119,14 +119,21 @@ function holdersOf(keyId: string, all: readonly KeyChain[]): readonly [KeyChain,
   return [first, ...others];
 }
 
-/** Making a certificate takes a while: a key or an internal CA that went meanwhile must not come back with it. */
-function assertHeld({ active, root }: KeyChain, holders: readonly KeyChain[]): void {
-  const isHeld = holders.some(
-    (holder) =>
-      isSameHandle(holder.active.key.handle, active.key.handle) &&
-      (root === undefined || holder.root?.certificate === root.certificate),
+/**
+ * Making a certificate takes a while: a key or an internal CA that went meanwhile must not come back with it, nor the place
+ * where the key of that CA was.
+ * @throws Failure `conflict`.
+ */
+function withPresentKeys(made: KeyChain, holders: readonly KeyChain[]): KeyChain {
+  const { active, root } = made;
+  const holder = holders.find(
+    (other) =>
+      isSameHandle(other.active.key.handle, active.key.handle) &&
+      (root === undefined || other.root?.certificate === root.certificate),
   );
-  if (!isHeld) throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
+  if (holder !== undefined)
+    return root === undefined || holder.root === undefined ? made : { ...made, root: holder.root };
+  throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
 }
 
 /** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */

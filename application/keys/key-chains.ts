@@ -22,9 +22,9 @@ import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
 import {
   assertAlgorithm,
   assertProvider,
-  assertRootStays,
   MAKING_KEY_CHAINS,
   makeWantedKeyChain,
+  withPresentRoot,
 } from './wanted-key-chain.ts';
 
 /** Keys that a removal destroys before it answers; the job takes the rest. */
@@ -57,16 +57,16 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
     const { name, kms } = await caller.configured.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     return withNewKeys(this.ports, async (ports) => {
-      const chain = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
-      await store.forTenant(
+      const made = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
+      return store.forTenant(
         tenantId,
         async ({ keyChains }) => {
-          if (rootId !== undefined) assertRootStays(await keyChains.list(), rootId, chain);
+          const chain = rootId === undefined ? made : withPresentRoot(await keyChains.list(), rootId, made);
           await keyChains.add(chain);
+          return chain;
         },
         { by: caller, alone: rootId !== undefined },
       );
-      return chain;
     });
   }
 }

@@ -103,10 +103,14 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
       await store.forTenant(
         tenantId,
         async ({ keyChains }) => {
+          let count = 0;
           for (const chain of await keyChains.list()) {
             if (chain.root === undefined || !isSameHandle(chain.root.key.handle, root.key.handle)) continue;
             await keyChains.put({ ...chain, root: { ...chain.root, key }, updatedAt: clock.now() });
+            count++;
           }
+          // Somebody else moved it; a second copy of it would stay at the provider, and nobody would know.
+          if (count === 0) throw new Failure('conflict', 'the authority was moved or removed meanwhile');
         },
         { by: SYSTEM, alone: true },
       );

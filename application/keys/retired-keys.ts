@@ -6,46 +6,49 @@ import { Store } from '../ports/store.ts';
 
 export const DESTROYING = { store: Store, kms: Kms, log: Log };
 
-/** Keys of one provider that a run tries in vain. */
-const MAX_FAILURES = 3;
-
 /** Destroys keys at their providers that no key chain has any more. What does not answer is tried again later. */
 export class DestroyRetiredKeys extends needs(DESTROYING) {
   /** @returns how many keys are gone. */
   async execute(limit: number): Promise<number> {
-    return destroyRetiredKeys(this.ports, limit);
+    const { kms } = this.ports;
+    const answers = (provider: string) =>
+      kms.check(provider).then(
+        () => true,
+        () => false,
+      );
+    return destroyRetiredKeys(this.ports, limit, undefined, answers);
   }
 }
 
 /**
  * Never throws: the keys have no key chain any more, and stay on record until they are gone.
  * @param owner only keys of this tenant.
+ * @param answers whether a provider that did not destroy one key is worth asking for others.
  * @returns how many keys are gone.
  */
 export async function destroyRetiredKeys(
   { store, kms, log }: PortsOf<typeof DESTROYING>,
   limit: number,
   owner?: string,
+  answers: (provider: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<number> {
-  const { maintenance } = store;
-  const failures = new Map<string, number>();
+  const silent = new Set<string>();
+  const left: RetiredKey[] = [];
   let gone = 0;
   try {
-    for (const key of await maintenance.retiredKeys(limit, owner)) {
+    for (const key of await store.maintenance.retiredKeys(limit, owner)) {
       const { kms: provider } = key.handle;
-      const failed = failures.get(provider) ?? 0;
       // A provider that does not answer is not asked for each of its keys.
-      if (failed >= MAX_FAILURES) continue;
-      if (await destroyed({ kms, log }, key)) {
-        await maintenance.forgetRetiredKey(key);
+      if (!silent.has(provider) && (await destroyed({ kms, log }, key))) {
+        await store.maintenance.forgetRetiredKey(key);
         gone++;
         continue;
       }
-      failures.set(provider, failed + 1);
-      // Others come first the next time: those of other providers, and those that this one does not refuse.
-      const keys = failed + 1 >= MAX_FAILURES ? { kms: provider } : key.handle;
-      await maintenance.postponeRetiredKeys(keys);
+      left.push(key);
+      if (!silent.has(provider) && !(await answers(provider))) silent.add(provider);
     }
+    // Those that cannot be destroyed must not be all that is ever looked at.
+    for (const key of left) await store.maintenance.postponeRetiredKey(key);
   } catch (error) {
     log.error('keys that nothing needs are destroyed later', { owner: owner ?? 'all' }, error);
   }

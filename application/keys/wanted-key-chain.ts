@@ -132,15 +132,17 @@ export function assertAlgorithm(
 
 /**
  * Looks whether the authority of a new key chain is still the one of the key chain that was named: making a key takes a
- * while, and an authority that went meanwhile must not come back.
- * @throws Failure `invalid_input`.
+ * while, and an authority that went meanwhile must not come back. Its key may be at another provider by now.
+ * @returns the key chain with the authority as it is now. @throws Failure `invalid_input`.
  */
-export function assertRootStays(
+export function withPresentRoot(
   chains: readonly KeyChain[],
   rootKeyChainId: string,
-  { root }: KeyChain,
-): void {
-  if (rootOf(chains, rootKeyChainId).certificate !== root?.certificate) throw noRoot(rootKeyChainId);
+  chain: KeyChain,
+): KeyChain {
+  const root = rootOf(chains, rootKeyChainId);
+  if (root.certificate !== chain.root?.certificate) throw noRoot(rootKeyChainId);
+  return { ...chain, root };
 }
 
 function rootOf(chains: readonly KeyChain[], id: string): KeyRoot {

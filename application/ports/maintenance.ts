@@ -57,10 +57,10 @@ export type Maintenance = EventLog & {
    * @param owner only keys of this tenant, which may be gone.
    */
   retiredKeys(limit: number, owner?: string): Promise<readonly RetiredKey[]>;
-  /** They wait behind all others from now on. @param keys of a provider: one of them, or all. */
-  postponeRetiredKeys(keys: { readonly kms: string; readonly keyId?: string }): Promise<void>;
   /** The key is gone at its provider. */
   forgetRetiredKey(key: RetiredKey): Promise<void>;
+  /** It could not be destroyed: others come first next time. */
+  postponeRetiredKey(key: RetiredKey): Promise<void>;
   /** How many texts are sealed under a former master secret at this moment. */
   pendingReseals(): Promise<number>;
   /**

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { X509Authority } from '../../adapters/crypto/x509-authority.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
@@ -37,7 +38,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
   try {
     const random = new NodeRandom();
     const log = new PinoLog({ level: 'warn', version: '' });
-    const keyStores = await openKeyStores(settings.KMS, { cipher, random });
+    const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures: new NodeSignatures() });
     try {
       const { kms } = keyStores;
       await kms.check(to);

@@ -19,6 +19,8 @@ export type StoredKey = {
 export type SigningKey = {
   readonly tenantId: string;
   readonly handle: KeyHandle;
+  /** What signatures by a provider outside are verified with; only destroying a key does without. */
+  readonly publicJwk?: PublicJwk;
   readonly sealedKey?: string;
 };
 
@@ -27,8 +29,9 @@ export function isSameHandle(one: KeyHandle, other: KeyHandle): boolean {
 }
 
 /** The stored key of a tenant in the form in which it is handed to the KMS. */
-export function signingKey(tenantId: string, { handle, sealedKey }: StoredKey): SigningKey {
-  return sealedKey === undefined ? { tenantId, handle } : { tenantId, handle, sealedKey };
+export function signingKey(tenantId: string, { handle, publicJwk, sealedKey }: StoredKey): SigningKey {
+  const key = { tenantId, handle, publicJwk };
+  return sealedKey === undefined ? key : { ...key, sealedKey };
 }
 
 /** Additional data of the seal of a local key: copied to another tenant or key it does not open. */

@@ -181,6 +181,18 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     });
   }
 
+  it('refuses what is too large, which keeps no other key from signing', async () => {
+    const vault = await provider();
+    const large = await vault.generate('acme', 'EdDSA');
+    const limit = 64 * 1024;
+    front.play(({ body }) => (body.length > limit ? { status: 413, body: '<html>too large' } : undefined));
+    for (let i = 0; i < 6; i++) {
+      const error = await failing(() => vault.sign(signingKey('acme', large), 'x'.repeat(limit)));
+      expectUnavailable(error, /too large/);
+    }
+    await expectSigns(vault);
+  });
+
   it('has only so many calls at once', async () => {
     const vault = await provider({ atOnce: 3 });
     const keys = await Promise.all(Array.from({ length: 12 }, () => vault.generate('acme', 'ES256')));

@@ -30,6 +30,8 @@ export function refusal(status: number, body: unknown, secrets: readonly string[
       `it answered with a redirect (${status}), which is not followed; "address" has to name a server that serves calls itself`,
     );
   }
+  // A proxy before Vault has a limit of its own, which one large text exceeds and others do not.
+  if (status === 413) return new VaultError('what was to be signed is too large for it (413)', status);
   // Whatever else listens on that address has other words.
   const errors = isJsonObject(body) && Array.isArray(body['errors']) ? body['errors'] : undefined;
   if (errors === undefined) return new VaultError(`what listens there is no Vault: it answered ${status}`);
@@ -52,7 +54,9 @@ export function quotable(texts: readonly unknown[], secrets: readonly string[] =
 export function asKeyRefused(error: unknown): unknown {
   if (!(error instanceof VaultError) || isMissingPlace(error)) return error;
   const { status, message } = error;
-  return status === 400 || status === 403 || status === 404 ? new KeyRefused(message) : error;
+  return status === 400 || status === 403 || status === 404 || status === 413
+    ? new KeyRefused(message)
+    : error;
 }
 
 /** Whether the mount or the namespace is not there. */

@@ -106,13 +106,13 @@ const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
 const RETIRED = 'select owner, kms, key_id, algorithm from retired_keys';
 const RETIRED_KEYS = named('retired_keys', `${RETIRED} order by retired_at limit $1`);
 const RETIRED_KEYS_OF = named('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
-const POSTPONE_RETIRED_KEYS = named(
-  'postpone_retired_keys',
-  `update retired_keys set retired_at = $1 where kms = $2 and ($3 = '' or key_id = $3)`,
-);
 const FORGET_RETIRED_KEY = named(
   'forget_retired_key',
   'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3',
+);
+const POSTPONE_RETIRED_KEY = named(
+  'postpone_retired_key',
+  'update retired_keys set retired_at = $4 where owner = $1 and kms = $2 and key_id = $3',
 );
 
 /** What needs no words of one dialect but `forgetPickUps`. */
@@ -151,11 +151,11 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
         },
       }));
     },
-    async postponeRetiredKeys({ kms, keyId }) {
-      await sql.change(POSTPONE_RETIRED_KEYS, Date.now(), kms, keyId ?? '');
-    },
     async forgetRetiredKey({ tenantId, handle }) {
       await sql.change(FORGET_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
+    },
+    async postponeRetiredKey({ tenantId, handle }) {
+      await sql.change(POSTPONE_RETIRED_KEY, tenantId, handle.kms, handle.keyId, Date.now());
     },
     async tryLease(name, holder, now, ttlSeconds) {
       const until = now.getTime() + ttlSeconds * 1000;

@@ -62,6 +62,41 @@ describe('keys at a provider', () => {
     expect(destroyed).to.have.length(2);
   });
 
+  it('that cannot be destroyed keep no other from it, at their provider or elsewhere', async () => {
+    const { active, root } = await put('gone');
+    const handle = { ...active.key.handle, keyId: 'poison' };
+    const { remove } = world.kms;
+    await put('poisoned', { active: { ...active, key: { ...active.key, handle } } });
+    world.kms.remove = async (key: SigningKey) => {
+      if (key.handle.keyId === 'poison') throw new Failure('unavailable', 'this key cannot be destroyed');
+      await remove(key);
+    };
+    await new DeleteKeyChain(world).execute(caller(), 'poisoned');
+    isDown = true;
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    isDown = false;
+    expect((await waiting())[0]).to.equal('poison');
+    // One run looks at one key only.
+    for (let run = 0; run < 4; run++) await new DestroyRetiredKeys(world).execute(1);
+    expect(await waiting()).to.deep.equal(['poison']);
+    expect(destroyed).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
+  });
+
+  it('that cannot be destroyed keep no other one of the same run from it', async () => {
+    const { active } = await put('gone');
+    isDown = true;
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    const [first] = await waiting();
+    isDown = false;
+    const { remove } = world.kms;
+    world.kms.remove = async (key: SigningKey) => {
+      if (key.handle.keyId === first) throw new Failure('unavailable', 'this key cannot be destroyed');
+      await remove(key);
+    };
+    expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(1);
+    expect(active.key.handle.kms).to.equal('local');
+  });
+
   it('outlive the tenant that had them until they are destroyed', async () => {
     const { active } = await put('gone');
     isDown = true;

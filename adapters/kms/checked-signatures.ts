@@ -1,0 +1,100 @@
+import { randomInt } from 'node:crypto';
+import type { PrivateKeyMaterial, ToSign } from '../../application/ports/kms.ts';
+import type { Signatures } from '../../application/ports/signatures.ts';
+import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { KmsProvider } from './kms-provider.ts';
+
+const RETRY_SECONDS = 2;
+/** Signatures of one call that are verified: to verify many would take longer than they took. */
+const MAX_VERIFIED = 4;
+
+type Ports = {
+  /** The configured name of the provider. */
+  readonly name: string;
+  readonly provider: KmsProvider;
+  readonly signatures: Signatures;
+};
+
+/**
+ * A provider outside of this process, of each of whose answers some signatures are verified before anybody gets it. A wrong one, such as that of another key or of another text of the same call, would cost a wallet its code and leave it a
+ * credential that nobody accepts.
+ */
+export class CheckedSignatures extends KmsProvider {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    super();
+    this.#ports = ports;
+  }
+
+  override get algorithms(): readonly SigningAlgorithm[] {
+    return this.#ports.provider.algorithms;
+  }
+
+  override generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
+    return this.#ports.provider.generate(tenantId, algorithm);
+  }
+
+  override import(tenantId: string, privateKey: PrivateKeyMaterial): Promise<StoredKey> {
+    return this.#ports.provider.import(tenantId, privateKey);
+  }
+
+  override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
+    const signature = await this.#ports.provider.sign(key, data);
+    this.#assert(key, data, signature);
+    return signature;
+  }
+
+  override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
+    const signatures = await this.#ports.provider.signMany(key, datas);
+    for (const index of chosen(datas.length)) {
+      const data = datas[index];
+      if (data !== undefined) this.#assert(key, data, signatures[index]);
+    }
+    return signatures;
+  }
+
+  override release(key: SigningKey): Uint8Array {
+    return this.#ports.provider.release(key);
+  }
+
+  override assertReady(): void {
+    this.#ports.provider.assertReady();
+  }
+
+  override remove(key: SigningKey): Promise<void> {
+    return this.#ports.provider.remove(key);
+  }
+
+  override check(): Promise<void> {
+    return this.#ports.provider.check();
+  }
+
+  override close(): Promise<void> {
+    return this.#ports.provider.close();
+  }
+
+  /** @throws Failure `unavailable`, whose `cause` is for the log. */
+  #assert({ publicJwk, handle }: SigningKey, data: ToSign, signature: Uint8Array | undefined): void {
+    const { name, signatures } = this.#ports;
+    if (publicJwk !== undefined && signature !== undefined && signatures.verify(publicJwk, data, signature))
+      return;
+    throw new Failure(
+      'unavailable',
+      { message: 'the key cannot be used at present; try again', retryAfterSeconds: RETRY_SECONDS },
+      {
+        cause: new Error(
+          `the key provider "${name}" made a signature that is not by the key ${handle.keyId}`,
+        ),
+      },
+    );
+  }
+}
+
+/** All of few; of many the first, which tells whether it is the key, and some others, which tell whether they are in order. */
+function chosen(count: number): ReadonlySet<number> {
+  if (count <= MAX_VERIFIED) return new Set(Array.from({ length: count }, (_, index) => index));
+  return new Set([0, ...Array.from({ length: MAX_VERIFIED - 1 }, () => randomInt(count))]);
+}
