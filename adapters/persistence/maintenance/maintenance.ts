@@ -112,7 +112,8 @@ const FORGET_RETIRED_KEY = named(
 );
 const POSTPONE_RETIRED_KEY = named(
   'postpone_retired_key',
-  'update retired_keys set retired_at = $4 where owner = $1 and kms = $2 and key_id = $3',
+  `update retired_keys set retired_at = (select max(retired_at) + 1 from retired_keys)
+   where owner = $1 and kms = $2 and key_id = $3`,
 );
 
 /** What needs no words of one dialect but `forgetPickUps`. */
@@ -155,7 +156,7 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
       await sql.change(FORGET_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
     },
     async postponeRetiredKey({ tenantId, handle }) {
-      await sql.change(POSTPONE_RETIRED_KEY, tenantId, handle.kms, handle.keyId, Date.now());
+      await sql.change(POSTPONE_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
     },
     async tryLease(name, holder, now, ttlSeconds) {
       const until = now.getTime() + ttlSeconds * 1000;
