@@ -10,7 +10,7 @@ import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import type { Assignment } from '../support/race-child.ts';
 import { type Result, race, type Track } from '../support/races.ts';
-import { aBatch, addList, addTenant, aUse, NOW, openOffer } from './store/builders.ts';
+import { aBatch, addList, addTenant, aKeyChain, aUse, NOW, openOffer } from './store/builders.ts';
 import { stepsOf } from './store/steps.ts';
 
 const MASTER_SECRET = 'a master secret of decent length';
@@ -68,6 +68,29 @@ for (const kind of databases()) {
     after(async () => {
       await store?.close();
       await database?.drop();
+    });
+
+    it('a key that a tenant gets in the moment of its removal is on record to be destroyed', async () => {
+      const tenantId = await addTenant(store);
+      const chain = aKeyChain(tenantId, 'late');
+      const { handle, publicJwk } = chain.active.key;
+      const key = { handle: { ...handle, kms: 'house', keyId: randomUUID() }, publicJwk };
+      const { promise: isUnderWay, resolve: tell } = Promise.withResolvers<void>();
+      const adding = store.forTenant(
+        tenantId,
+        async ({ keyChains }) => {
+          await keyChains.add({ ...chain, active: { ...chain.active, key } });
+          tell();
+          // The removal comes as far as it can while this is not committed.
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        },
+        { by: 'system' },
+      );
+      await isUnderWay;
+      await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
+      await adding;
+      const waiting = await store.maintenance.retiredKeys(100, tenantId);
+      expect(waiting.map(({ handle: { keyId } }) => keyId)).to.include(key.handle.keyId);
     });
 
     it('have one winner among 50 callers', async () => {

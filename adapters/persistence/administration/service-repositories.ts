@@ -40,6 +40,10 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         }
       },
       async remove(id) {
+        // Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten.
+        await em
+          .getConnection()
+          .execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
         const keys = keysAtProviders(await keyChainsOf(em, cipher, id));
         const removed = await em.nativeDelete(TenantRow, { id });
         if (removed === 0) throw missing('tenant');
