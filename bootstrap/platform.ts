@@ -129,7 +129,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
 async function tellOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log): Promise<void> {
   const [, ...former] = keyIds;
   if (former.length === 0) return;
-  const resealed = await store.resealedKeys();
+  const resealed = await store.maintenance.resealedKeys();
   const needed = former.filter((id) => !resealed.includes(id)).length;
   if (needed === 0) {
     log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');

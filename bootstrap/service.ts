@@ -15,6 +15,7 @@ import { startJobs } from './jobs.ts';
 import { withMasterSecrets } from './master-secrets.ts';
 import { Closers, openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
+import { startSealingNotes } from './sealing-note.ts';
 import { obtain, resolve } from './wire.ts';
 
 export type RunningService = {
@@ -89,6 +90,7 @@ export async function startService(
     );
     await listen(server, settings);
     const stopJobs = startJobs(container);
+    const stopNotes = startSealingNotes(container.get(Store), log);
     const { port } = server.address() as AddressInfo;
     log.info('started', { port, publicUrl: settings.PUBLIC_URL, database: placeOf(settings.DATABASE_URL) });
     return {
@@ -106,6 +108,7 @@ export async function startService(
         clearInterval(sweep);
         clearTimeout(timer);
         await stopJobs();
+        await stopNotes();
         log.info('stopped');
         await closers.closeAll();
       },

@@ -139,7 +139,7 @@ export function readKmsConfig(
   const text = file === undefined ? setting : readText(file);
   if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
   const json = parseJson(text);
-  if (json === undefined) return refused('is not valid JSON');
+  if (json === undefined) return refused(`is not valid JSON${lineOfFault(text)}`);
   return parseFilled(json, environment, refused);
 }
 
@@ -161,6 +161,19 @@ function parseFilled(
   const unknown = unknownNames(parsed.data);
   if (unknown.length > 0) return refused(...unknown);
   return { config: parsed.data, faults: [], secrets: [...used.keys()] };
+}
+
+/** Where the text stops to be JSON. The text itself is not quoted: secrets may stand in it. */
+function lineOfFault(text: string): string {
+  try {
+    JSON.parse(text);
+    return ': a member is there twice, or something is nested too deeply';
+  } catch (error) {
+    const [, at] = /position (\d+)/.exec((error as Error).message) ?? [];
+    if (at === undefined) return ': it ends too early';
+    const line = text.slice(0, Number(at)).split('\n').length;
+    return `: see line ${line}, maybe a comma or a quotation mark`;
+  }
 }
 
 function pathIn(setting: string): string | undefined {

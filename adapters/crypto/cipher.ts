@@ -80,7 +80,8 @@ export class MasterCipher extends Cipher {
   override macs(purpose: string, former: readonly MacKey[] = []): Macs {
     const [first, ...others] = this.#all;
     const listed = others.map((keys) => keys.macKey(purpose));
-    return hmacs([first.macKey(purpose), ...listed, ...former.filter(({ id }) => !this.#opening.has(id))]);
+    const kept = former.filter(({ id }) => !this.#opening.has(id));
+    return hmacs([first.macKey(purpose), ...listed], kept);
   }
 
   override macKey(purpose: string, keyId: string): Buffer {

@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import type { Log } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import type { Reply, StreamItem, Surface } from './route.ts';
 
@@ -54,8 +54,9 @@ function renderAndLog(
   if (error instanceof Failure) {
     const { cause, code, message } = error;
     // Only of failures is it known that their messages hold no secrets and no claims.
-    const reason = cause instanceof Failure ? { reason: cause.message } : {};
-    if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
+    const isTold = cause instanceof Failure || cause instanceof OperatorReason;
+    const reason = isTold ? { reason: cause.message } : {};
+    if (cause !== undefined) log.warn(message, { requestId, route, code, ...reason });
     return renderFailure(error, surface, requestId);
   }
   if (error instanceof StoreUnavailable) {

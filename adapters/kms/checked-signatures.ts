@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { PrivateKeyMaterial, ToSign } from '../../application/ports/kms.ts';
 import type { Signatures } from '../../application/ports/signatures.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { KmsProvider } from './kms-provider.ts';
 
@@ -85,7 +85,7 @@ export class CheckedSignatures extends KmsProvider {
       'unavailable',
       { message: 'the key cannot be used at present; try again', retryAfterSeconds: RETRY_SECONDS },
       {
-        cause: new Error(
+        cause: new OperatorReason(
           `the key provider "${name}" made a signature that is not by the key ${handle.keyId}`,
         ),
       },

@@ -1,4 +1,4 @@
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 
 /** Failures in a row after which a provider is left alone for a while. */
 const MAX_FAILURES = 5;
@@ -145,7 +145,7 @@ export class GuardedCalls {
     return new Failure(
       'unavailable',
       { message: 'the key cannot be used at present; try again', retryAfterSeconds: REST_MS / 1000 },
-      { cause: new Error(`the key provider "${this.#settings.name}" does not work: ${reason}`) },
+      { cause: new OperatorReason(`the key provider "${this.#settings.name}" does not work: ${reason}`) },
     );
   }
 }

@@ -1,6 +1,6 @@
 import { type KeyProvider, Kms, type PrivateKeyMaterial, type ToSign } from '../../application/ports/kms.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { KmsProvider, NamedProvider } from './kms-provider.ts';
 
@@ -113,7 +113,7 @@ export class KmsRegistry extends Kms {
     if (known === undefined) {
       // Wallets are told no more of the configuration than that.
       const message = 'the key cannot be used at present; try again';
-      throw new Failure('unavailable', message, { cause: new Error(missing(kms)) });
+      throw new Failure('unavailable', message, { cause: new OperatorReason(missing(kms)) });
     }
     return known.provider;
   }

@@ -28,7 +28,6 @@ import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { listKeeping, tenantReads } from './reads.ts';
-import { SealingKeyRow } from './rows/status.row.ts';
 import { lockSqlite } from './sqlite/lock.ts';
 
 /** The store on PostgreSQL or SQLite. */
@@ -158,12 +157,6 @@ export class OrmStore extends Store {
 
   override async ping(): Promise<void> {
     await reaching(() => this.#orm.em.fork().getConnection().execute('select 1'));
-  }
-
-  /** Of secrets under which nothing is sealed any more, as `keyIds` of the cipher names them. */
-  async resealedKeys(): Promise<readonly string[]> {
-    const rows = await this.#orm.em.fork({ clear: true }).find(SealingKeyRow, { resealedAt: { $ne: null } });
-    return rows.map(({ id }) => id);
   }
 
   async close(): Promise<void> {

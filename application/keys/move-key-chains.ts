@@ -48,7 +48,7 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
   ): AsyncGenerator<Moved> {
     const { store, kms, clock } = this.ports;
     const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
-    assertProvider(kms, tenantId, provider, 'provider');
+    assertProvider(kms, tenantId, provider, 'kms');
     const ids = await store.forTenant(tenantId, async ({ keyChains }) =>
       (await keyChains.list()).map(({ id, ...chain }) => {
         check({ id, ...chain });

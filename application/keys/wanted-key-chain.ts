@@ -110,6 +110,13 @@ export function assertProvider(
 ): void {
   const names = kms.providers(tenantId).map((provider) => provider.name);
   if (name === undefined || names.includes(name)) return;
+  // Only an account that manages tenants is told of providers that belong to others.
+  if (path === 'kms' && kms.providers().some((provider) => provider.name === name)) {
+    throw invalidInput(
+      path,
+      `The KMS provider "${name}" is not for this tenant: KMS_CONFIG names others in onlyFor.`,
+    );
+  }
   throw invalidInput(path, `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
 }
 

@@ -73,6 +73,13 @@ export type Maintenance = EventLog & {
     place?: ResealPlace,
   ): Promise<{ readonly done: number; readonly place: ResealPlace | undefined }>;
   /**
+   * Says that this process seals under its first secret, which is needed from now on, whatever was noted of it. Called
+   * again and again, so that `endReseal` is found out to have come too early.
+   */
+  keepSealing(): Promise<void>;
+  /** Secrets under which nothing is sealed any more, by the ids of the cipher. */
+  resealedKeys(): Promise<readonly string[]>;
+  /**
    * Notes that nothing is sealed under the former secrets any more. What they chained of the audit log stays verifiable.
    * @returns how many of them need not be listed from now on.
    */

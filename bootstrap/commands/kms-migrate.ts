@@ -6,6 +6,7 @@ import { PinoLog } from '../../adapters/system/pino-log.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
 import { type Moved, MoveKeyChains } from '../../application/keys/move-key-chains.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { openKeyStores } from '../key-stores.ts';
 import { serviceSettings } from '../service-settings.ts';
@@ -28,7 +29,10 @@ try {
 } catch (error) {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
   const reason = error instanceof Error ? error.message : String(error);
-  console.error(`the keys of ${tenant} have not all moved: ${reason}${cause}. Run this again to go on.`);
+  // What was asked for wrongly has to be corrected first; anything else may go better the next time.
+  const isWrong = error instanceof Failure && error.code !== 'unavailable' && error.code !== 'conflict';
+  const advice = isWrong ? '' : '. Run this again to go on';
+  console.error(`the keys of ${tenant} have not all moved: ${reason.replace(/\.$/, '')}${cause}${advice}.`);
   process.exitCode = 1;
 }
 

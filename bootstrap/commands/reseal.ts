@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Maintenance, ResealPlace } from '../../application/ports/maintenance.ts';
+import { SEALING_NOTE_MS } from '../sealing-note.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
@@ -13,6 +14,8 @@ const BATCH = 200;
 /** Processes that have not been restarted yet go on to seal under a former secret; they are looked for once more. */
 const LOOK_AGAIN_MS = 2_000;
 const MAX_PASSES = 20;
+/** Every process has said by then that it seals under another secret. */
+const OBJECTIONS_MS = 2 * SEALING_NOTE_MS;
 const TELL_EVERY_MS = 2_000;
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
@@ -40,6 +43,9 @@ async function reseal(): Promise<boolean> {
       const done = await passOver(maintenance, pending);
       if (pending === 0 && done === 0) {
         await maintenance.endReseal(await maintenance.time());
+        await pause(OBJECTIONS_MS);
+        const resealed = await maintenance.resealedKeys();
+        if (!cipher.keyIds.slice(1).every((id) => resealed.includes(id))) break;
         console.log(
           'Everything is sealed under the first secret. The former ones can be taken out of MASTER_SECRET at the next ' +
             'restart of all processes.',

@@ -5,10 +5,10 @@ import { connect } from 'amqplib';
 const { AMQP_URL, QUEUE = 'shop.sessions', PATTERN = 'acme.#' } = process.env;
 const REMEMBERED = 10_000;
 
-const connection = await connect(AMQP_URL);
-// Whoever runs this program starts it again.
+if (!AMQP_URL) end('AMQP_URL is missing');
+const connection = await connect(AMQP_URL).catch((error) => end(`the broker is not there: ${error.message}`));
 connection.on('error', (error) => console.error(error.message));
-connection.on('close', () => process.exit(1));
+connection.on('close', () => end('the connection to the broker has ended'));
 const channel = await connection.createChannel();
 
 // A queue that outlives this program and the broker: events wait in it while nobody reads.
@@ -32,3 +32,9 @@ await channel.consume(QUEUE, (message) => {
   channel.ack(message);
 });
 console.log(`waiting for ${PATTERN}`);
+
+// What runs this program starts it again, as systemd does with `Restart=always`.
+function end(reason) {
+  console.error(reason);
+  process.exit(1);
+}

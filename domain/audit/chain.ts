@@ -58,8 +58,9 @@ export function sealHead(macs: Macs, scope: string, head: Omit<AuditHead, 'seal'
   return { ...head, seal: macs.make(headText(scope, head)) };
 }
 
+/** A head is as new as its chain, so that no former secret seals one: who found it could alter the newest entries. */
 export function checkHead(macs: Macs, scope: string, head: AuditHead): MacVerdict {
-  return macs.check(headText(scope, head), head.seal);
+  return macs.checkPresent(headText(scope, head), head.seal);
 }
 
 /** @param previous hash of the entry before it; empty for the first. */

@@ -89,6 +89,9 @@ export class Failure extends Error {
   }
 }
 
+/** Why something failed, for the log: the message holds no secret, no token and no claim. */
+export class OperatorReason extends Error {}
+
 /** Faults of fields; the first of them stands in the message. */
 export function invalidFields(errors: readonly FieldError[]): Failure {
   const [{ path, message } = { path: '', message: 'invalid' }] = errors;

@@ -196,6 +196,8 @@ const MAINTENANCE = namesOf<Maintenance>({
   pendingReseals: true,
   reseal: true,
   endReseal: true,
+  keepSealing: true,
+  resealedKeys: true,
   forgetRetiredKey: true,
   postponeRetiredKey: true,
   beginHandingOn: true,

@@ -1,5 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance, ResealPlace } from '../../../application/ports/maintenance.ts';
+import { checkHead, sealHead } from '../../../domain/audit/chain.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
 import { AUDIT_LOG, auditKeyPlace } from '../administration/audit-keys.ts';
@@ -106,6 +107,23 @@ const PICK_UPS = {
   put: { name: 'put_pick_up', text: 'update clients set pick_up = $1 where client_id = $2 and version = $3' },
 };
 
+/** The ends of the chains of the audit log are under a code of the present secret, too. */
+const HEADS = {
+  page: named(
+    'page_heads',
+    `select tenant_id, sequence, hash, seal from audit_heads
+     where (tenant_id > $1 or $3 = 'first') order by tenant_id limit $2`,
+  ),
+  put: named(
+    'put_head_seal',
+    'update audit_heads set seal = $1 where tenant_id = $2 and sequence = $3 and hash = $4 and seal = $5',
+  ),
+};
+const RESEALED = named('resealed_keys', 'select id from sealing_keys where resealed_at is not null');
+const KEEP = named(
+  'keep_sealing',
+  'update sealing_keys set resealed_at = null where id = $1 and resealed_at is not null',
+);
 const END = named(
   'end_reseal',
   'update sealing_keys set resealed_at = $1, audit_key = $2 where id = $3 and resealed_at is null',
@@ -115,7 +133,7 @@ const END = named(
 export function resealing(
   sql: JobSql,
   cipher: Cipher,
-): Pick<Maintenance, 'pendingReseals' | 'reseal' | 'endReseal'> {
+): Pick<Maintenance, 'pendingReseals' | 'reseal' | 'endReseal' | 'keepSealing' | 'resealedKeys'> {
   const present = presentPrefix(cipher);
 
   async function pickUps(limit: number): Promise<number> {
@@ -142,6 +160,30 @@ export function resealing(
     }
   }
 
+  /** A head that is not ours stays as it is, for those who verify the log. */
+  async function heads(limit: number): Promise<number> {
+    const macs = cipher.macs(AUDIT_LOG);
+    let done = 0;
+    let last = '';
+    // The chain of the service has an empty name.
+    for (let page = 'first'; ; page = 'next') {
+      const rows = await sql.all(HEADS.page, last, limit, page);
+      for (const row of rows) {
+        last = String(row['tenant_id']);
+        const head = {
+          sequence: Number(row['sequence']),
+          hash: String(row['hash']),
+          seal: String(row['seal']),
+        };
+        if (head.seal.startsWith(`${cipher.keyIds[0]}.`) || checkHead(macs, last, head) !== 'genuine')
+          continue;
+        const { seal } = sealHead(macs, last, head);
+        done += await sql.change(HEADS.put, seal, last, head.sequence, head.hash, head.seal);
+      }
+      if (rows.length < limit) return done;
+    }
+  }
+
   return {
     async pendingReseals() {
       let count = 0;
@@ -151,7 +193,8 @@ export function resealing(
     async reseal(limit, place) {
       const index = place?.column ?? 0;
       const sealed = COLUMNS[index];
-      if (sealed === undefined) return { done: await pickUps(limit), place: undefined };
+      if (sealed === undefined)
+        return { done: (await pickUps(limit)) + (await heads(limit)), place: undefined };
       const from = place?.key ?? sealed.key.map((name) => (name === 'sequence_number' ? -1 : ''));
       const rows = await sql.all(sealed.page, present, limit, ...from);
       let done = 0;
@@ -165,6 +208,13 @@ export function resealing(
         done += await sql.change(sealed.put, cipher.seal(changed, context), text, ...key);
       }
       return { done, place: placeAfter(index, sealed.key, rows, limit) };
+    },
+    async keepSealing() {
+      await sql.change(KEEP, cipher.keyIds[0]);
+    },
+    async resealedKeys() {
+      const rows = await sql.all(RESEALED);
+      return rows.map((row) => String(row['id']));
     },
     async endReseal(now) {
       let ended = 0;
