@@ -26,7 +26,7 @@ const blocks = (language: string) =>
   );
 
 describe('Events for other systems', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let rabbit: RabbitMq;
   const outside: ChannelModel[] = [];
 
@@ -361,7 +361,8 @@ describe('Events for other systems', function () {
 
       it('are kept while the broker is dead, which no request notices, and sent when it is back', async () => {
         await rabbit.kill();
-        expect(await slowestWithin(1_000)).to.be.lessThan(1_000);
+        // One that waited for the broker would have its ten seconds, however busy the machine is.
+        expect(await slowestWithin(1_000)).to.be.lessThan(5_000);
         await rabbit.restart();
         await flows();
       });
@@ -369,7 +370,7 @@ describe('Events for other systems', function () {
       it('are kept while the broker takes nothing, which no request notices', async () => {
         await rabbit.block();
         const before = await waiting();
-        expect(await slowestWithin(1_500)).to.be.lessThan(1_000);
+        expect(await slowestWithin(1_500)).to.be.lessThan(5_000);
         expect((await waiting()) - before).to.be.lessThan(20);
         await rabbit.unblock();
         await flows();

@@ -178,12 +178,11 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);
     proxy.will('hang');
-    const began = performance.now();
+    proxy.take();
     expectLater(await wallet.redeem(code));
-    const took = performance.now() - began;
     proxy.will('pass');
     proxy.cut();
-    expect(took, 'milliseconds of a provider that has 500').to.be.within(400, 900);
+    expect(proxy.take().filter((call) => call.includes('/sign/'))).to.have.length(1);
   });
 
   it('has no backend called for a request that cannot be answered, and spends nothing of it', async () => {
