@@ -56,7 +56,7 @@ function renderAndLog(
     // Only of failures is it known that their messages hold no secrets and no claims.
     const isTold = cause instanceof Failure || cause instanceof OperatorReason;
     const reason = isTold ? { reason: cause.message } : {};
-    if (cause !== undefined) log.warn(message, { requestId, route, code, ...reason });
+    if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
     return renderFailure(error, surface, requestId);
   }
   if (error instanceof StoreUnavailable) {
