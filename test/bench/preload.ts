@@ -38,7 +38,8 @@ export async function preloadSessions(url: string, count: number): Promise<void>
       const condition = table === 'sessions' ? "where status = 'completed' and kind = 'issuance'" : '';
       const [row] = await run(`select * from ${table} ${condition} limit 1`);
       if (row === undefined) throw new Error(`there is no row in ${table} to copy`);
-      const names = Object.keys(row);
+      // The database gives an event its position.
+      const names = Object.keys(row).filter((name) => table !== 'session_events' || name !== 'position');
       const values = names.map((name) => columns[name] ?? name);
       await run(
         `insert into ${table} (${names.join(', ')})
