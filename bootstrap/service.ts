@@ -26,6 +26,7 @@ export type RunningService = {
 };
 
 const SWEEP_MS = 25;
+const MEBIBYTE = 1024 * 1024;
 
 /** The account of the operator has no row; a client of the same name could no longer log in. */
 async function assertRootClientIsFree(container: Container, settings: Settings): Promise<void> {
@@ -82,12 +83,15 @@ export async function startService(
           nonce: settings.RATE_LIMIT_NONCE,
           offer: settings.RATE_LIMIT_OFFER,
         },
+        bodyMemory: settings.BODY_MEMORY * MEBIBYTE,
       },
     );
     const server = createServer(
       { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000, maxHeaderSize: 32_768 },
       listenerOf(app),
     );
+    server.maxConnections = settings.MAX_CONNECTIONS;
+    tellOfDroppedConnections(server, log);
     await listen(server, settings);
     const stopJobs = startJobs(container);
     const stopNotes = startSealingNotes(container.get(Store), log);
@@ -117,6 +121,20 @@ export async function startService(
     await closers.closeAll();
     throw error;
   }
+}
+
+const MINUTE_MS = 60_000;
+
+/** Once a minute at most: whoever opens too many connections does not also fill the log. */
+function tellOfDroppedConnections(server: Server, log: Log): void {
+  let told = -MINUTE_MS;
+  server.on('drop', () => {
+    if (performance.now() - told < MINUTE_MS) return;
+    told = performance.now();
+    log.warn(
+      `more than MAX_CONNECTIONS (${server.maxConnections}) connections are open; new ones are closed`,
+    );
+  });
 }
 
 function listen(server: Server, settings: Settings): Promise<void> {

@@ -96,7 +96,7 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
     .default(600)
     .describe(
-      'Calls per minute to token and PAR endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process counts for itself',
+      'Calls per minute to token, PAR and interactive authorization endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process counts for itself',
     ),
   RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
     .default(1_200)
@@ -106,6 +106,14 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
     .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
+  MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
+    .default(10_000)
+    .describe('Connections that are open at once; further ones are closed at once, and the log says so'),
+  BODY_MEMORY: wholeNumber(8, 65_536)
+    .default(64)
+    .describe(
+      'MiB of request bodies that are held at once; half of it is for callers with an access token, and one public address may hold an eighth. Beyond that the answer is 503',
+    ),
   CONFIG_FOLDER: z
     .string()
     .min(1)

@@ -1,8 +1,8 @@
 import type { NextFunction, Request, Response } from 'express';
-import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { bounded } from '../../application/bounded.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { callerAddress } from './caller-address.ts';
 
 export type RateLimitGroup = 'token' | 'nonce' | 'offer';
 
@@ -13,8 +13,6 @@ const MINUTE_MS = 60_000;
 /** Callers that are remembered; the one that was not seen for longest goes first. */
 const MAX_CALLERS = 100_000;
 const MAX_RECOGNIZED = 10_000;
-/** What one subscriber is given, who could use a new address for every call otherwise. */
-const IPV6_PREFIX = 64;
 
 /**
  * Counts calls in bounded memory, from however many addresses they come: the generic cell rate algorithm, which
@@ -86,31 +84,4 @@ export class RateLimits {
 function placeOf(clientId: string, ip: string | undefined): string {
   // The address first: it has no space, and a client may be named anything until it has proven who it is.
   return `${callerAddress(ip) ?? 'home'} ${clientId}`;
-}
-
-/** A proxy that does not say whom it speaks for (see TRUST_PROXY), or the operator's own network. */
-const UNCOUNTED = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'];
-/** Some proxies add the port: `8.8.8.8:443`, `[2001:db8::1]:443`. */
-const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
-
-/** @returns undefined for an address that says nothing about who calls; what is no address counts as one caller. */
-function callerAddress(text = ''): string | undefined {
-  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
-  const bare = inBrackets ?? beforePort ?? text;
-  if (!ipaddr.isValid(bare)) return 'unknown';
-  const address = ipaddr.process(bare);
-  if (UNCOUNTED.includes(address.range())) return undefined;
-  if (address instanceof ipaddr.IPv4) return address.toString();
-  const embedded = embeddedAddress(address);
-  if (embedded !== undefined) return embedded;
-  const network = ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${IPV6_PREFIX}`);
-  return network.toString();
-}
-
-/** Who has one IPv4 address has a whole network of 6to4 (RFC 3056 section 2), and translators have one for all (RFC 6052). */
-function embeddedAddress(address: ipaddr.IPv6): string | undefined {
-  const range = address.range();
-  const bytes = address.toByteArray();
-  if (range === '6to4') return bytes.slice(2, 6).join('.');
-  return range === 'rfc6052' ? bytes.slice(12).join('.') : undefined;
 }

@@ -1,7 +1,8 @@
 import express, { type RequestHandler } from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
-import { isText, parseJsonObject } from '../../domain/shared/json.ts';
+import { parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
+import { readForm } from './read-form.ts';
 import { type BodyKind, DEFAULT_BODY_LIMIT, type Route } from './route.ts';
 
 /** Reads at most the route's limit as bytes; compression is refused, since no caller needs it. */
@@ -20,24 +21,32 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 
 /**
  * The body as the route wants it: the members of a JSON object, or the parameters of a form.
+ * @param maxMembers of a JSON object; any number unless told.
  * @throws Failure `unsupported_media_type`, or `invalid_request` for what cannot be read.
  */
-export function readBody(kind: BodyKind, contentType: string | undefined, bytes: unknown): unknown {
+export function readBody(
+  kind: BodyKind,
+  contentType: string | undefined,
+  bytes: unknown,
+  maxMembers?: number,
+): unknown {
   const text = readText(bytes, contentType);
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (text === '' && type === undefined) return {};
   if (kind !== 'form' && (type === 'application/json' || type?.endsWith('+json'))) {
-    const body = parseJsonObject(text);
+    const body = parseJsonObject(text, undefined, maxMembers);
     if (body !== undefined) return body;
-    const message = jsonFault(text);
+    const message = jsonFault(text, maxMembers);
     throw new Failure('invalid_input', { message, errors: [{ path: '', message }] });
   }
   if (kind !== 'json' && type === FORM) return readForm(text);
   throw new Failure('unsupported_media_type', `send the body as ${MEDIA_TYPES[kind]}`);
 }
 
-function jsonFault(text: string): string {
+/** @param maxMembers given for strangers, whose text is not read a second time to tell them where it is wrong. */
+function jsonFault(text: string, maxMembers?: number): string {
   if (text === '') return 'the body is empty; send a JSON object';
+  if (maxMembers !== undefined) return `${WHOLE}, with at most ${maxMembers} members`;
   try {
     JSON.parse(text);
   } catch (error) {
@@ -45,11 +54,12 @@ function jsonFault(text: string): string {
     const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
     return `the body is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}`;
   }
-  return (
-    'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +
-    '`constructor` or `prototype`, at most 32 levels deep'
-  );
+  return WHOLE;
 }
+
+const WHOLE =
+  'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +
+  '`constructor` or `prototype`, at most 32 levels deep';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
@@ -65,19 +75,4 @@ function readText(bytes: unknown, contentType: string | undefined): string {
   const text = Buffer.isBuffer(bytes) ? decodeUtf8(bytes) : '';
   if (text === undefined) throw new Failure('invalid_input', 'the body is not UTF-8');
   return text;
-}
-
-/** RFC 6749 section 3.2: a repeated parameter is an error, an empty one counts as absent. */
-function readForm(text: string): Record<string, string> {
-  const form: Record<string, string> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (Object.hasOwn(form, name)) {
-      throw new Failure('invalid_request', 'a parameter was sent more than once');
-    }
-    // What stands in place of bytes that are not UTF-8.
-    if (value.includes('\uFFFD')) throw new Failure('invalid_request', 'a parameter is not UTF-8');
-    if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');
-    if (value !== '') form[name] = value;
-  }
-  return form;
 }

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { Failure, type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
-import { isText } from '../../domain/shared/json.ts';
+import { isText, MAX_STRANGER_MEMBERS } from '../../domain/shared/json.ts';
 import { withCurrentNames } from '../../domain/shared/older-names.ts';
 import { membersOf, parseWritten, readWritten } from '../../domain/shared/read-written.ts';
 import { readBody } from './read-body.ts';
@@ -43,11 +43,13 @@ function isStrict({ surface, access }: Route): boolean {
 }
 
 function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 'readOnly'> {
-  const { body: schema, bodyKind = 'json', members = schema } = route;
+  const { access, body: schema, bodyKind = 'json', members = schema } = route;
   if (schema === undefined || members === undefined || bodyKind === 'unread') {
     return { body: undefined, readOnly: {} };
   }
-  const value = readBody(bodyKind, request.headers['content-type'], request.body) as Members;
+  const maxMembers = typeof access === 'string' ? MAX_STRANGER_MEMBERS : undefined;
+  const type = request.headers['content-type'];
+  const value = readBody(bodyKind, type, request.body, maxMembers) as Members;
   if (!isStrict(route)) return { body: parse(schema, value), readOnly: {} };
   const names = readOnlyNames(route);
   const entries = Object.entries(value);

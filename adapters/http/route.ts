@@ -124,8 +124,6 @@ export type RouteDefinition<
   };
   /** Answers may also be a JWT, as with `bodyKind` `unread`. */
   readonly asJwt?: boolean;
-  /** Pages of any origin may call it from their scripts, without credentials (Fetch standard, CORS protocol). */
-  readonly anyOrigin?: boolean;
   /** Documented answers: a schema, or a sentence when there is no JSON body. */
   readonly responses: Readonly<Record<number, z.ZodType | string>>;
   /**

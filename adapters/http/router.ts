@@ -1,29 +1,24 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { Log } from '../../application/ports/log.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { publicPath, routesAt } from './addresses.ts';
+import { BodyBudget } from './body-budget.ts';
+import { allowOrigin, answerPreflights, isForAnyOrigin } from './cross-origin.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader } from './read-body.ts';
+import { startRequest } from './request-start.ts';
 import type { Route, Surface } from './route.ts';
 import { fail } from './send.ts';
-import { type Ports, type Server, serve } from './serve.ts';
+import { identify, type Ports, type Server, serve } from './serve.ts';
 
 export type HttpSettings = {
   /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
   readonly trustProxy: boolean | number | string;
   readonly publicUrl: string;
   readonly rateLimits: RateLimitSettings;
+  /** Bytes of request bodies that are held at once. */
+  readonly bodyMemory: number;
 };
-
-/** Sent with every answer; five static fields. */
-const SECURITY_HEADERS = {
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-} as const;
 
 /** Builds the express application from the route table. Routes stand in the order in which they are given. */
 export function buildRouter(routes: readonly Route[], ports: Ports, settings: HttpSettings): Express {
@@ -34,25 +29,33 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
   app.use((request, response, next) => {
-    begin(request, response, ports.log, settings.publicUrl.startsWith('https:'));
+    startRequest(request, response, ports.log, settings.publicUrl.startsWith('https:'));
     next();
   });
   const rateLimits = new RateLimits(settings.rateLimits);
   const server = { ...ports, rateLimits };
+  const budget = new BodyBudget(settings.bodyMemory);
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   for (const route of routes) {
-    const reader = bodyReader(route);
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
-    const handler = (request: Request, response: Response) => serve(route, request, response, server);
-    if (route.anyOrigin === true) app.options(paths, allowOrigin, preflight);
+    const ofTenants = route.path.startsWith('/:tenant') ? [tenantsOnly] : [];
+    const isOpen = isForAnyOrigin(route);
+    if (isOpen)
+      answerPreflights(
+        app,
+        paths,
+        routes.filter(({ path }) => path === route.path),
+        ofTenants,
+      );
     app[route.method](
       paths,
-      ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
+      ...ofTenants,
       ...(servesHead(route) ? [] : [notHead]),
-      ...(route.anyOrigin === true ? [allowOrigin] : []),
+      ...(isOpen ? [allowOrigin] : []),
       ...addressLimit(route, server),
-      ...(reader ? [reader] : []),
-      handler,
+      identify(route, server),
+      ...readers(route, budget),
+      (request: Request, response: Response) => serve(route, request, response, server),
     );
   }
   app.use((request, response) => {
@@ -80,53 +83,21 @@ function notHead(request: Request, _response: Response, next: NextFunction): voi
   next(request.method === 'HEAD' ? 'route' : undefined);
 }
 
+/** Nothing is held of a caller's body before its token is known. */
+function readers(route: Route, budget: BodyBudget) {
+  const reader = bodyReader(route);
+  if (reader === undefined) return [];
+  return [budget.counter(typeof route.access === 'string' ? 'strangers' : 'known'), reader];
+}
+
 function addressLimit(route: Route, { rateLimits, log }: Server) {
   const { rateLimit, surface } = route;
   if (rateLimit?.perAddress !== true) return [];
   return [rateLimits.ofAddress(rateLimit.group, (response, error) => fail(response, error, surface, log))];
 }
 
-function allowOrigin(_request: Request, response: Response, next: NextFunction): void {
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  next();
-}
-
-/** Fetch standard section 3.3: what a script asks before it sends JSON. */
-function preflight(_request: Request, response: Response): void {
-  response.setHeader('Access-Control-Allow-Methods', 'GET, POST');
-  response.setHeader('Access-Control-Allow-Headers', 'Content-Type');
-  response.setHeader('Access-Control-Max-Age', '600');
-  response.statusCode = 204;
-  response.end();
-}
-
-let requestCount = 0;
-const processPrefix = Date.now().toString(36) + process.pid.toString(36);
-
-function begin(request: Request, response: Response, log: Log, https: boolean): void {
-  const given = request.headers['x-request-id'];
-  const requestId =
-    typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given)
-      ? given
-      : `${processPrefix}-${(++requestCount).toString(36)}`;
-  response.setHeader('X-Request-Id', requestId);
-  for (const name in SECURITY_HEADERS)
-    response.setHeader(name, SECURITY_HEADERS[name as keyof typeof SECURITY_HEADERS]);
-  if (https) response.setHeader('Strict-Transport-Security', 'max-age=31536000');
-  const started = performance.now();
-  response.once('finish', () => {
-    // The route's pattern, never the address: addresses carry tokens and codes.
-    log.info('request', {
-      requestId,
-      method: request.method,
-      route: (response.locals['route'] as string | undefined) ?? 'none',
-      status: response.statusCode,
-      milliseconds: Math.round((performance.now() - started) * 10) / 10,
-    });
-  });
-}
-
 function bodyFailure(error: unknown): unknown {
+  if (error instanceof Failure) return error;
   const { type, limit, status } = error as { type?: unknown; limit?: unknown; status?: unknown };
   if (type === 'entity.too.large') {
     return new Failure('too_large', `this address takes at most ${limit} bytes`);

@@ -1,4 +1,5 @@
-import type { Request, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
+import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log } from '../../application/ports/log.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
@@ -19,13 +20,27 @@ export type Ports = {
 /** What answers a request. */
 export type Server = Ports & { readonly rateLimits: RateLimits };
 
+/** Finds out who calls, before anything of the body is read. */
+export function identify(route: Route, { authenticateClient, log }: Server) {
+  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
+    response.locals['route'] = route.path;
+    try {
+      response.locals['caller'] = await authenticate(route.access, request, authenticateClient);
+    } catch (error) {
+      fail(response, error, route.surface, log);
+      return;
+    }
+    next();
+  };
+}
+
+/** Answers a request that went through `identify`. */
 export async function serve(
   route: Route,
   request: Request,
   response: Response,
   ports: Server,
 ): Promise<void> {
-  response.locals['route'] = route.path;
   try {
     send(response, await answer(route, request, response, ports), route.surface);
   } catch (error) {
@@ -34,7 +49,7 @@ export async function serve(
 }
 
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
-  const known = await authenticate(route.access, request, ports.authenticateClient);
+  const known = response.locals['caller'] as Caller | RememberedCaller | undefined;
   assertConditions(route, request);
   const { readOnly, ...read } = readInput(route, request);
   const asked = { ...read, request: rawRequest(request, response) };

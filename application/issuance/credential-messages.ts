@@ -1,6 +1,6 @@
 import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
+import { type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
@@ -82,7 +82,7 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
 }
 
 function parse(text: string): JsonObject {
-  const parsed = parseJsonObject(text);
+  const parsed = parseJsonObject(text, undefined, MAX_STRANGER_MEMBERS);
   if (parsed !== undefined) return parsed;
   throw new Failure(
     'invalid_credential_request',

@@ -1,5 +1,5 @@
 import { Failure } from '../shared/failure.ts';
-import { type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
+import { type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../shared/json.ts';
 import { requestParameters } from '../verification/request-object.ts';
 import type { PendingPresentation } from './interaction.ts';
 import { type InteractionWire, responseModeOf } from './interaction-wire.ts';
@@ -41,7 +41,7 @@ export function openPresentation(
   text: string,
   isEncrypted: boolean,
 ): PresentationAnswer | { readonly kind: 'encrypted'; readonly jwe: string } {
-  const members = parseJsonObject(text);
+  const members = parseJsonObject(text, undefined, MAX_STRANGER_MEMBERS);
   if (members === undefined) throw invalid('openid4vp_response is not a JSON object');
   const { response } = members;
   if (response === undefined) {
@@ -60,7 +60,8 @@ export function openPresentation(
 
 /** @param plaintext undefined when it could not be decrypted. @throws Failure `invalid_request`. */
 export function openDecrypted(plaintext: string | undefined): PresentationAnswer {
-  const members = plaintext === undefined ? undefined : parseJsonObject(plaintext);
+  const members =
+    plaintext === undefined ? undefined : parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
   if (members === undefined) throw invalid('the response does not decrypt to a JSON object');
   return sortMembers(members);
 }

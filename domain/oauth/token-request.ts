@@ -1,5 +1,5 @@
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject, parseJson } from '../shared/json.ts';
+import { isJsonObject, type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJson } from '../shared/json.ts';
 import type { AuthorizationServer } from './grant.ts';
 
 export const PRE_AUTHORIZED_CODE_GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
@@ -86,7 +86,7 @@ export const refusedDetails = (message: string) => new Failure('invalid_authoriz
 /** The entries of `authorization_details` (RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1). */
 export function readDetails(text: string | undefined, most = Infinity): readonly JsonObject[] | undefined {
   if (text === undefined) return undefined;
-  const details = parseJson(text);
+  const details = parseJson(text, undefined, MAX_STRANGER_MEMBERS);
   if (!Array.isArray(details) || details.length === 0 || details.length > most) {
     throw refusedDetails('authorization_details must be an array of objects');
   }

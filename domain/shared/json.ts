@@ -18,11 +18,21 @@ export function isMemberName(name: string): boolean {
 }
 
 /**
+ * Members and entries of a document whose sender has shown nothing yet. A megabyte of them would hold the thread for
+ * fifty milliseconds; no message of a wallet comes near.
+ */
+export const MAX_STRANGER_MEMBERS = 2_000;
+/** Escapes take several times as long to read as what they stand for. */
+const ESCAPES_PER_MEMBER = 10;
+
+/**
  * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
  * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than
- * `maxDepth`, names a member after an object's prototype, or carries text that is none: see `isText`.
+ * `maxDepth`, has more than about `maxMembers` members and entries (commas and brackets within texts count, too),
+ * names a member after an object's prototype, or carries text that is none: see `isText`.
  */
-export function parseJson(text: string, maxDepth = 32): Json | undefined {
+export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Json | undefined {
+  if (maxMembers !== undefined && !holdsAtMost(text, maxMembers)) return undefined;
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
@@ -33,16 +43,16 @@ export function parseJson(text: string, maxDepth = 32): Json | undefined {
 }
 
 /** Like `parseJson`, for documents that must be objects. */
-export function parseJsonObject(text: string, maxDepth = 32): JsonObject | undefined {
-  const value = parseJson(text, maxDepth);
+export function parseJsonObject(text: string, maxDepth = 32, maxMembers?: number): JsonObject | undefined {
+  const value = parseJson(text, maxDepth, maxMembers);
   return isJsonObject(value) ? value : undefined;
 }
 
 /** Like `parseJson`, for strict base64url of UTF-8. */
-export function decodeJson(base64url: string, maxDepth = 32): Json | undefined {
+export function decodeJson(base64url: string, maxDepth = 32, maxMembers?: number): Json | undefined {
   const bytes = decodeBase64url(base64url);
   const text = bytes === undefined ? undefined : decodeUtf8(bytes);
-  return text === undefined ? undefined : parseJson(text, maxDepth);
+  return text === undefined ? undefined : parseJson(text, maxDepth, maxMembers);
 }
 
 /** One text for equal values: members in the order of their names, those that count. */
@@ -94,30 +104,54 @@ export function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** Looks for what counts, before anything is built. */
+function holdsAtMost(text: string, maxMembers: number): boolean {
+  const mark = /[,[{\\]/g;
+  let members = 0;
+  let escapes = 0;
+  while (mark.test(text)) {
+    if (text[mark.lastIndex - 1] === '\\') escapes++;
+    else members++;
+    if (members > maxMembers || escapes > maxMembers * ESCAPES_PER_MEMBER) return false;
+  }
+  return true;
+}
+
+/** What an escape can write that is no text. */
+const HEX_ESCAPE = '\\u';
+
 /** Walks text that is known to be valid JSON and looks at strings and depth only. */
 function isUnambiguous(text: string, maxDepth: number): boolean {
   const open: (Set<string> | undefined)[] = [];
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
+  const mark = /["[\]{}]/g;
+  while (mark.test(text)) {
+    const at = mark.lastIndex - 1;
+    const char = text[at];
     if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : undefined);
       if (open.length > maxDepth) return false;
     } else if (char === '}' || char === ']') {
       open.pop();
-    } else if (char === '"') {
-      const end = endOfString(text, i);
-      const raw = text.slice(i + 1, end);
-      const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
-      // Only an escape can write what is no text.
-      if (name !== raw && !isText(name)) return false;
-      const members = open.at(-1);
-      if (members !== undefined && followedByColon(text, end)) {
-        if (members.has(name) || PROTOTYPE_MEMBERS.has(name)) return false;
-        members.add(name);
-      }
-      i = end;
+    } else {
+      const end = endOfString(text, at);
+      if (!isSoundString(text, at, end, open.at(-1))) return false;
+      mark.lastIndex = end + 1;
     }
   }
+  return true;
+}
+
+/** @param members of the object that the string stands in; a name is added to them. */
+function isSoundString(text: string, start: number, end: number, members: Set<string> | undefined): boolean {
+  const isName = members !== undefined && followedByColon(text, end);
+  const raw = text.slice(start + 1, end);
+  if (!isName && !raw.includes(HEX_ESCAPE)) return true;
+  const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+  // Only an escape can write what is no text.
+  if (string !== raw && !isText(string)) return false;
+  if (!isName) return true;
+  if (members.has(string) || PROTOTYPE_MEMBERS.has(string)) return false;
+  members.add(string);
   return true;
 }
 
@@ -134,7 +168,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 function followedByColon(text: string, end: number): boolean {
-  let next = end + 1;
-  while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next++;
-  return text[next] === ':';
+  const colon = /[ \n\r\t]*:/y;
+  colon.lastIndex = end + 1;
+  return colon.test(text);
 }

@@ -1,6 +1,12 @@
 import type { DcApiVerification, PostedVerification } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
-import { type Json, type JsonObject, parseJson, parseJsonObject } from '../shared/json.ts';
+import {
+  type Json,
+  type JsonObject,
+  MAX_STRANGER_MEMBERS,
+  parseJson,
+  parseJsonObject,
+} from '../shared/json.ts';
 
 /** Form fields of a response (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5); others are ignored. */
 export type ResponseForm = {
@@ -51,7 +57,7 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
   if (error !== undefined) return walletError(error, form.error_description);
   // OpenID4VP 1.0 section 8.3: never plain when encryption was asked for.
   if (request.responseMode !== 'direct_post') return refused('response_mode', 'not encrypted');
-  const vpToken = parseJson(vp_token ?? '');
+  const vpToken = parseJson(vp_token ?? '', undefined, MAX_STRANGER_MEMBERS);
   return vpToken === undefined
     ? refused('malformed', 'vp_token is not JSON')
     : { kind: 'presentations', vpToken };
@@ -65,7 +71,7 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
  */
 export function openPlaintext(plaintext: string | undefined, request?: Mode): Envelope {
   if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
-  const payload = parseJsonObject(plaintext);
+  const payload = parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   // OpenID4VP 1.0 section 14.2

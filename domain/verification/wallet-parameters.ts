@@ -1,7 +1,13 @@
 import { CONTENT_ENCRYPTION, type ContentEncryption } from '../formats/jose/content-encryption.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  MAX_STRANGER_MEMBERS,
+  parseJsonObject,
+} from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
 
 /** Form fields with which a wallet may fetch a request object (OpenID4VP 1.0 section 5.10). */
@@ -41,7 +47,8 @@ export function readWalletMetadata({ wallet_nonce, wallet_metadata }: WalletPara
   if (wallet_nonce !== undefined && !WALLET_NONCE.test(wallet_nonce)) {
     throw refused('wallet_nonce is at most 512 URL-safe characters');
   }
-  const metadata = wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata);
+  const metadata =
+    wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata, undefined, MAX_STRANGER_MEMBERS);
   // OpenID4VP 1.0 section 5.10: a JSON object
   if (metadata === undefined) throw refused('wallet_metadata is not a JSON object');
   return metadata;

@@ -114,7 +114,7 @@ describe('A connection that carries', () => {
     const last = `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r99\r\nConnection: close\r\n\r\n`;
     const all = Array.from({ length: 99 }, (_, id) => one(id)).join('') + last;
     const { text } = await converse(service.address, [all]);
-    const ids = [...text.matchAll(/^X-Request-Id: r(\d+)/gim)].map(([, id]) => Number(id));
+    const ids = [...text.matchAll(/^X-Caller-Request-Id: r(\d+)/gim)].map(([, id]) => Number(id));
     expect(ids).to.deep.equal(Array.from({ length: 100 }, (_, id) => id));
   });
 });

@@ -46,6 +46,15 @@ describe('callers that call too often', () => {
     expect((await nonce(NEIGHBOUR)).status).to.equal(200);
   });
 
+  it('are counted where authorizations begin, too', async () => {
+    const begin = () =>
+      service.call('POST', '/acme/interactive-authorization', {
+        headers: from('9.9.9.30'),
+        form: { client_id: 'x' },
+      });
+    expect(await statusesOf(6, begin)).to.deep.equal([400, 400, 400, 400, 400, 429]);
+  });
+
   it('are counted by what one subscriber is given of IPv6', async () => {
     const addresses = Array.from({ length: 5 }, (_, i) => `2001:db9:1:2:${i}::1`);
     for (const address of addresses) expect((await nonce(address)).status).to.equal(200);

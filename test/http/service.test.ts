@@ -70,15 +70,23 @@ describe('the service itself', () => {
   describe('every answer', () => {
     const root = () => service.rootToken();
 
-    it('has an id: that of the caller if it is one, else its own', async () => {
-      const ask = async (id: string) =>
-        (await service.call('GET', '/', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id');
-      expect(await ask('trace-1.a_B')).to.equal('trace-1.a_B');
-      const own = [await ask('with space'), await ask('x'.repeat(65)), await ask('<script>')];
-      for (const id of own) expect(id).to.match(/^[\w.-]{5,64}$/);
-      expect(new Set(own).size).to.equal(3);
+    it('has an id of its own, and that of the caller beside it', async () => {
+      const ask = async (id: string) => {
+        const { headers } = await service.call('GET', '/', { headers: { 'X-Request-Id': id } });
+        return { own: headers.get('x-request-id'), caller: headers.get('x-caller-request-id') };
+      };
+      const asked = [
+        await ask('trace-1.a_B'),
+        await ask('trace-1.a_B'),
+        await ask('<script>'),
+        await ask('a b'),
+      ];
+      expect(asked.map(({ caller }) => caller)).to.deep.equal(['trace-1.a_B', 'trace-1.a_B', null, null]);
+      expect((await ask('x'.repeat(65))).caller).to.equal(null);
+      for (const { own } of asked) expect(own).to.match(/^[a-z0-9-]{5,64}$/);
+      expect(new Set(asked.map(({ own }) => own)).size, 'nobody can give two requests one id').to.equal(4);
       const problem = await service.call('GET', '/nowhere', { headers: { 'X-Request-Id': 'mine' } });
-      expect(problem.body.requestId).to.equal('mine');
+      expect(problem.body.requestId).to.equal(problem.headers.get('x-request-id')).and.not.equal('mine');
     });
 
     it('carries headers that keep browsers safe, and no name of the software', async () => {

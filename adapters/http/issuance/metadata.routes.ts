@@ -8,7 +8,7 @@ const tag = 'Wallet: issuance';
 const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });
 
 /** Metadata changes rarely, but a change must reach wallets soon. */
-const HEADERS = { 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' };
+const HEADERS = { 'Cache-Control': 'public, max-age=60' };
 
 const common = { method: 'get', surface: 'document', access: 'public' } as const;
 

@@ -73,6 +73,7 @@ export const interactiveRoutes = family(
       },
       bodyKind: 'form',
       bodyLimit: FORM_LIMIT,
+      rateLimit: { group: 'token', perAddress: true },
       responses: {
         200: z.union([Code, EarlierCode, EarlierInteraction]),
         401: z.union([RequiredInteraction, ProtocolError]),

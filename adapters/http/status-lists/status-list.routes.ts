@@ -18,7 +18,6 @@ const USE_CASES = {
 };
 
 const TOKEN_TYPE = 'application/statuslist+jwt';
-const PUBLIC = { 'Access-Control-Allow-Origin': '*' };
 
 /** Status lists for everybody (Token Status List sections 8 and 9) and revocation for the issuer. */
 export const statusListRoutes = family(
@@ -41,12 +40,11 @@ export const statusListRoutes = family(
       },
       async handle({ params, query, request }) {
         // Token Status List section 8.4: looking into the past would tell when a credential was revoked
-        if (query.time !== undefined)
-          return reply(501, { error: 'historical resolution is not supported' }, PUBLIC);
+        if (query.time !== undefined) return reply(501, { error: 'historical resolution is not supported' });
         const contentType = negotiate(request.headers.accept);
         if (contentType === undefined) {
           const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
-          return reply(406, { error }, PUBLIC);
+          return reply(406, { error });
         }
         const { tenant: tenantId, listId } = params;
         const token =
@@ -56,7 +54,6 @@ export const statusListRoutes = family(
         const { etag, expiresAt } = token;
         const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
         const headers = {
-          ...PUBLIC,
           'Cache-Control': `public, max-age=${seconds}`,
           ETag: etag,
           Vary: 'Accept',
@@ -76,7 +73,7 @@ export const statusListRoutes = family(
       responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
       async handle({ params }) {
         const lists = await aggregateStatusLists.execute(params.tenant);
-        return reply(200, { status_lists: lists }, { ...PUBLIC, 'Cache-Control': 'public, max-age=300' });
+        return reply(200, { status_lists: lists }, { 'Cache-Control': 'public, max-age=300' });
       },
     }),
     route({

@@ -24,7 +24,6 @@ export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({
     async handle({ params, request }) {
       const { jwt, etag, maxAgeSeconds } = await serveTrustList.execute(params.tenant, params.id);
       const headers = {
-        'Access-Control-Allow-Origin': '*',
         'Cache-Control': `public, max-age=${maxAgeSeconds}`,
         ETag: etag,
       };

@@ -120,8 +120,6 @@ const ofPages = {
   ...common,
   path: '/:tenant/dc-api/:requestId',
   params,
-  /** Pages of the customer call it; what they may do follows from knowing the address. */
-  anyOrigin: true,
 } as const;
 
 /** What pages call that ask with the Digital Credentials API (OpenID4VP 1.0 appendix A). */

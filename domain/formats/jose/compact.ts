@@ -19,6 +19,8 @@ export type CompactLimits = {
   readonly headerBytes?: number;
   /** Deepest nesting of header and payload. */
   readonly depth?: number;
+  /** Most members and entries of header and of payload; any number unless told. */
+  readonly members?: number;
 };
 
 const DEFAULTS = { length: 1024 * 1024, headerBytes: 32 * 1024, depth: 32 } as const;
@@ -28,7 +30,7 @@ const DEFAULTS = { length: 1024 * 1024, headerBytes: 32 * 1024, depth: 32 } as c
  * are unambiguous JSON objects within `limits`.
  */
 export function parseCompactJws(text: string, limits: CompactLimits = {}): CompactJws | undefined {
-  const { length, headerBytes, depth } = { ...DEFAULTS, ...limits };
+  const { length, headerBytes, depth, members } = { ...DEFAULTS, ...limits };
   if (text.length > length) return undefined;
   const first = text.indexOf('.');
   const second = text.indexOf('.', first + 1);
@@ -36,15 +38,15 @@ export function parseCompactJws(text: string, limits: CompactLimits = {}): Compa
   // 4 characters of base64url carry 3 bytes; look before decoding.
   if (first > Math.ceil(headerBytes / 3) * 4) return undefined;
 
-  const header = decodeObject(text.slice(0, first), depth);
-  const payload = decodeObject(text.slice(first + 1, second), depth);
+  const header = decodeObject(text.slice(0, first), depth, members);
+  const payload = decodeObject(text.slice(first + 1, second), depth, members);
   const signature = decodeBase64url(text.slice(second + 1));
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
   return { header, payload, signingInput: text.slice(0, second), signature };
 }
 
-function decodeObject(part: string, depth: number): JsonObject | undefined {
-  const value = decodeJson(part, depth);
+function decodeObject(part: string, depth: number, members?: number): JsonObject | undefined {
+  const value = decodeJson(part, depth, members);
   return isJsonObject(value) ? value : undefined;
 }
 

@@ -5,6 +5,7 @@ import {
   type Json,
   type JsonObject,
   type JsonPrimitive,
+  MAX_STRANGER_MEMBERS,
 } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
@@ -75,7 +76,7 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
 
 /** RFC 9901 sections 4.2.1 and 4.2.2 */
 function readDisclosure(text: string): Disclosure {
-  const parts = decodeJson(text, MAX_DEPTH + 1);
+  const parts = decodeJson(text, MAX_DEPTH + 1, MAX_STRANGER_MEMBERS);
   if (!Array.isArray(parts)) throw new Refusal('malformed_disclosure');
   const [salt, second, third] = parts as readonly Json[];
   if (typeof salt !== 'string' || second === undefined) throw new Refusal('malformed_disclosure');

@@ -17,6 +17,8 @@ const MAX_DISCLOSURES = 1000;
 const MAX_DISCLOSURE_LENGTH = 128 * 1024;
 const MAX_CERTIFICATES = 6;
 const HEADER_BYTES = 32 * 1024;
+/** It is read before its signature: the key stands in it. A digest for each disclosure, decoys, and claims. */
+const MAX_MEMBERS = 5_000;
 const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
 
 /**
@@ -49,7 +51,11 @@ export function openSdJwt(text: string): OpenedSdJwt {
 }
 
 function openPart(text: string, what: string): CompactJws {
-  const jws = parseCompactJws(text, { length: MAX_LENGTH, headerBytes: HEADER_BYTES });
+  const jws = parseCompactJws(text, {
+    length: MAX_LENGTH,
+    headerBytes: HEADER_BYTES,
+    members: MAX_MEMBERS,
+  });
   if (jws === undefined) throw new Refusal('malformed', `${what} does not have its form`);
   return jws;
 }

@@ -1,0 +1,127 @@
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+describe('bodies of requests', () => {
+  let service: TestService;
+  let token: string;
+  const open: Socket[] = [];
+
+  before(async () => {
+    service = await startTestService({ BODY_MEMORY: '8', TRUST_PROXY: '1', MAX_CONNECTIONS: '60' });
+    ({ token } = await createTenant(service, 'acme'));
+  });
+  afterEach(async () => {
+    for (const socket of open.splice(0)) socket.destroy();
+    // The service notices a moment later.
+    await new Promise((done) => setTimeout(done, 100));
+  });
+  after(() => service.close());
+
+  /** Sends the head and a part of the body, and waits until the service has taken it. @returns what it answers. */
+  async function begin(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    sent: number,
+    announced: number,
+  ): Promise<() => string> {
+    const { hostname, port } = new URL(service.address);
+    const socket = connect(Number(port), hostname === 'localhost' ? '127.0.0.1' : hostname);
+    open.push(socket);
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1');
+    });
+    // A connection that is closed at once ends so, too.
+    socket.on('error', () => {});
+    const lines = { Host: 'localhost', 'Content-Length': String(announced), ...headers };
+    const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`POST ${path} HTTP/1.1\r\n${head.join('')}\r\n`);
+    await new Promise<void>((done) => {
+      socket.write(Buffer.alloc(sent, 0x41), () => done());
+      setTimeout(done, 300);
+    });
+    return () => answer;
+  }
+
+  const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const JSON_TYPE = { 'Content-Type': 'application/json' };
+  const settle = () => new Promise((done) => setTimeout(done, 200));
+
+  it('are not taken in of callers whose token does not count', async () => {
+    for (const headers of [{}, { Authorization: 'Bearer nonsense' }]) {
+      const answer = await begin('/verifier/config', { ...JSON_TYPE, ...headers }, 1000, MEBIBYTE);
+      await settle();
+      expect(answer(), 'answered while most of the body is still to come').to.match(/^HTTP\/1.1 401 /);
+    }
+    const forbidden = await service.token(ROOT.clientId, ROOT.secret);
+    const headers = { ...JSON_TYPE, Authorization: `Bearer ${forbidden}` };
+    const answer = await begin('/verifier/config', headers, 1000, MEBIBYTE);
+    await settle();
+    expect(answer()).to.match(/^HTTP\/1.1 403 /);
+  });
+
+  it('of strangers are held within a bound, and administrators have room of their own', async () => {
+    const hold = (address: string) =>
+      begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': address }, 900_000, MEBIBYTE);
+    const answers: (() => string)[] = [];
+    for (let i = 0; i < 6; i++) answers.push(await hold(`9.9.${i}.1`));
+    await settle();
+    const refused = await service.call('POST', '/acme/response/x', {
+      headers: { ...FORM, 'X-Forwarded-For': '9.8.7.6' },
+      text: `vp_token=${'A'.repeat(500_000)}`,
+    });
+    expect(refused.status, 'four megabytes are for strangers').to.equal(503);
+    expect(refused.headers.get('retry-after')).to.equal('5');
+    expect(refused.body.error).to.equal('temporarily_unavailable');
+    const made = await service.call('POST', '/issuer/config', {
+      token,
+      json: { display: [{ name: 'Acme', locale: 'en' }] },
+    });
+    expect(made.status, made.text).to.equal(201);
+  });
+
+  it('of one address do not use up what others need', async () => {
+    for (let i = 0; i < 3; i++) {
+      await begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': '9.9.9.9' }, 900_000, MEBIBYTE);
+    }
+    await settle();
+    const send = (address: string) =>
+      service.call('POST', '/acme/response/x', {
+        headers: { ...FORM, 'X-Forwarded-For': address },
+        text: `vp_token=${'A'.repeat(500_000)}`,
+      });
+    expect((await send('9.9.9.9')).status).to.equal(503);
+    expect((await send('9.9.9.8')).status).to.equal(404);
+  });
+
+  it('are forgotten with their requests', async () => {
+    for (let round = 0; round < 30; round++) {
+      const { status } = await service.call('POST', '/acme/response/x', {
+        headers: { ...FORM, 'X-Forwarded-For': '9.9.9.7' },
+        text: `vp_token=${'A'.repeat(900_000)}`,
+      });
+      expect(status).to.equal(404);
+    }
+  });
+
+  it('wait behind connections that are bounded, too', async () => {
+    const { hostname, port } = new URL(service.address);
+    const closed: Promise<boolean>[] = [];
+    for (let i = 0; i < 80; i++) {
+      const socket = connect(Number(port), hostname === 'localhost' ? '127.0.0.1' : hostname);
+      open.push(socket);
+      closed.push(
+        new Promise((done) => {
+          socket.once('close', () => done(true));
+          socket.on('error', () => {});
+          setTimeout(() => done(false), 1_000);
+        }),
+      );
+    }
+    const dropped = (await Promise.all(closed)).filter(Boolean).length;
+    expect(dropped).to.be.within(20, 60);
+  });
+});
