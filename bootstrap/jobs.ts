@@ -13,6 +13,7 @@ import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
+import { clockWarning } from './clock-check.ts';
 import { startRelay } from './relay.ts';
 import { find, obtain } from './wire.ts';
 
@@ -135,6 +136,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const stopping = new AbortController();
   const budget = { milliseconds: BUDGET_MS, signal: stopping.signal };
   const holder = randomUUID();
+  const tellOfClock = clockWarning(clock, log);
   const running = new Set<Promise<void>>();
   const timers = jobs.map((job) =>
     setInterval(() => {
@@ -147,6 +149,7 @@ export function startJobs(container: Container): () => Promise<void> {
   async function runLeased(job: Job): Promise<void> {
     try {
       const now = await maintenance.time();
+      tellOfClock(now);
       if (await maintenance.tryLease(job.name, holder, now, job.everySeconds))
         await inBatches(budget, job.begin(now));
     } catch (error) {

@@ -40,6 +40,7 @@ import { Webhooks } from '../application/ports/webhooks.ts';
 import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
+import { clockProbe } from './clock-check.ts';
 import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
@@ -91,6 +92,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   closers.add(() => identity.close());
   const probes = [
     { name: 'database', check: () => store.ping() },
+    clockProbe(store, clock),
     ...(probe === undefined ? [] : [probe]),
     ...keyStores.probes,
     ...(dispatch.probe === undefined ? [] : [{ ...dispatch.probe, isPartial: true as const }]),

@@ -12,6 +12,7 @@ import { Log } from '../../application/ports/log.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
+import { clockProbe, clockWarning } from '../../bootstrap/clock-check.ts';
 import { startJobs } from '../../bootstrap/jobs.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -114,6 +115,29 @@ for (const kind of databases()) {
       expect(await lease('other')).to.equal(false);
       await pause(1_100);
       expect(await lease('other')).to.equal(true);
+    });
+
+    it('is said in the log once a minute, and by its probe', async () => {
+      const warned: string[] = [];
+      const log = { info() {}, error() {}, warn: (line: string) => warned.push(line) } as unknown as Log;
+      const clock = { now: () => new Date(Date.now() + 2 * HOURS_MS) };
+      const tell = clockWarning(clock, log);
+      for (let i = 0; i < 5; i++) tell(await store.maintenance.time());
+      expect(warned).to.have.length(1);
+      expect(warned[0]).to.match(
+        /clock of this machine is 7(199|200|201) seconds ahead of that of the database/,
+      );
+      const fault = await clockProbe(store, clock)
+        .check()
+        .then(
+          () => 'none',
+          (error: Error) => error.message,
+        );
+      expect(fault).to.match(/ahead of that of the database/);
+      const right = { now: () => new Date() };
+      clockWarning(right, log)(await store.maintenance.time());
+      await clockProbe(store, right).check();
+      expect(warned).to.have.length(1);
     });
 
     it('gives a job to one of fifty that ask for it', async () => {

@@ -304,8 +304,8 @@ describe('the chained authorization server behind https and a path', () => {
       const { location } = await browser.visit(`${service.address}/acme/chained-as/authorize?${query}`);
       expect(location?.searchParams.get('redirect_uri')).to.equal(`${server}/callback`);
       const [line = ''] = browser.lines;
-      expect(line).to.match(/^__Secure-vidimus-login-[\w-]{22}=/);
-      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/base/acme/chained-as']);
+      expect(line).to.match(/^__Host-vidimus-login-[\w-]{22}=/);
+      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/']);
       const documents = await Promise.all(
         [
           '/.well-known/oauth-authorization-server/base/acme/chained-as',

@@ -188,10 +188,10 @@ describe('The browser that goes to a page before an issuance, behind https and a
       const folder = '/base/acme/interactive-authorization';
       expect(`${returnTo.origin}${returnTo.pathname}`).to.equal(`https://issuer.example${folder}/return`);
       const [question = '', line = ''] = wallet.browser.lines;
-      expect(question).to.match(/^__Secure-vidimus-consent-[\w-]{22}=[\w-]{43}; /);
-      expect(question.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/base/acme/authorize']);
-      expect(line).to.match(/^__Secure-vidimus-visit-[\w-]{22}=[\w-]{43}; /);
-      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'SameSite=Lax', `Path=${folder}`]);
+      expect(question).to.match(/^__Host-vidimus-consent-[\w-]{22}=[\w-]{43}; /);
+      expect(question.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/']);
+      expect(line).to.match(/^__Host-vidimus-visit-[\w-]{22}=[\w-]{43}; /);
+      expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'SameSite=Lax', 'Path=/']);
       const address = `${issuer.service.address}/acme/interactive-authorization/return${returnTo.search}`;
       expect((await new Browser().visit(address)).status).to.equal(400);
       expect((await wallet.browser.visit(address)).status).to.equal(303);

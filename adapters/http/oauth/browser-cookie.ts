@@ -26,11 +26,9 @@ export function browserCookie(
   place: Place,
   kept: { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number },
 ): string {
-  const { publicUrl } = place.settings;
-  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
   return [
     `${nameAt(place)}${kept.authorizationId}=${kept.browserSecret}`,
-    `Path=${base}/${place.tenantId}/${place.errand.folder}`,
+    `Path=${pathAt(place)}`,
     `Max-Age=${kept.seconds}`,
     'HttpOnly',
     'SameSite=Lax',
@@ -54,13 +52,20 @@ export function readBrowserCookies(place: Place, header: string | undefined): Re
   return kept;
 }
 
-function isSecure({ settings }: Place): boolean {
+function isSecure({ settings }: Pick<Place, 'settings'>): boolean {
   return settings.publicUrl.startsWith('https:');
 }
 
-/** RFC 6265bis section 4.1.3.1: nobody on an insecure connection can plant a cookie of this name. */
+/** RFC 6265bis section 4.1.3.2: neither an insecure connection nor a neighbour under the same domain can plant it. */
 function nameAt(place: Place): string {
-  return isSecure(place) ? `__Secure-${place.errand.name}` : place.errand.name;
+  return isSecure(place) ? `__Host-${place.errand.name}` : place.errand.name;
+}
+
+/** What RFC 6265bis section 4.1.3.2 demands of the prefix; without it as narrow as can be. */
+function pathAt({ settings, tenantId, errand }: Place): string {
+  if (isSecure({ settings })) return '/';
+  const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+  return `${base}/${tenantId}/${errand.folder}`;
 }
 
 /** FAPI 2.0 section 5.3.2.2: 303, never 307, so that the browser sends no form on. */
