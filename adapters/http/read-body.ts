@@ -59,7 +59,7 @@ function jsonFault(text: string, maxMembers?: number): string {
 
 const WHOLE =
   'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +
-  '`constructor` or `prototype`, at most 32 levels deep';
+  '`constructor` or `prototype`, or integers beyond 2^53 - 1 (send those as text), at most 32 levels deep';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 

@@ -40,7 +40,9 @@ function parseJsonText(text: string): { value: Json } | { fault: string } {
   if (value !== undefined) return { value };
   const line = lineOfRepetition(text);
   if (line !== undefined) return { fault: `has a member twice in one object (line ${line})` };
-  return { fault: `nests deeper than ${MAX_DEPTH}, or has text or a name of a member that is not allowed` };
+  return {
+    fault: `nests deeper than ${MAX_DEPTH}, or has text, an integer beyond 2^53 - 1 or a name of a member that is not allowed`,
+  };
 }
 
 /** JSON is YAML as far as this goes. */
@@ -74,7 +76,9 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
   if (oddKey) return { fault: 'has a member whose name is neither text nor a number' };
   try {
     const value: unknown = document.toJS();
-    return isJson(value) ? { value } : { fault: 'has a value that JSON does not have, or too many' };
+    return isJson(value)
+      ? { value }
+      : { fault: 'has a value that JSON does not have, or too many; integers go up to 2^53 - 1' };
   } catch {
     return { fault: 'has aliases that multiply too much' };
   }
@@ -86,13 +90,18 @@ function isJson(value: unknown): value is Json {
   const walk = (entry: unknown, depth: number): boolean => {
     if (--left < 0 || depth > MAX_DEPTH) return false;
     if (typeof entry === 'string') return isText(entry);
-    if (typeof entry === 'number') return Number.isFinite(entry);
+    if (typeof entry === 'number') return isKept(entry);
     if (typeof entry === 'boolean' || entry === null) return true;
     if (Array.isArray(entry)) return entry.every((item) => walk(item, depth + 1));
     if (typeof entry !== 'object' || Object.getPrototypeOf(entry) !== Object.prototype) return false;
     return Object.entries(entry).every(([name, member]) => isName(name) && walk(member, depth + 1));
   };
   return walk(value, 0);
+}
+
+/** 2^53 and 2^53 + 1 are read alike, so neither is taken. */
+function isKept(number: number): boolean {
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number));
 }
 
 function isName(name: string): boolean {

@@ -29,7 +29,8 @@ const ESCAPES_PER_MEMBER = 10;
  * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
  * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than
  * `maxDepth`, has more than about `maxMembers` members and entries (commas and brackets within texts count, too),
- * names a member after an object's prototype, or carries text that is none: see `isText`.
+ * names a member after an object's prototype, carries text that is none (see `isText`), or has an integer that would
+ * become another one, as most beyond 2^53 do (RFC 8259 section 6).
  */
 export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Json | undefined {
   if (maxMembers !== undefined && !holdsAtMost(text, maxMembers)) return undefined;
@@ -39,7 +40,27 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   } catch {
     return undefined;
   }
-  return isUnambiguous(text, maxDepth) ? value : undefined;
+  return isUnambiguous(text, maxDepth) && keepsIntegers(text) ? value : undefined;
+}
+
+/** Sixteen digits where a number may stand; texts may look so, too. */
+const LONG_INTEGER = /(?:^|[\s:,[-])[1-9][0-9]{15}/;
+const INTEGER = /^-?[0-9]+$/;
+
+/** Whether every integer of a text that is known to be valid JSON is handed on as it stands there. */
+function keepsIntegers(text: string): boolean {
+  if (!LONG_INTEGER.test(text)) return true;
+  let kept = true;
+  JSON.parse(text, (_name, value: unknown, context?: { readonly source?: string }) => {
+    if (typeof value === 'number') kept &&= isKept(value, context?.source ?? '');
+    return value;
+  });
+  return kept;
+}
+
+function isKept(value: number, source: string): boolean {
+  if (Number.isSafeInteger(value) || !INTEGER.test(source)) return true;
+  return Number.isFinite(value) && (String(value) === source || BigInt(value) === BigInt(source));
 }
 
 /** Like `parseJson`, for documents that must be objects. */
