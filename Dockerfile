@@ -1,13 +1,16 @@
 # One image for everything: the service keeps its state in /data unless DATABASE_URL says otherwise.
-FROM node:24-slim AS build
+# Name it with its digest for a build that can be repeated: --build-arg NODE_IMAGE=node:24-slim@sha256:…
+ARG NODE_IMAGE=node:24-slim
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
 RUN npm run build
 
-FROM node:24-slim
-ENV NODE_ENV=production DATA_FOLDER=/data
+FROM ${NODE_IMAGE}
+# Others reach a container only where its ports are published.
+ENV NODE_ENV=production DATA_FOLDER=/data HOST=0.0.0.0
 # Memory for a password hash goes back to the system when the hash is done, whichever thread made it.
 ENV MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_ARENA_MAX=2
 WORKDIR /app

@@ -24,7 +24,13 @@ export const SettingsSchema = z.object({
     .describe(
       '`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https',
     ),
-  HOST: z.string().min(1).default('0.0.0.0').describe('Address to listen on'),
+  HOST: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe(
+      'Address to listen on: by itself this machine alone, `0.0.0.0` for all networks, as in the image',
+    ),
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   PUBLIC_URL: publicUrl
     .optional()

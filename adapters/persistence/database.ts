@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
@@ -7,6 +7,7 @@ import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
 import { endSilentConnections } from './postgres/silent-connections.ts';
 import { postgresTls } from './postgres/tls.ts';
 import { allRows } from './rows/all.ts';
+import { keepToOwner } from './sqlite/own-file.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
 
@@ -173,11 +174,12 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
   if (dialect === 'sqlite') {
     const { MikroORM: SqliteOrm } = await import('@mikro-orm/sqlite');
     const file = settings.url.slice('sqlite:'.length);
-    if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    if (file !== ':memory:') keepToOwner(file);
     const orm = await SqliteOrm.init({ ...common, dbName: file });
     const native = await orm.em.getConnection().getNativeClient();
     native.pragma('journal_mode = wal');
-    native.pragma('synchronous = normal');
+    // What a caller was told has to outlive a power cut (SQLite, PRAGMA synchronous: with the WAL only `full` does).
+    native.pragma('synchronous = full');
     native.pragma('busy_timeout = 5000');
     surviveOnSqlite(native);
     return orm as unknown as MikroORM;

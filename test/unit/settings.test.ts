@@ -63,7 +63,7 @@ describe('settings', () => {
   it('need three secrets and have the published defaults for the rest', () => {
     const settings = readSettings(GOOD);
     expect(settings).to.deep.include({
-      HOST: '0.0.0.0',
+      HOST: '127.0.0.1',
       PORT: 3000,
       PUBLIC_URL: 'http://localhost:3000',
       DATABASE_URL: 'sqlite:./data/vidimus.sqlite',
