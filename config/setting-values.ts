@@ -35,7 +35,7 @@ export const proxies = z.string().transform((text, context): false | number | st
   return z.NEVER;
 });
 
-function isNetwork(text: string): boolean {
+export function isNetwork(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   const bits = { 4: 32, 6: 128 }[isIP(address)];
   if (bits === undefined || rest.length > 0) return false;

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
+import { outboundAllow } from './outbound-allow.ts';
 import {
   amqpUrl,
   claimName,
   databaseUrl,
   duration,
   issuerUrl,
-  list,
   masterSecret,
   proxies,
   publicUrl,
@@ -94,10 +94,10 @@ export const SettingsSchema = z.object({
     .default(1)
     .describe('Bits per status list entry'),
   STATUS_TTL: wholeNumber(60, 31_536_000).default(3600).describe('Seconds that a status list token is valid'),
-  OUTBOUND_ALLOW: list
+  OUTBOUND_ALLOW: outboundAllow
     .default([])
     .describe(
-      'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `10.0.0.0/8`, `127.0.0.1:8080`',
+      'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `*.example`, `10.0.0.0/8`, `127.0.0.1:8080`; for one tenant `acme=backend.example`. Metadata services of clouds, such as `169.254.169.254`, only where an entry names just them',
     ),
   RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
     .default(600)

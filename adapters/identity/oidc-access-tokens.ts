@@ -82,7 +82,7 @@ export class OidcAccessTokens extends AccessTokens {
     if (known !== undefined && now.getTime() < known.until) return known.access;
     const { issuer, algorithm } = this.#settings;
     try {
-      const expected = { audience: AUDIENCE, types: EXTERNAL_TOKEN_TYPES, now };
+      const expected = { tenantId: undefined, audience: AUDIENCE, types: EXTERNAL_TOKEN_TYPES, now };
       const verified = await this.#ports.authorizationServers.verifyToken(issuer, token, expected);
       // RFC 8725 section 3.1: the algorithm is the operator's choice.
       if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');

@@ -20,11 +20,15 @@ const DOCUMENT_BYTES = 128 * 1024;
 const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'not_json', 'redirected']);
 
 /** @throws AuthorizationServerError when no address has metadata, or those that it has cannot be used. */
-export async function fetchMetadata(remote: Remote, issuer: string): Promise<ServerMetadata> {
+export async function fetchMetadata(
+  remote: Remote,
+  issuer: string,
+  tenantId: string | undefined,
+): Promise<ServerMetadata> {
   const addresses = metadataAddresses(issuer);
   let fault = new AuthorizationServerError('bad_issuer', `${issuer} cannot be the address of an issuer.`);
   for (const [index, address] of addresses.entries()) {
-    const document = await fetchDocument(remote, address).catch((error: unknown) => {
+    const document = await fetchDocument(remote, address, tenantId).catch((error: unknown) => {
       if (!(error instanceof AuthorizationServerError) || !ABSENT.has(error.fault)) throw error;
       if (index === 0) fault = error;
       return undefined;
@@ -42,20 +46,26 @@ export async function fetchMetadata(remote: Remote, issuer: string): Promise<Ser
 export async function fetchKeys(
   remote: Remote,
   { issuer, jwksUri }: ServerMetadata,
+  tenantId: string | undefined,
 ): Promise<readonly ForeignKey[]> {
   if (jwksUri === undefined) {
     throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no jwks_uri.`);
   }
-  const keys = readForeignKeys(await fetchDocument(remote, jwksUri));
+  const keys = readForeignKeys(await fetchDocument(remote, jwksUri, tenantId));
   if (keys === undefined) {
     throw new AuthorizationServerError('bad_keys', `The key set of ${issuer} cannot be used.`);
   }
   return keys;
 }
 
-async function fetchDocument(remote: Remote, address: string): Promise<JsonObject> {
+async function fetchDocument(
+  remote: Remote,
+  address: string,
+  tenantId: string | undefined,
+): Promise<JsonObject> {
   const place = describe(address);
   const answer = await call(remote, address, {
+    tenantId,
     method: 'GET',
     headers: { accept: 'application/json' },
     timeoutMs: TIMEOUT_MS,

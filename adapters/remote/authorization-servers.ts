@@ -19,18 +19,23 @@ import {
 } from '../../domain/oauth/foreign-token.ts';
 import { acceptIdToken, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { AuthorizationServerCache } from './authorization-server-cache.ts';
+import { type Asked, AuthorizationServerCache } from './authorization-server-cache.ts';
 import { fetchKeys, fetchMetadata } from './authorization-server-documents.ts';
 import { askForToken, badStatus, readTokenAnswer } from './openid-token-request.ts';
 
-const ISSUERS = 500;
+const MAX_BYTES = 8 * 1024 * 1024;
 const FRESH_MS = 600_000;
 const FAILURE_MS = 15_000;
 const REFRESH_MS = 30_000;
 
 type Ports = { readonly remote: Remote; readonly clock: Clock };
-type Times = { readonly audience: string | undefined; readonly now: Date };
+type Times = {
+  readonly tenantId: string | undefined;
+  readonly audience: string | undefined;
+  readonly now: Date;
+};
 
 /** Speaks with other authorization servers through the one way out of the service. */
 export class RemoteAuthorizationServers extends AuthorizationServers {
@@ -40,25 +45,25 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
 
   constructor({ remote, clock }: Ports) {
     super();
-    const times = { capacity: ISSUERS, freshMs: FRESH_MS, failureMs: FAILURE_MS, refreshMs: REFRESH_MS };
+    const times = { maxBytes: MAX_BYTES, freshMs: FRESH_MS, failureMs: FAILURE_MS, refreshMs: REFRESH_MS };
     this.#remote = remote;
     this.#metadata = new AuthorizationServerCache(clock, {
       ...times,
-      load: (issuer) => fetchMetadata(remote, issuer),
+      load: ({ issuer, tenantId }) => fetchMetadata(remote, issuer, tenantId),
     });
     this.#keys = new AuthorizationServerCache(clock, {
       ...times,
-      load: async (issuer) => fetchKeys(remote, await this.discover(issuer)),
+      load: async (asked) => fetchKeys(remote, await this.#metadata.get(asked), asked.tenantId),
     });
   }
 
-  override discover(issuer: string): Promise<ServerMetadata> {
-    return this.#metadata.get(issuer);
+  override discover(issuer: string, tenantId: string | undefined): Promise<ServerMetadata> {
+    return this.#metadata.get({ issuer, tenantId });
   }
 
   override async exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer> {
     // RFC 6749 section 4.1.3, RFC 7636 section 4.5
-    const answer = await askForToken(this.#remote, await this.discover(issuer), exchange, {
+    const answer = await askForToken(this.#remote, await this.discover(issuer, exchange.tenantId), exchange, {
       grant_type: 'authorization_code',
       code: exchange.code,
       redirect_uri: exchange.redirectUri,
@@ -72,7 +77,8 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     client: { readonly clientId: string; readonly clientSecret: string },
   ): Promise<void> {
     const grant = { grant_type: 'client_credentials' };
-    const { status } = await askForToken(this.#remote, await this.discover(issuer), client, grant);
+    const ours = { ...client, tenantId: undefined };
+    const { status } = await askForToken(this.#remote, await this.discover(issuer, undefined), ours, grant);
     if (status !== 200) throw badStatus(issuer, status);
   }
 
@@ -90,7 +96,11 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     expected: LoginExpectations,
   ): Promise<JsonObject> {
     const opened = openForeignToken(idToken, ID_TOKEN_TYPES);
-    const verified = await this.#verify(issuer, opened, { audience: expected.clientId, now: expected.now });
+    const verified = await this.#verify(issuer, opened, {
+      tenantId: expected.tenantId,
+      audience: expected.clientId,
+      now: expected.now,
+    });
     acceptIdToken(verified, expected);
     return verified.claims;
   }
@@ -98,11 +108,11 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   override async readOwnAccessToken(
     issuer: string,
     token: string,
-    now: Date,
+    expected: { readonly tenantId: TenantId; readonly now: Date },
   ): Promise<JsonObject | undefined> {
     try {
       const opened = openForeignToken(token, EXTERNAL_TOKEN_TYPES);
-      return (await this.#verify(issuer, opened, { audience: undefined, now })).claims;
+      return (await this.#verify(issuer, opened, { audience: undefined, ...expected })).claims;
     } catch (error) {
       if (error instanceof ForeignTokenError) return undefined;
       throw error;
@@ -111,27 +121,28 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
 
   /** The signature first; what it covers is looked at afterwards. */
   async #verify(issuer: string, opened: OpenedForeignToken, expected: Times): Promise<VerifiedToken> {
-    if (!(await this.#isSigned(issuer, opened))) throw new ForeignTokenError('signature');
+    if (!(await this.#isSigned({ issuer, tenantId: expected.tenantId }, opened)))
+      throw new ForeignTokenError('signature');
     const { type, algorithm, jws } = opened;
     acceptForeignClaims(jws.payload, { ...expected, issuer });
     return { type, algorithm, claims: jws.payload };
   }
 
   /** @throws ForeignTokenError `unknown_key` when no key of the issuer fits, not even one of a newer key set. */
-  async #isSigned(issuer: string, opened: OpenedForeignToken): Promise<boolean> {
-    const known = pickForeignKey(await this.#keys.get(issuer), opened);
+  async #isSigned(asked: Asked, opened: OpenedForeignToken): Promise<boolean> {
+    const known = pickForeignKey(await this.#keys.get(asked), opened);
     if (known !== undefined && (await isSignedBy(known, opened))) return true;
     // A key that the token names is right or wrong; one that it does not name may have been replaced.
     if (known !== undefined && opened.keyId !== undefined) return false;
-    const renewed = pickForeignKey(await this.#newerKeys(issuer), opened) ?? known;
+    const renewed = pickForeignKey(await this.#newerKeys(asked), opened) ?? known;
     if (renewed === undefined) throw new ForeignTokenError('unknown_key');
     return isSignedBy(renewed, opened);
   }
 
   /** @returns none when the last look is too recent, so that a flood of bad tokens makes no flood of requests. */
-  async #newerKeys(issuer: string): Promise<readonly ForeignKey[]> {
+  async #newerKeys(asked: Asked): Promise<readonly ForeignKey[]> {
     try {
-      return (await this.#keys.refresh(issuer)) ?? (await this.#keys.get(issuer));
+      return (await this.#keys.refresh(asked)) ?? (await this.#keys.get(asked));
     } catch (cause) {
       if (cause instanceof AuthorizationServerError) throw new ForeignTokenError('unknown_key', { cause });
       throw cause;

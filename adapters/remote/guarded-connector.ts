@@ -1,22 +1,19 @@
-import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { buildConnector } from 'undici';
 import { RemoteError } from '../../application/ports/remote.ts';
-import { type AddressGuard, type Target, targetOf } from './address-guard.ts';
-
-/** @returns every address of a host name. */
-export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+import { type GuardOfOne, type Target, targetOf } from './address-guard.ts';
+import type { ResolvedAddress } from './name-resolver.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
-
-export const systemResolve: Resolve = (host) => lookup(host, { all: true });
 
 /**
  * Connects only where the guard lets it. The check stands here, behind name resolution, and the socket gets exactly
  * the addresses that were checked: a name that resolves differently a moment later changes nothing.
  */
-export function guardedConnector(guard: AddressGuard, resolve: Resolve): buildConnector.connector {
+export function guardedConnector(
+  guard: GuardOfOne,
+  resolve: (host: string) => Promise<readonly ResolvedAddress[]>,
+): buildConnector.connector {
   return (options, callback) => {
     const target = targetOf(options);
     addressesOf(target.host, resolve)
@@ -41,28 +38,26 @@ export function guardedConnector(guard: AddressGuard, resolve: Resolve): buildCo
 }
 
 /** The part of the decision that needs no name resolution; `undefined` when the connector has to look further. */
-export function isPermittedLiteral(guard: AddressGuard, url: URL): boolean | undefined {
+export function isPermittedLiteral(guard: GuardOfOne, url: URL): boolean | undefined {
   const target = targetOf(url);
-  return isIP(target.host) === 0 ? undefined : isPermitted(guard, target, target.host);
+  return isIP(target.host) === 0 ? undefined : guard.permits(target, target.host);
 }
 
-async function addressesOf(host: string, resolve: Resolve): Promise<readonly LookupAddress[]> {
+async function addressesOf(
+  host: string,
+  resolve: (host: string) => Promise<readonly ResolvedAddress[]>,
+): Promise<readonly ResolvedAddress[]> {
   const family = isIP(host);
   return family === 0 ? resolve(host) : [{ address: host, family }];
 }
 
 /** One bad address among good ones refuses them all: which one is called would be left to chance. */
-function checkAddresses(guard: AddressGuard, target: Target, addresses: readonly LookupAddress[]): void {
+function checkAddresses(guard: GuardOfOne, target: Target, addresses: readonly ResolvedAddress[]): void {
   if (addresses.length === 0) throw new RemoteError('unreachable', `${target.host} has no address.`);
-  const refused = addresses.find(({ address }) => !isPermitted(guard, target, address));
+  const refused = addresses.find(({ address }) => !guard.permits(target, address));
   if (refused === undefined) return;
   throw new RemoteError(
     'refused_address',
     `${target.host} leads to ${refused.address}, which may not be called.`,
   );
-}
-
-function isPermitted(guard: AddressGuard, { host, port, protocol }: Target, address: string): boolean {
-  if (guard.isListedHost(host, port) || guard.isListedAddress(address, port)) return true;
-  return protocol === 'https:' && guard.isPublic(address);
 }

@@ -1,34 +1,44 @@
-import { type buildConnector, type Dispatcher, Pool, request } from 'undici';
+import { request } from 'undici';
 import { Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
 import { AddressGuard } from './address-guard.ts';
-import { guardedConnector, isPermittedLiteral, type Resolve, systemResolve } from './guarded-connector.ts';
+import { readAnswer } from './answer.ts';
+import { ByteShares } from './byte-shares.ts';
+import { endOf, FairGate } from './fair-gate.ts';
+import { isPermittedLiteral } from './guarded-connector.ts';
+import { CALLS_OF_LANE, Lanes } from './lanes.ts';
+import { NameResolver, type Resolve } from './name-resolver.ts';
 
-const CONNECTIONS_PER_ORIGIN = 32;
-const WAITING_PER_ORIGIN = 96;
-/** At once, to all origins. */
-const CALLS = 2048;
-/** Beyond these, a connection ends with its call: the one who names origins without number keeps no memory by that. */
-const KEPT_CONNECTIONS = 512;
-/** However long a server would like to keep one. */
-const KEPT_MS = 10_000;
-
-/** What there is of an origin: as long as calls to it are under way, or a connection is kept. */
-type Origin = { readonly pool: Pool; calls: number };
+const MEBIBYTE = 1024 * 1024;
+/** Calls to all origins: parties are tenants. */
+const OF_ALL = { atOnce: 2048, ofOne: 256, waitingOfOne: 256, waiting: 2048 };
+/** Calls of one tenant: parties are origins. */
+const OF_TENANT = { atOnce: 256, ofOne: CALLS_OF_LANE, waitingOfOne: 96, waiting: 768 };
+/** Calls to one origin: parties are tenants. */
+const OF_ORIGIN = { atOnce: 256, ofOne: CALLS_OF_LANE, waitingOfOne: CALLS_OF_LANE, waiting: 2048 };
+/** What is sent and received at once. */
+const BYTES = { all: 256 * MEBIBYTE, ofOne: 32 * MEBIBYTE };
 
 type Options = Parameters<Remote['request']>[1];
+type Call = {
+  readonly url: URL;
+  readonly options: Options;
+  /** The tenant, or nothing for calls of the service itself. */
+  readonly party: string;
+  /** Ends the call, with the reason. */
+  readonly end: AbortController;
+};
 
 /**
- * The one outgoing client: guarded addresses, no redirects, bounded in time, size, connections and queue. Nobody keeps
- * others from calling: when too many calls are under way, the one that takes longest gives way, which is one to a slow
- * server sooner than one to a server that answers.
+ * The one outgoing client: guarded addresses, no redirects, bounded in time, size, connections and queue. Each tenant
+ * has its share of calls, connections and bytes, in all and at each origin, and nobody's slow servers make others wait.
  */
 export class GuardedHttpClient extends Remote {
   readonly #guard: AddressGuard;
-  readonly #connect: buildConnector.connector;
-  readonly #origins = new Map<string, Origin>();
-  /** The oldest first. */
-  readonly #calls = new Set<AbortController>();
-  #connections = 0;
+  readonly #lanes: Lanes;
+  readonly #all = new FairGate(OF_ALL);
+  readonly #tenants = new Map<string, FairGate>();
+  readonly #origins = new Map<string, FairGate>();
+  readonly #bytes = new ByteShares(BYTES);
   #isClosed = false;
 
   /**
@@ -38,37 +48,43 @@ export class GuardedHttpClient extends Remote {
   constructor(settings: { readonly allow: readonly string[]; readonly resolve?: Resolve }) {
     super();
     this.#guard = new AddressGuard(settings.allow);
-    this.#connect = guardedConnector(this.#guard, settings.resolve ?? systemResolve);
+    this.#lanes = new Lanes(this.#guard, settings.resolve ?? new NameResolver().resolve);
   }
 
-  override refuses(url: string): boolean {
-    return this.#guard.refuses(url);
+  override refuses(url: string, tenantId: string | undefined): boolean {
+    return this.#guard.of(tenantId).refuses(url);
   }
 
+  /** The time limit covers everything from waiting for a turn and name resolution to the last byte. */
   override async request(url: string, options: Options): Promise<RemoteResponse> {
-    const target = this.#admit(url);
+    const target = this.#admit(url, options.tenantId);
     if (this.#isClosed) throw new RemoteError('busy', 'The service is stopping.');
-    const origin = this.#origins.get(target.origin) ?? this.#open(target.origin);
-    if (origin.calls >= CONNECTIONS_PER_ORIGIN + WAITING_PER_ORIGIN) {
-      throw new RemoteError('busy', `Too many calls to ${target.origin} are waiting.`);
-    }
-    origin.calls++;
+    const end = new AbortController();
+    const timer = setTimeout(() => {
+      end.abort(
+        new RemoteError('timeout', `${target.origin} did not answer within ${options.timeoutMs} ms.`),
+      );
+    }, options.timeoutMs);
     try {
-      return await this.#exchange(target, options, origin.pool);
+      return await this.#inTurn({ url: target, options, party: options.tenantId ?? '', end });
+    } catch (cause) {
+      const fault = faultOf(end.signal.aborted ? end.signal.reason : cause, target.origin);
+      // Whatever is left of it is closed: an answer that comes later, the rest of one that is too long.
+      end.abort(fault);
+      throw fault;
     } finally {
-      origin.calls--;
-      this.#forgetIfIdle(target.origin, origin);
+      clearTimeout(timer);
     }
   }
 
   /** Ends after the calls that are under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(Array.from(this.#origins.values(), ({ pool }) => pool.close()));
+    await this.#lanes.close();
   }
 
   /** What can be refused without asking a name server. */
-  #admit(text: string): URL {
+  #admit(text: string, tenantId: string | undefined): URL {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
       throw new RemoteError('refused_address', 'Only https addresses can be called.');
@@ -76,117 +92,76 @@ export class GuardedHttpClient extends Remote {
     if (url.username !== '' || url.password !== '') {
       throw new RemoteError('refused_address', `An address at ${url.host} carries credentials.`);
     }
-    if (isPermittedLiteral(this.#guard, url) === false) {
+    if (isPermittedLiteral(this.#guard.of(tenantId), url) === false) {
       throw new RemoteError('refused_address', `${url.origin} may not be called.`);
     }
     return url;
   }
 
-  /** The time limit covers everything from name resolution to the last byte. */
-  async #exchange(url: URL, options: Options, pool: Pool): Promise<RemoteResponse> {
-    const limit = this.#begin();
-    const timer = setTimeout(() => {
-      limit.abort(new RemoteError('timeout', `${url.origin} did not answer within ${options.timeoutMs} ms.`));
-    }, options.timeoutMs);
+  /** First a place among the calls of the tenant, so that nobody waits elsewhere with more than its share. */
+  async #inTurn(call: Call): Promise<RemoteResponse> {
+    const { party, end, url } = call;
+    const places: (() => void)[] = [];
     try {
+      places.push(await enter(this.#tenants, party, OF_TENANT, url.origin, end));
+      places.push(await enter(this.#origins, url.origin, OF_ORIGIN, party, end));
+      places.push(await this.#all.enter(party, end));
+      // The library does not end a call that still waits for its connection.
+      return await Promise.race([this.#exchange(call), endOf(end.signal)]);
+    } finally {
+      for (const leave of places.toReversed()) leave();
+    }
+  }
+
+  async #exchange({ url, options, party, end }: Call): Promise<RemoteResponse> {
+    const lane = this.#lanes.enter(party, url.origin);
+    const bytes = this.#bytes.open(party, end);
+    const underWay = { all: this.#all.inside, own: this.#tenants.get(party)?.inside ?? 0 };
+    try {
+      bytes.add(options.body?.length ?? 0);
       const answer = await request(url, {
-        dispatcher: pool,
+        dispatcher: lane.pool,
         method: options.method,
         headers: { ...options.headers, 'accept-encoding': 'identity' },
         body: options.body ?? null,
-        signal: limit.signal,
-        ...(this.#isCrowded() && { reset: true }),
+        signal: end.signal,
+        ...(this.#lanes.isCrowded(party, underWay) && { reset: true }),
       });
-      return await readAnswer(answer, url.origin, options.maxBytes);
-    } catch (cause) {
-      if (limit.signal.aborted) throw limit.signal.reason;
-      if (cause instanceof RemoteError) throw cause;
-      throw new RemoteError('unreachable', `${url.origin} could not be reached.`, { cause });
+      const { maxBytes, readsErrors = false } = options;
+      return await readAnswer(answer, { origin: url.origin, maxBytes, readsErrors, bytes });
     } finally {
-      clearTimeout(timer);
-      this.#calls.delete(limit);
+      bytes.release();
+      this.#lanes.leave(lane);
     }
-  }
-
-  #open(address: string): Origin {
-    const pool = new Pool(address, {
-      connections: CONNECTIONS_PER_ORIGIN,
-      pipelining: 1,
-      keepAliveMaxTimeout: KEPT_MS,
-      connect: this.#connect,
-    });
-    const origin = { pool, calls: 0 };
-    this.#origins.set(address, origin);
-    pool.on('connect', () => this.#connections++);
-    pool.on('disconnect', () => {
-      this.#connections--;
-      this.#forgetIfIdle(address, origin);
-    });
-    return origin;
-  }
-
-  /** A connection that is still being made is not waited for. */
-  #forgetIfIdle(address: string, origin: Origin): void {
-    if (origin.calls > 0 || origin.pool.stats.connected > 0) return;
-    if (this.#origins.get(address) === origin) this.#origins.delete(address);
-    if (!origin.pool.destroyed && !origin.pool.closed) void origin.pool.destroy();
-  }
-
-  /** Also before those that begin at once have a connection. */
-  #isCrowded(): boolean {
-    return Math.max(this.#connections, this.#calls.size) >= KEPT_CONNECTIONS;
-  }
-
-  /** Makes room for a call. */
-  #begin(): AbortController {
-    const [oldest] = this.#calls;
-    if (oldest !== undefined && this.#calls.size >= CALLS) {
-      this.#calls.delete(oldest);
-      oldest.abort(new RemoteError('busy', 'Too many calls are under way; this one took longest.'));
-    }
-    const call = new AbortController();
-    this.#calls.add(call);
-    return call;
   }
 }
 
-async function readAnswer(
-  { statusCode: status, headers, body }: Dispatcher.ResponseData,
-  origin: string,
-  maxBytes: number,
-): Promise<RemoteResponse> {
-  // An abandoned body ends with an error that nobody waits for any more.
-  body.on('error', () => {});
-  // A redirect leads where no guard of the caller has looked. 304 answers a conditional request and leads nowhere.
-  if (status >= 300 && status < 400 && status !== 304) {
-    body.destroy();
-    throw new RemoteError('redirected', `${origin} answered with a redirect (${status}).`);
-  }
-  const contentType = [headers['content-type'] ?? ''].flat()[0] ?? '';
-  return {
-    status,
-    contentType: contentType.replace(/;.*$/s, '').trim().toLowerCase(),
-    body: await readBody(body, Number(headers['content-length'] ?? 0), origin, maxBytes),
+/** @returns what gives the place back; gates that nobody uses are forgotten. */
+async function enter(
+  gates: Map<string, FairGate>,
+  name: string,
+  limits: ConstructorParameters<typeof FairGate>[0],
+  party: string,
+  end: AbortController,
+): Promise<() => void> {
+  const gate = gates.get(name) ?? new FairGate(limits);
+  gates.set(name, gate);
+  const forget = () => {
+    if (gate.isIdle && gates.get(name) === gate) gates.delete(name);
   };
+  try {
+    const leave = await gate.enter(party, end);
+    return () => {
+      leave();
+      forget();
+    };
+  } catch (error) {
+    forget();
+    throw error;
+  }
 }
 
-/** Stops reading at the first byte too many, whatever length was announced. */
-async function readBody(
-  body: Dispatcher.ResponseData['body'],
-  announced: number,
-  origin: string,
-  maxBytes: number,
-): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let length = announced > maxBytes ? announced : 0;
-  if (length <= maxBytes) {
-    for await (const part of body as AsyncIterable<Buffer>) {
-      parts.push(part);
-      length += part.length;
-      if (length > maxBytes) break;
-    }
-  }
-  if (length <= maxBytes) return Buffer.concat(parts, length);
-  body.destroy();
-  throw new RemoteError('too_large', `${origin} answered with more than ${maxBytes} bytes.`);
+function faultOf(cause: unknown, origin: string): RemoteError {
+  if (cause instanceof RemoteError) return cause;
+  return new RemoteError('unreachable', `${origin} could not be reached.`, { cause });
 }

@@ -14,7 +14,7 @@ const ERROR_CODE = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
 const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES = 256 * 1024;
 
-type Client = Pick<CodeExchange, 'clientId' | 'clientSecret'>;
+type Client = Pick<CodeExchange, 'clientId' | 'clientSecret'> & { readonly tenantId: string | undefined };
 
 /**
  * Asks the token endpoint of a server (RFC 6749 section 3.2) as a client of it.
@@ -33,6 +33,8 @@ export async function askForToken(
   }
   const { headers, parameters } = authenticate(metadata, client);
   const answer = await call(remote, tokenEndpoint, {
+    tenantId: client.tenantId,
+    readsErrors: true,
     method: 'POST',
     headers: {
       ...headers,

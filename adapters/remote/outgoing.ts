@@ -15,8 +15,8 @@ export class Outgoing extends Remote {
     this.#allow = settings.allow;
   }
 
-  override refuses(url: string): boolean {
-    return this.#guard.refuses(url);
+  override refuses(url: string, tenantId: string | undefined): boolean {
+    return this.#guard.of(tenantId).refuses(url);
   }
 
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {

@@ -14,8 +14,8 @@ export class RedirectedRemote extends Remote {
     this.#internal = addresses.internal;
   }
 
-  override refuses(url: string): boolean {
-    return this.#remote.refuses(this.#reached(url));
+  override refuses(url: string, tenantId: string | undefined): boolean {
+    return this.#remote.refuses(this.#reached(url), tenantId);
   }
 
   override request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {

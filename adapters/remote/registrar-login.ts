@@ -40,13 +40,13 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
  */
 export async function logIn(
   remote: Remote,
-  { configuration }: RegistrarAccount,
+  { tenantId, configuration }: RegistrarAccount,
   now: number,
 ): Promise<RegistrarToken> {
   const { oidcUrl, clientId, clientSecret, username, password } = configuration;
   try {
-    const metadata = await fetchMetadata(remote, oidcUrl);
-    const client = { clientId, clientSecret: clientSecret ?? undefined };
+    const metadata = await fetchMetadata(remote, oidcUrl, tenantId);
+    const client = { tenantId, clientId, clientSecret: clientSecret ?? undefined };
     const grant = { grant_type: 'password', username, password };
     const answer = await askForToken(remote, metadata, client, grant, TIMEOUT_MS);
     return readToken(metadata, answer, now);

@@ -91,6 +91,7 @@ export class RemoteRegistrar extends Registrar {
     const isPost = request.method === 'POST';
     try {
       const answer = await this.#remote.request(addressOf(account, path), {
+        tenantId: account.tenantId,
         method: request.method,
         headers: {
           authorization: `Bearer ${token}`,

@@ -5,6 +5,7 @@ import {
   type RemoteResponse,
 } from '../../application/ports/remote.ts';
 import { WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, parseJson } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -20,6 +21,8 @@ const WORDS: Partial<Record<RemoteFault, string>> = {
   redirected: 'answered with a redirect; give the final address',
 };
 
+type DeliveryOptions = { readonly deliveryId: string; readonly tenantId: TenantId };
+
 /** Delivers webhooks through the one way out of the service. */
 export class RemoteWebhooks extends Webhooks {
   readonly #remote: Remote;
@@ -29,17 +32,17 @@ export class RemoteWebhooks extends Webhooks {
     this.#remote = ports.remote;
   }
 
-  override refuses(url: string): boolean {
-    return this.#remote.refuses(url);
+  override refuses(url: string, tenantId: TenantId): boolean {
+    return this.#remote.refuses(url, tenantId);
   }
 
   override async post(
     webhook: WebhookConfig,
     body: Json,
-    options: { readonly deliveryId: string },
+    options: DeliveryOptions,
   ): Promise<{ status: number; body: Json | undefined }> {
     const place = describe(webhook.url);
-    const answer = await this.#deliver(webhook, JSON.stringify(body), options.deliveryId, place);
+    const answer = await this.#deliver(webhook, JSON.stringify(body), options, place);
     const { status } = answer;
     if (status < 200 || status > 299) {
       throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
@@ -52,10 +55,16 @@ export class RemoteWebhooks extends Webhooks {
     return { status, body: parsed };
   }
 
-  async #deliver(webhook: WebhookConfig, body: string, id: string, place: string): Promise<RemoteResponse> {
+  async #deliver(
+    webhook: WebhookConfig,
+    body: string,
+    { tenantId, deliveryId: id }: DeliveryOptions,
+    place: string,
+  ): Promise<RemoteResponse> {
     const key = webhook.auth?.config;
     try {
       return await this.#remote.request(webhook.url, {
+        tenantId,
         method: 'POST',
         headers: {
           ...(key === undefined ? {} : { [key.headerName]: key.value }),

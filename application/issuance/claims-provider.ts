@@ -85,7 +85,10 @@ export class ClaimsProvider extends needs({
       credentials: user.presented,
     };
     try {
-      const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id });
+      const answer = await webhooks.post(webhook, body, {
+        deliveryId: delivery.id,
+        tenantId: configured.tenantId,
+      });
       const provided = readAnswer(answer.body, configuration.id);
       if ('claims' in provided) assertIssuable(schemaValidator, { configured, configuration, ...provided });
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });

@@ -59,7 +59,7 @@ export class CreateOffer extends needs({
     assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(request, context);
-    assertCallable(this.ports.webhooks, addressesOf(request));
+    assertCallable(this.ports.webhooks, tenantId, addressesOf(request));
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
 

@@ -100,7 +100,7 @@ async function put(
     const body = next(before);
     requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
     if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
-    assertCallable(webhooks, addressesOf(body));
+    assertCallable(webhooks, caller.tenantId, addressesOf(body));
     await requirePresentations(repositories, caller, body, before);
     const configuration: CredentialConfiguration = {
       ...keepSecrets(credentialConfigurationResource, body, before),

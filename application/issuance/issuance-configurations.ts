@@ -57,7 +57,7 @@ export class ReplaceIssuanceConfiguration extends needs({
       const message = 'name one of authServers, the chained server when it is enabled, or built-in';
       throw invalidInput('preferredAuthServer', message);
     }
-    assertCallable(remote, addressesOf(body, settings));
+    assertCallable(remote, caller.tenantId, addressesOf(body, settings));
     return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
       const chains = await keyChains.list();
       requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);

@@ -58,7 +58,7 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
   #fetchOnce(tenantId: string, uri: string, known: KeySet | undefined): Promise<KeySet> {
     const key = `${tenantId} ${uri}`;
     return this.#flights.run(key, async () => {
-      const keys = await this.#fetch(uri);
+      const keys = await this.#fetch(tenantId, uri);
       const now = this.ports.clock.now().getTime();
       const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
       const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
@@ -67,9 +67,10 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
     });
   }
 
-  async #fetch(uri: string): Promise<JsonObject | undefined> {
+  async #fetch(tenantId: string, uri: string): Promise<JsonObject | undefined> {
     const headers = { accept: 'application/jwk-set+json, application/json' };
-    const options = { method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES } as const;
+    const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
+    const options = { tenantId, method: 'GET', headers, ...limits } as const;
     try {
       const { status, body } = await this.ports.remote.request(uri, options);
       const text = status === 200 ? decodeUtf8(body) : undefined;

@@ -37,7 +37,8 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
     const issuer = authServers.find((server) => server === named);
     if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;
     try {
-      const expected = { audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
+      const { tenantId } = configured;
+      const expected = { tenantId, audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
       const verified = await authorizationServers.verifyToken(issuer, token, expected);
       return readExternalToken(verified, { credentialIssuer, configurations: await grantable(configured) });
     } catch (error) {

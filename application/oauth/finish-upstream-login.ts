@@ -89,7 +89,9 @@ export class FinishUpstreamLogin extends needs({
   /** @returns how the login ends, or why there is no code. */
   async #judge(login: Login, response: UpstreamResponse): Promise<FinishedLogin | Failed> {
     const { authorization, leg } = login;
-    const metadata = await this.ports.authorizationServers.discover(leg.issuer).catch(refusedBy);
+    const metadata = await this.ports.authorizationServers
+      .discover(leg.issuer, login.configured.tenantId)
+      .catch(refusedBy);
     if ('reason' in metadata) return { ...metadata, authorization };
     // RFC 9207 section 2.4: an answer of another server is none, be it a code or an error
     if (!isResponseFrom(metadata, response.iss)) throw unknown();
@@ -145,6 +147,7 @@ export class FinishUpstreamLogin extends needs({
     const upstream = await upstreamOf(configured);
     if (upstream.issuer !== issuer || upstream.clientId !== clientId) return UPSTREAM_CHANGED;
     return completeUpstreamLogin(authorizationServers, {
+      tenantId: configured.tenantId,
       issuer,
       clientId,
       clientSecret: upstream.clientSecret,
@@ -182,9 +185,10 @@ export async function completeUpstreamLogin(
   authorizationServers: AuthorizationServers,
   login: CodeExchange & { readonly issuer: string; readonly nonce: string; readonly now: Date },
 ): Promise<Identity> {
-  const { issuer, clientId, nonce, now } = login;
+  const { tenantId, issuer, clientId, nonce, now } = login;
   const { idToken, accessToken } = await authorizationServers.exchangeCode(issuer, login);
   const claims = await authorizationServers.verifyIdToken(issuer, idToken, {
+    tenantId,
     clientId,
     nonce,
     accessToken,
@@ -193,6 +197,6 @@ export async function completeUpstreamLogin(
   const others =
     accessToken === undefined
       ? undefined
-      : await authorizationServers.readOwnAccessToken(issuer, accessToken, now);
+      : await authorizationServers.readOwnAccessToken(issuer, accessToken, { tenantId, now });
   return { iss: issuer, sub: String(claims['sub']), token_claims: mergeClaims(others, claims) };
 }

@@ -61,7 +61,7 @@ export class InteractionBackends extends needs({
     const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
     const noted = await sessionNotes.note(session, intended);
     if (noted === undefined) return false;
-    const { delivery } = await resultDelivery.call(webhook, intent, session.id, credentials);
+    const { delivery } = await resultDelivery.call(webhook, intent, session, credentials);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
     return delivery.result === 'delivered';
   }
@@ -72,7 +72,7 @@ export class InteractionBackends extends needs({
     const deliveryId = random.token();
     try {
       const body = { session: session.id, auth_session: pageHandle };
-      await webhooks.post({ url: callbackUrl }, body, { deliveryId });
+      await webhooks.post({ url: callbackUrl }, body, { deliveryId, tenantId: session.tenantId });
       return true;
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;

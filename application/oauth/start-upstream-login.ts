@@ -49,7 +49,7 @@ export class StartUpstreamLogin extends needs({
     const { issuer, clientId, scopes } = await upstreamOf(configured);
     let endpoint: string;
     try {
-      endpoint = await this.#endpointOf(issuer);
+      endpoint = await this.#endpointOf(issuer, tenantId);
     } catch (error) {
       const refused = refusedBy(error);
       this.ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
@@ -84,8 +84,8 @@ export class StartUpstreamLogin extends needs({
   }
 
   /** @throws AuthorizationServerError */
-  async #endpointOf(issuer: string): Promise<string> {
-    const { authorizationEndpoint } = await this.ports.authorizationServers.discover(issuer);
+  async #endpointOf(issuer: string, tenantId: TenantId): Promise<string> {
+    const { authorizationEndpoint } = await this.ports.authorizationServers.discover(issuer, tenantId);
     if (authorizationEndpoint !== undefined) return authorizationEndpoint;
     const message = `The metadata of ${issuer} name no authorization_endpoint.`;
     throw new AuthorizationServerError('bad_metadata', message);

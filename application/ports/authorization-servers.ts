@@ -1,5 +1,6 @@
 import type { ForeignAlgorithm } from '../../domain/oauth/foreign-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { RemoteFault } from './remote.ts';
 
@@ -51,6 +52,7 @@ export type VerifiedToken = {
 };
 
 export type TokenExpectations = {
+  readonly tenantId: TenantId | undefined;
   /** What `aud` must be or contain. */
   readonly audience: string;
   /** Accepted `typ` values in lower case, without `application/`; `undefined` stands for an absent one. */
@@ -59,6 +61,7 @@ export type TokenExpectations = {
 };
 
 export type CodeExchange = {
+  readonly tenantId: TenantId;
   readonly code: string;
   readonly redirectUri: string;
   readonly codeVerifier: string;
@@ -73,6 +76,7 @@ export type TokenAnswer = {
 };
 
 export type LoginExpectations = {
+  readonly tenantId: TenantId;
   readonly clientId: string;
   /** The one that went into the authorization request. */
   readonly nonce: string;
@@ -82,8 +86,8 @@ export type LoginExpectations = {
 };
 
 /**
- * Other people's OpenID providers and OAuth authorization servers. Metadata and keys are cached for all tenants
- * alike, since an issuer's own address is the only place they come from; concurrent callers share one call.
+ * Other people's OpenID providers and OAuth authorization servers. Metadata and keys are cached for each tenant,
+ * since what one may call another may not; concurrent callers share one call. Without a tenant it is the service that asks.
  *
  * `issuer` is always one that the tenant configured and never one that a message names.
  */
@@ -92,7 +96,7 @@ export abstract class AuthorizationServers {
    * Reads OpenID Connect Discovery or RFC 8414 metadata.
    * @throws AuthorizationServerError
    */
-  abstract discover(issuer: string): Promise<ServerMetadata>;
+  abstract discover(issuer: string, tenantId: TenantId | undefined): Promise<ServerMetadata>;
 
   /**
    * Signature by a key of this issuer, then `iss`, `aud`, `exp`, `nbf` and `iat`.
@@ -128,5 +132,9 @@ export abstract class AuthorizationServers {
    * @returns every claim of a JWT that a key of this issuer signed; undefined for any other access token.
    * @throws AuthorizationServerError when it cannot be judged.
    */
-  abstract readOwnAccessToken(issuer: string, token: string, now: Date): Promise<JsonObject | undefined>;
+  abstract readOwnAccessToken(
+    issuer: string,
+    token: string,
+    expected: { readonly tenantId: TenantId; readonly now: Date },
+  ): Promise<JsonObject | undefined>;
 }

@@ -29,18 +29,23 @@ export abstract class Remote {
   /**
    * Whether a call of this address is refused for sure. Nothing is looked up: a name may turn out to lead to an address
    * that is refused.
+   * @param tenantId whose call it would be; none for the service itself.
    */
-  abstract refuses(url: string): boolean;
+  abstract refuses(url: string, tenantId: string | undefined): boolean;
 
   /** @throws RemoteError when no complete answer arrived. Any status is an answer. */
   abstract request(
     url: string,
     options: {
+      /** For whom: calls, connections and bytes are shared out between tenants. None for the service itself. */
+      readonly tenantId: string | undefined;
       readonly method: 'GET' | 'POST';
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
       readonly timeoutMs: number;
       readonly maxBytes: number;
+      /** Whether what comes with a status from 400 on is read; without it the body is empty then. */
+      readonly readsErrors?: boolean;
     },
   ): Promise<RemoteResponse>;
 }

@@ -1,3 +1,4 @@
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import type { RemoteFault } from './remote.ts';
@@ -22,17 +23,17 @@ export class WebhookError extends Error {
 /** Calls customers' backends. */
 export abstract class Webhooks {
   /** Whether a delivery to this address would fail for sure, as `refused_address`. Nothing is looked up. */
-  abstract refuses(url: string): boolean;
+  abstract refuses(url: string, tenantId: TenantId): boolean;
 
   /**
    * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
-   * @param options `deliveryId` is the same for each attempt of one delivery, so the backend can recognize it.
+   * @param options `tenantId` says whose backend it is; `deliveryId` is the same for each attempt of one delivery, so the backend can recognize it.
    * @returns the successful status and what was answered; `undefined` for an empty body.
    * @throws WebhookError for everything else.
    */
   abstract post(
     webhook: WebhookConfig,
     body: Json,
-    options: { readonly deliveryId: string },
+    options: { readonly deliveryId: string; readonly tenantId: TenantId },
   ): Promise<{ readonly status: number; readonly body: Json | undefined }>;
 }

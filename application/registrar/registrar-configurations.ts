@@ -97,7 +97,7 @@ async function tryLogin(
   configuration: RegistrarConfigurationBody,
 ): Promise<void> {
   const { registrarUrl, oidcUrl } = configuration;
-  assertCallable(remote, [
+  assertCallable(remote, tenantId, [
     { path: 'registrarUrl', url: registrarUrl },
     { path: 'oidcUrl', url: oidcUrl },
   ]);

@@ -73,7 +73,7 @@ export class RemoteStatusLists extends needs({
     this.#lists.count(tenantId, 'misses');
     try {
       return await this.#lists.fetch(key, async () => {
-        const token = await this.#download(uri, forms);
+        const token = await this.#download(tenantId, uri, forms);
         return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
       });
     } catch (error) {
@@ -96,8 +96,8 @@ export class RemoteStatusLists extends needs({
     this.#lists.clear(tenantId);
   }
 
-  async #download(uri: string, forms: TokenForms): Promise<OpenedToken> {
-    const wanted = { accept: ACCEPT[forms], maxBytes: MAX_TOKEN_BYTES };
+  async #download(tenantId: string, uri: string, forms: TokenForms): Promise<OpenedToken> {
+    const wanted = { tenantId, accept: ACCEPT[forms], maxBytes: MAX_TOKEN_BYTES };
     const refusal = (why: string) => new Refusal('status_unavailable', why);
     // Token Status List section 8.2
     const { contentType, body } = await download(this.ports.remote, uri, wanted, refusal);

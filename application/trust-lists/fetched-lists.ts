@@ -109,14 +109,17 @@ export class FetchedLists<L extends Fetched> {
   }
 }
 
+type Wanted = { readonly tenantId: string; readonly accept: string; readonly maxBytes: number };
+
 /** One attempt. @param refusal what it means that the list cannot be had, and why. */
 export async function download(
   remote: Remote,
   uri: string,
-  { accept, maxBytes }: { readonly accept: string; readonly maxBytes: number },
+  { tenantId, accept, maxBytes }: Wanted,
   refusal: (why: string) => Error,
 ): Promise<RemoteResponse> {
-  const options = { method: 'GET', headers: { accept }, timeoutMs: TIMEOUT_MS, maxBytes } as const;
+  const headers = { accept };
+  const options = { tenantId, method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes } as const;
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.fault) : error;
   });

@@ -153,11 +153,12 @@ export class TrustLists extends needs({
     return { text: published.jwt, signers: { ...signers, anchors } };
   }
 
-  async #download({ uri, signers }: Wanted): Promise<Signed> {
+  async #download({ tenantId, uri, signers }: Wanted): Promise<Signed> {
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    const wanted = { accept: 'application/jwt, application/jose, */*;q=0.1', maxBytes: MAX_LIST_BYTES };
+    const accept = 'application/jwt, application/jose, */*;q=0.1';
+    const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
     const refusal = (why: string) => new TrustListRefusal('unavailable', why);
     const { body } = await download(this.ports.remote, uri, wanted, refusal);
     return { text: body.toString('latin1').trim(), signers };

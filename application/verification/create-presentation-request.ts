@@ -95,7 +95,7 @@ export class CreatePresentationRequest extends needs({
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
     }
     checkTransactionData(body, configuration);
-    assertCallable(webhooks, [{ path: 'webhook.url', url: body.webhook?.url }]);
+    assertCallable(webhooks, tenantId, [{ path: 'webhook.url', url: body.webhook?.url }]);
     const ttl = await sessionSeconds(configured, settings);
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.

@@ -1,6 +1,7 @@
 import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import {
@@ -67,7 +68,7 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
     await registrationCertificates.check(caller.configured, body, clock.now());
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
-      return put(this.ports, repositories, known, body);
+      return put(this.ports, caller.tenantId, repositories, known, body);
     });
   }
 }
@@ -89,7 +90,7 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     }
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.get(id);
-      return put(this.ports, repositories, known, merge(known, changes));
+      return put(this.ports, caller.tenantId, repositories, known, merge(known, changes));
     });
   }
 }
@@ -129,13 +130,14 @@ function assertNotAskedFor(
 
 async function put(
   { clock, settings, remote }: Ports,
+  tenantId: TenantId,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
   body: PresentationConfigurationBody,
 ): Promise<PresentationConfiguration> {
   const now = clock.now();
   checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
-  assertCallable(remote, addressesOf(body, settings));
+  assertCallable(remote, tenantId, addressesOf(body, settings));
   const configuration: PresentationConfiguration = {
     ...keepSecrets(presentationConfigurationResource, body, known),
     createdAt: known?.createdAt ?? now,

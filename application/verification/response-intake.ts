@@ -180,7 +180,7 @@ export class ResponseIntake extends needs({
     const intent = resultDelivery.intend();
     const noted = await sessionOutcomes.record(session, undefined, { ...verified, deliveries: [intent] });
     if (noted === undefined) throw ended();
-    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, session.id, credentials);
+    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, session, credentials);
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
@@ -200,7 +200,7 @@ export class ResponseIntake extends needs({
     const intent = resultDelivery.intend();
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
-      const { delivery } = await resultDelivery.call(webhook, intent, session.id, verdict.credentials);
+      const { delivery } = await resultDelivery.call(webhook, intent, session, verdict.credentials);
       await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
     }
     throw refusedResponse();

@@ -1,4 +1,4 @@
-import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
@@ -28,11 +28,11 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
   async call(
     webhook: WebhookConfigValue,
     intent: Delivery,
-    session: SessionId,
+    { id: session, tenantId }: Pick<Session, 'id' | 'tenantId'>,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
     const body = { session, credentials };
-    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, { session });
+    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, { tenantId, session });
     return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, session) }) };
   }
 

@@ -1,6 +1,6 @@
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
-import type { Remote } from '../ports/remote.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 
 /** An address that the service is to call, and where it stands in the document. */
@@ -10,9 +10,13 @@ export type CalledAddress = { readonly path: string; readonly url: string | unde
  * What can never be called is refused where it is written, and not once a wallet waits. Names are not looked up.
  * @throws Failure `invalid_input` with every such address.
  */
-export function assertCallable(remote: Pick<Remote, 'refuses'>, addresses: readonly CalledAddress[]): void {
+export function assertCallable(
+  remote: { refuses(url: string, tenantId: TenantId): boolean },
+  tenantId: TenantId,
+  addresses: readonly CalledAddress[],
+): void {
   const errors: FieldError[] = addresses
-    .filter(({ url }) => url !== undefined && remote.refuses(url))
+    .filter(({ url }) => url !== undefined && remote.refuses(url, tenantId))
     .map(({ path }) => ({
       path,
       message:

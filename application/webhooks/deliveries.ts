@@ -1,5 +1,6 @@
 import type { Delivery, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -32,17 +33,20 @@ export function intend(
 
 /**
  * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
- * @param about for the log.
+ * @param about whose it is; also for the log.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfigValue,
   intent: Delivery,
   body: JsonObject,
-  about: Readonly<Record<string, string>>,
+  about: { readonly tenantId: TenantId; readonly session: SessionId },
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
   try {
-    const { body: answer } = await webhooks.post(webhook, body, { deliveryId: intent.id });
+    const { body: answer } = await webhooks.post(webhook, body, {
+      deliveryId: intent.id,
+      tenantId: about.tenantId,
+    });
     return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;

@@ -4,10 +4,12 @@ import type {
   AuthorizationServerError,
   AuthorizationServerFault,
 } from '../../application/ports/authorization-servers.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Answer, BentProvider } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 
 const EXCHANGE = {
+  tenantId: 'acme' as TenantId,
   code: 'c-1',
   redirectUri: 'https://issuer.example.net/acme/chained-as/callback',
   codeVerifier: 'v'.repeat(43),

@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import type { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
 import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { BentProvider, makeKey, signWithPublicKey, unsigned } from '../support/bent-provider.ts';
 import { ForeignWorld } from '../support/foreign-world.ts';
 
 /** Signs under the name of the provider's key. */
 const STRANGER = makeKey('key-1', 'ES256');
+
+const ACME = 'acme' as TenantId;
 
 describe('AuthorizationServers and tokens', () => {
   let world: ForeignWorld;
@@ -43,6 +46,7 @@ describe('AuthorizationServers and tokens', () => {
     it('gives every claim', async () => {
       const token = provider.token({ header: { typ: 'AT+JWT' }, claims: { department: { name: 'R&D' } } });
       const verified = await servers.verifyToken(provider.issuer, token, {
+        tenantId: ACME,
         audience: 'client',
         types: ['at+jwt'],
         now: clock.now(),
@@ -102,7 +106,7 @@ describe('AuthorizationServers and tokens', () => {
 
     it('does not say in an error what stood in it', async () => {
       const token = provider.token({ claims: { iss: 'https://evil.example', sub: 'Alice' } });
-      const expected = { audience: 'client', types: [undefined], now: clock.now() };
+      const expected = { tenantId: ACME, audience: 'client', types: [undefined], now: clock.now() };
       const error = await servers
         .verifyToken(provider.issuer, token, expected)
         .catch((thrown: Error) => thrown);
@@ -145,7 +149,8 @@ describe('AuthorizationServers and tokens', () => {
   });
 
   describe('the access token of a login', () => {
-    const read = (token: string) => servers.readOwnAccessToken(provider.issuer, token, clock.now());
+    const read = (token: string) =>
+      servers.readOwnAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
 
     it('gives every claim when the issuer signed it, whoever it is for', async () => {
       const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'somebody', scope: 'x' } });

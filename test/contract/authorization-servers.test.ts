@@ -2,8 +2,11 @@ import { expect } from 'chai';
 import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import type { AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Answer, BentProvider, makeKey } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
+
+const ACME = 'acme' as TenantId;
 
 describe('AuthorizationServers', () => {
   let world: ForeignWorld;
@@ -21,7 +24,7 @@ describe('AuthorizationServers', () => {
   describe('discovery', () => {
     it('reads the OpenID metadata, of an issuer with a path as well', async () => {
       const other = await BentProvider.start('/realms/acme');
-      const metadata = await servers.discover(other.issuer);
+      const metadata = await servers.discover(other.issuer, ACME);
       expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
       expect(other.requests.map(({ path }) => path)).to.deep.equal([
         '/realms/acme/.well-known/openid-configuration',
@@ -38,7 +41,7 @@ describe('AuthorizationServers', () => {
       it(`reads the OAuth metadata when the OpenID address ${what}`, async () => {
         provider.on('/.well-known/openid-configuration', answer);
         provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
-        expect(await servers.discover(provider.issuer)).to.include({ issuer: provider.issuer });
+        expect(await servers.discover(provider.issuer, ACME)).to.include({ issuer: provider.issuer });
       });
     }
 
@@ -85,7 +88,7 @@ describe('AuthorizationServers', () => {
       const guarded = new GuardedHttpClient({ allow: [] });
       const strict = new RemoteAuthorizationServers({ remote: guarded, clock });
       for (const issuer of [provider.issuer, 'https://169.254.169.254', 'https://[::1]:8443']) {
-        expect(await outcome(strict.discover(issuer))).to.equal('refused_address');
+        expect(await outcome(strict.discover(issuer, ACME))).to.equal('refused_address');
       }
       expect(provider.requests).to.have.length(0);
       await guarded.close();
@@ -97,16 +100,16 @@ describe('AuthorizationServers', () => {
     });
 
     it('asks once for all who wait, and again after ten minutes', async () => {
-      await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer)));
-      await servers.discover(provider.issuer);
+      await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer, ACME)));
+      await servers.discover(provider.issuer, ACME);
       expect(provider.hits('openid-configuration')).to.equal(1);
       clock.time += 600_000;
-      await servers.discover(provider.issuer);
+      await servers.discover(provider.issuer, ACME);
       expect(provider.hits('openid-configuration')).to.equal(2);
     });
 
     it('uses no old metadata when newer cannot be had', async () => {
-      await servers.discover(provider.issuer);
+      await servers.discover(provider.issuer, ACME);
       provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
       clock.time += 599_999;
       expect(await discovery()).to.equal('good');
@@ -126,9 +129,9 @@ describe('AuthorizationServers', () => {
     });
 
     it('keeps nothing longer when the clock is set back', async () => {
-      await servers.discover(provider.issuer);
+      await servers.discover(provider.issuer, ACME);
       clock.time -= 3_600_000;
-      await servers.discover(provider.issuer);
+      await servers.discover(provider.issuer, ACME);
       expect(provider.hits('openid-configuration')).to.equal(2);
     });
   });

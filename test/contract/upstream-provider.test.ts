@@ -8,6 +8,7 @@ import { AuthorizationServerError } from '../../application/ports/authorization-
 import { EXTERNAL_TOKEN_TYPES, namedIssuer, readExternalToken } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { readPublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
 import { makeKey, signCompact } from '../support/bent-provider.ts';
 import {
@@ -36,6 +37,8 @@ function dpopProof(htu: string): { readonly proof: string; readonly thumbprint: 
   return { proof, thumbprint: thumbprintOf(jwk) };
 }
 
+const ACME = 'acme' as TenantId;
+
 describe('a certified OpenID provider', () => {
   let provider: UpstreamProvider;
   let servers: RemoteAuthorizationServers;
@@ -49,7 +52,7 @@ describe('a certified OpenID provider', () => {
   }
 
   async function authorize(client: { readonly clientId: string }, options: { readonly deny?: string } = {}) {
-    const metadata = await servers.discover(provider.issuer);
+    const metadata = await servers.discover(provider.issuer, ACME);
     const codeVerifier = randomBytes(32).toString('base64url');
     const request = { clientId: client.clientId, redirectUri: REDIRECT_URI, codeVerifier };
     const url = upstreamAuthorizationUrl(metadata.authorizationEndpoint ?? '', {
@@ -70,7 +73,13 @@ describe('a certified OpenID provider', () => {
     codeVerifier: string;
     clientId: string;
   }) =>
-    completeUpstreamLogin(servers, { ...exchange, issuer: provider.issuer, nonce: 'n-1', now: new Date() });
+    completeUpstreamLogin(servers, {
+      tenantId: ACME,
+      ...exchange,
+      issuer: provider.issuer,
+      nonce: 'n-1',
+      now: new Date(),
+    });
 
   for (const [name, client] of Object.entries({ confidential: CONFIDENTIAL, public: PUBLIC })) {
     for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
@@ -135,6 +144,7 @@ describe('a certified OpenID provider', () => {
     const configurations = [{ id: 'pid', scope: 'eu.pid' }];
     const read = async (token: string, audience = US) => {
       const verified = await servers.verifyToken(provider.issuer, token, {
+        tenantId: ACME,
         audience,
         types: EXTERNAL_TOKEN_TYPES,
         now: new Date(),
@@ -227,6 +237,7 @@ describe('a certified OpenID provider', () => {
     it('issues ID tokens, which are no access tokens', async () => {
       await start();
       const { idToken } = await servers.exchangeCode(provider.issuer, {
+        tenantId: ACME,
         ...(await authorize(PUBLIC)),
         ...PUBLIC,
       });

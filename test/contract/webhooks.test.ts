@@ -5,9 +5,10 @@ import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
 import { Remote, RemoteError } from '../../application/ports/remote.ts';
 import { WebhookError } from '../../application/ports/webhooks.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 
-const delivery = { deliveryId: 'delivery-1' };
+const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId };
 
 async function errorOf(work: Promise<unknown>): Promise<WebhookError> {
   const error = await work.then(

@@ -6,6 +6,7 @@ import {
 } from '../../application/ports/authorization-servers.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { BentProvider } from './bent-provider.ts';
 
 class SettableClock extends Clock {
@@ -34,6 +35,7 @@ export class ForeignWorld {
   readonly provider: BentProvider;
   readonly clock = new SettableClock();
   readonly servers: RemoteAuthorizationServers;
+  readonly #tenantId = 'acme' as TenantId;
   readonly #remote = new GuardedHttpClient({ allow: ['127.0.0.1'] });
 
   private constructor(provider: BentProvider) {
@@ -51,16 +53,27 @@ export class ForeignWorld {
   }
 
   discovery(issuer = this.provider.issuer) {
-    return outcome(this.servers.discover(issuer));
+    return outcome(this.servers.discover(issuer, this.#tenantId));
   }
 
   accessToken(token: string) {
-    const expected = { audience: 'client', types: ['at+jwt', undefined], now: this.clock.now() };
+    const expected = {
+      tenantId: this.#tenantId,
+      audience: 'client',
+      types: ['at+jwt', undefined],
+      now: this.clock.now(),
+    };
     return outcome(this.servers.verifyToken(this.provider.issuer, token, expected));
   }
 
   idToken(token: string, accessToken?: string) {
-    const expected = { clientId: 'client', nonce: 'n-1', accessToken, now: this.clock.now() };
+    const expected = {
+      tenantId: this.#tenantId,
+      clientId: 'client',
+      nonce: 'n-1',
+      accessToken,
+      now: this.clock.now(),
+    };
     return outcome(this.servers.verifyIdToken(this.provider.issuer, token, expected));
   }
 }

@@ -1,0 +1,74 @@
+import ipaddr from 'ipaddr.js';
+import type { Address } from './allow-list.ts';
+
+/**
+ * Where clouds tell a machine who it is and hand out its credentials. Whoever may name any address of a private network
+ * could fetch them, so these need an entry of their own.
+ */
+const NETWORKS_V4 = [
+  // All of the link-local addresses: AWS, Azure, Google and most others at .169.254, containers of AWS at .170.2.
+  '169.254.0.0/16',
+  // Alibaba
+  '100.100.100.200/32',
+  // Azure's wire server, a public address that only its machines reach
+  '168.63.129.16/32',
+  // Oracle
+  '192.0.0.192/32',
+].map((text) => ipaddr.IPv4.parseCIDR(text));
+
+const NETWORKS_V6 = [
+  // AWS
+  'fd00:ec2::/32',
+  // Google
+  'fd20:ce::254/128',
+  // Scaleway
+  'fd00:42::42/128',
+  // Oracle
+  'fd00:c1::a9fe:a9fe/128',
+  // OpenStack
+  'fe80::a9fe:a9fe/128',
+].map((text) => ipaddr.IPv6.parseCIDR(text));
+
+const NAMES: ReadonlySet<string> = new Set([
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'metadata.azure.internal',
+  'metadata.azure.com',
+  'metadata.tencentyun.com',
+  'metadata.oraclecloud.com',
+  'metadata.packet.net',
+  'metadata.platformequinix.com',
+  'instance-data',
+  'instance-data.ec2.internal',
+]);
+
+/** @param host in lower case. */
+export function isMetadataName(host: string): boolean {
+  return NAMES.has(host.endsWith('.') ? host.slice(0, -1) : host);
+}
+
+/** Whether the address, or one that is written inside it, is that of a metadata service. */
+export function isMetadataAddress(address: Address): boolean {
+  if (address instanceof ipaddr.IPv4) return NETWORKS_V4.some((network) => address.match(network));
+  return (
+    NETWORKS_V6.some((network) => address.match(network)) || innerAddresses(address).some(isMetadataAddress)
+  );
+}
+
+const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
+const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
+
+/**
+ * IPv4 addresses that something on the way may read in it: the last 32 bits of mapped, compatible and translated ones
+ * (RFC 4291 section 2.5.5, RFC 6052, RFC 8215) and of ISATAP (RFC 5214), and those of 6to4 (RFC 3056) and Teredo
+ * (RFC 4380).
+ */
+function innerAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
+  const bytes = address.toByteArray();
+  const last = bytes.slice(12);
+  const inner = [last];
+  if (address.match(SIX_TO_FOUR)) inner.push(bytes.slice(2, 6));
+  if (address.match(TEREDO)) inner.push(last.map((byte) => byte ^ 0xff));
+  return inner.map((four) => new ipaddr.IPv4(four));
+}

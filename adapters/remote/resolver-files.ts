@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { win32 } from 'node:path';
+
+/** A file of another size is no file of this kind. */
+const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_SEARCH = 6;
+const MAX_DOTS = 15;
+
+export type Files = { readonly hosts: string; readonly resolv: string };
+
+const isWindows = process.platform === 'win32';
+const systemFolder = process.env['SystemRoot'] ?? 'C:\\Windows';
+
+export const SYSTEM_FILES: Files = {
+  hosts: isWindows ? win32.join(systemFolder, 'System32', 'drivers', 'etc', 'hosts') : '/etc/hosts',
+  resolv: '/etc/resolv.conf',
+};
+
+/** What the files of the system say about names (hosts(5), resolv.conf(5)). */
+export type Names = {
+  /** Addresses by name in lower case. */
+  readonly hosts: ReadonlyMap<string, readonly string[]>;
+  readonly search: readonly string[];
+  /** From so many dots on a name is asked for as it is first. */
+  readonly dots: number;
+};
+
+/** A file that is absent or cannot be read says nothing. */
+export async function readNames({ hosts, resolv }: Files): Promise<Names> {
+  const [hostsText, resolvText] = await Promise.all([read(hosts), read(resolv)]);
+  return { hosts: readHosts(hostsText), ...readResolv(resolvText) };
+}
+
+async function read(path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return text.length > MAX_FILE_BYTES ? '' : text;
+}
+
+function readHosts(text: string): ReadonlyMap<string, readonly string[]> {
+  const addresses = new Map<string, string[]>();
+  for (const [address = '', ...names] of linesOf(text, /#.*$/)) {
+    if (isIP(address) === 0) continue;
+    for (const name of names.map((each) => each.toLowerCase())) {
+      const known = addresses.get(name) ?? [];
+      if (!known.includes(address)) addresses.set(name, [...known, address]);
+    }
+  }
+  return addresses;
+}
+
+function readResolv(text: string): Pick<Names, 'search' | 'dots'> {
+  let search: readonly string[] = [];
+  let dots = 1;
+  for (const [keyword, ...values] of linesOf(text, /[#;].*$/)) {
+    // The last one counts.
+    if (keyword === 'search') search = values.slice(0, MAX_SEARCH);
+    else if (keyword === 'domain') search = values.slice(0, 1);
+    else if (keyword === 'options') {
+      const given = values.map((value) => /^ndots:(\d{1,2})$/.exec(value)?.[1]).findLast(Boolean);
+      if (given !== undefined) dots = Math.min(Number(given), MAX_DOTS);
+    }
+  }
+  return { search: search.map((domain) => domain.replace(/\.$/, '')).filter(Boolean), dots };
+}
+
+function linesOf(text: string, comment: RegExp): string[][] {
+  return text.split('\n').map((line) => line.replace(comment, '').trim().split(/\s+/));
+}

@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import { AddressGuard } from '../../adapters/remote/address-guard.ts';
+import { readEntry } from '../../adapters/remote/allow-list.ts';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { RemoteError } from '../../application/ports/remote.ts';
+import { readSettings, SettingsError } from '../../config/settings.ts';
+
+const GOOD = {
+  MASTER_SECRET: 'a master secret of decent length',
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: 'the secret of the root',
+};
+
+async function faultOf(
+  addresses: readonly string[],
+  allow: readonly string[],
+  url: string,
+  tenantId = 'acme',
+): Promise<string> {
+  const resolve = async () =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+  const client = new GuardedHttpClient({ allow, resolve });
+  const limits = { timeoutMs: 150, maxBytes: 1 };
+  try {
+    return String((await client.request(url, { tenantId, method: 'GET', ...limits })).status);
+  } catch (error) {
+    return error instanceof RemoteError ? error.fault : String(error);
+  }
+}
+
+describe('OUTBOUND_ALLOW', () => {
+  const readable = [
+    'backend.example',
+    '*.cluster.example',
+    'backend.example:8080',
+    '10.0.0.0/8',
+    'fd00::/8',
+    '127.0.0.1:8080',
+    '::1',
+    '[::1]:9000',
+    'acme=backend.example',
+    'acme = 10.0.0.0/8',
+    'a-1=[fd00::1]:443',
+    'acme=*.cluster.example:8080',
+  ];
+  const unreadable = [
+    '=backend.example',
+    'acme=',
+    'Acme Ltd=backend.example',
+    'acme=beta=backend.example',
+    'acme=https://backend.example',
+    '10.0.0.0/33',
+    'acme=10.0.0.0/33',
+    'backend.example/path',
+    '127.1',
+    '*',
+    'a b',
+    'backend.example:99999',
+  ];
+
+  it('is understood in all its forms, at the start and where calls are made', () => {
+    for (const entry of readable) {
+      expect(readSettings({ ...GOOD, OUTBOUND_ALLOW: entry }).OUTBOUND_ALLOW, entry).to.deep.equal([entry]);
+      expect(() => readEntry(entry), entry).to.not.throw();
+    }
+  });
+
+  it('has each entry that cannot be read named in the one message of the start', () => {
+    const message = () =>
+      readSettings({ ...GOOD, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...unreadable].join() });
+    expect(message).to.throw(SettingsError, 'PORT: ');
+    for (const entry of unreadable) {
+      expect(message).to.throw(SettingsError, `OUTBOUND_ALLOW: "${entry}" `);
+      if (!entry.endsWith(':99999')) expect(() => readEntry(entry), entry).to.throw('OUTBOUND_ALLOW');
+    }
+  });
+
+  describe('for one tenant', () => {
+    const guard = new AddressGuard(['acme=10.0.0.0/8', 'acme=backend.internal', 'shared.internal']);
+
+    it('opens what it names to that tenant, and to no other and not to the service itself', () => {
+      for (const url of ['https://10.1.2.3/', 'http://backend.internal/', 'http://10.1.2.3:8080/']) {
+        expect(guard.of('acme').refuses(url), url).to.equal(false);
+        expect(guard.of('beta').refuses(url), url).to.equal(true);
+        expect(guard.of(undefined).refuses(url), url).to.equal(true);
+      }
+      expect(guard.of('beta').refuses('http://shared.internal/')).to.equal(false);
+    });
+
+    it('counts where a name turns out to lead', async () => {
+      const allow = ['acme=127.0.0.0/8'];
+      const url = 'https://name.example:1/';
+      expect(await faultOf(['127.0.0.1'], allow, url, 'acme')).to.equal('unreachable');
+      expect(await faultOf(['127.0.0.1'], allow, url, 'beta')).to.equal('refused_address');
+    });
+  });
+
+  describe('and metadata services', () => {
+    const everything = ['0.0.0.0/0', '::/0', '*.internal', '*.com', 'backend.example', 'metadata.other'];
+    const literals = [
+      '169.254.169.254',
+      '169.254.170.2',
+      '2852039166',
+      '0xa9fea9fe',
+      '0251.0376.0251.0376',
+      '169.254.43518',
+      '[::ffff:169.254.169.254]',
+      '[::169.254.169.254]',
+      '[64:ff9b::a9fe:a9fe]',
+      '[64:ff9b:1::a9fe:a9fe]',
+      '[2002:a9fe:a9fe::1]',
+      '[2001:0:1:2:3:4:5601:5601]',
+      '[fe80::5efe:a9fe:a9fe]',
+      '[fe80::a9fe:a9fe]',
+      '[fd00:ec2::254]',
+      '[fd20:ce::254]',
+      '100.100.100.200',
+      '168.63.129.16',
+      '192.0.0.192',
+    ];
+
+    it('are refused in every spelling although all private addresses are allowed', async () => {
+      for (const host of literals) {
+        for (const scheme of ['http', 'https']) {
+          expect(
+            new AddressGuard(everything).of('acme').refuses(`${scheme}://${host}/latest`),
+            host,
+          ).to.equal(true);
+          expect(await faultOf([], everything, `${scheme}://${host}/latest`), host).to.equal(
+            'refused_address',
+          );
+        }
+      }
+    });
+
+    it('are refused behind any name, also beside other addresses and where the name is listed', async () => {
+      for (const address of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '168.63.129.16']) {
+        for (const host of ['backend.example', 'metadata.other', 'x.internal']) {
+          expect(await faultOf([address], everything, `http://${host}/`), host).to.equal('refused_address');
+          expect(await faultOf(['127.0.0.1', address], everything, `http://${host}/`)).to.equal(
+            'refused_address',
+          );
+        }
+      }
+    });
+
+    it('are refused by their names, whatever these lead to', async () => {
+      for (const host of [
+        'metadata.google.internal',
+        'METADATA.google.internal.',
+        'metadata',
+        'instance-data',
+      ]) {
+        expect(new AddressGuard(everything).of('acme').refuses(`http://${host}/`), host).to.equal(true);
+        expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal(
+          'refused_address',
+        );
+      }
+    });
+
+    it('are called where an entry names just the address or just the name', async () => {
+      const address = new AddressGuard(['169.254.169.254']).of('acme');
+      expect(address.refuses('http://169.254.169.254/latest')).to.equal(false);
+      expect(address.refuses('http://169.254.170.2/')).to.equal(true);
+      const name = ['metadata.google.internal'];
+      expect(await faultOf(['169.254.169.254'], name, 'http://metadata.google.internal:1/')).to.not.equal(
+        'refused_address',
+      );
+      expect(
+        new AddressGuard(['acme=169.254.169.254']).of('beta').refuses('http://169.254.169.254/'),
+      ).to.equal(true);
+    });
+
+    it('leave other private addresses as they are', () => {
+      const guard = new AddressGuard(everything).of('acme');
+      for (const host of ['10.0.0.1', '192.168.1.1', '[fd00::1]', '100.100.100.1', '[64:ff9b::a00:1]']) {
+        expect(guard.refuses(`http://${host}/`), host).to.equal(false);
+      }
+    });
+  });
+});

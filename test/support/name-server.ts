@@ -1,0 +1,74 @@
+import { createSocket, type Socket } from 'node:dgram';
+
+/** Addresses of a name, `nothing` for one that does not exist, `silence` for no answer at all. */
+export type Zone = (name: string) => readonly string[] | 'nothing' | 'silence';
+
+const A = 1;
+const AAAA = 28;
+const NO_SUCH_NAME = 3;
+
+/** A name server over UDP (RFC 1035) that says what a test wants. */
+export class NameServer {
+  /** Names that were asked for, once for each family. */
+  readonly asked: string[] = [];
+  zone: Zone = () => 'nothing';
+  readonly #socket: Socket = createSocket('udp4');
+
+  static async start(zone: Zone): Promise<NameServer> {
+    const server = new NameServer();
+    server.zone = zone;
+    server.#socket.on('message', (query, { port, address }) => {
+      const answer = server.#answer(query);
+      if (answer !== undefined) server.#socket.send(answer, port, address);
+    });
+    await new Promise<void>((resolve) => server.#socket.bind(0, '127.0.0.1', resolve));
+    return server;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.#socket.address().port}`;
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #answer(query: Buffer): Buffer | undefined {
+    const labels: string[] = [];
+    let at = 12;
+    for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+      labels.push(query.toString('latin1', at + 1, at + 1 + length));
+      at += 1 + length;
+    }
+    const name = labels.join('.').toLowerCase();
+    const type = query.readUInt16BE(at + 1);
+    const question = query.subarray(12, at + 5);
+    this.asked.push(name);
+    const found = this.zone(name);
+    if (found === 'silence') return undefined;
+    const wanted =
+      found === 'nothing' ? [] : found.filter((address) => address.includes(':') === (type === AAAA));
+    const records = type === A || type === AAAA ? wanted.map((address) => recordOf(address, type)) : [];
+    const header = Buffer.alloc(12);
+    query.copy(header, 0, 0, 2);
+    header.writeUInt16BE(0x8180 | (found === 'nothing' ? NO_SUCH_NAME : 0), 2);
+    header.writeUInt16BE(1, 4);
+    header.writeUInt16BE(records.length, 6);
+    return Buffer.concat([header, question, ...records]);
+  }
+}
+
+/** With the name of the question, for a minute. */
+function recordOf(address: string, type: number): Buffer {
+  const data = type === A ? Buffer.from(address.split('.').map(Number)) : bytesOf(address);
+  const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
+  return Buffer.concat([head, data]);
+}
+
+function bytesOf(address: string): Buffer {
+  const [before = '', after = ''] = address.split('::');
+  const groups = (text: string) => text.split(':').filter(Boolean);
+  const middle = Array(8 - groups(before).length - groups(after).length).fill('0');
+  const words = [...groups(before), ...middle, ...groups(after)];
+  return Buffer.from(words.map((word: string) => word.padStart(4, '0')).join(''), 'hex');
+}
