@@ -135,10 +135,18 @@ export function listKeeping(query: TenantQuery): ListKeeping {
       const times = [issuedAt.getTime(), expiresAt.getTime()];
       await query(statements.SAVE_STATUS_TOKEN, listId, token, version, ...times);
     },
+    async release(id) {
+      const [row] = await query(statements.FIND_RELEASE, id);
+      return readRelease(row);
+    },
     async noteRelease(id, { sequenceNumber, contentHash }, now) {
       await query(statements.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
       const [row] = await query(statements.FIND_RELEASE, id);
-      return readRelease(row) ?? { sequenceNumber, contentHash };
+      const { sequenceNumber: newest, contentHash: content } = readRelease(row) ?? {
+        sequenceNumber,
+        contentHash,
+      };
+      return { sequenceNumber: newest, contentHash: content };
     },
   };
 }

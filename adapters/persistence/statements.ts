@@ -23,7 +23,7 @@ export const NOTE_RELEASE = named(
 );
 export const FIND_RELEASE = named(
   'find_release',
-  'select sequence_number, content_hash from seen_releases where tenant_id = $1 and id = $2',
+  'select sequence_number, content_hash, seen_at from seen_releases where tenant_id = $1 and id = $2',
 );
 export const STATE = named('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
 

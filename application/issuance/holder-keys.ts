@@ -1,5 +1,6 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { readProofs } from '../../domain/issuance/credential-request.ts';
+import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
 import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
@@ -31,6 +32,7 @@ type Question = {
   readonly limit: number;
   /** Whether what proofs say about their keys can be judged, or has to be there. */
   readonly attestations: 'ignored' | 'judged' | 'required';
+  readonly opened: OpenedKeyAttestations;
 };
 
 /** What the proofs of one request say. */
@@ -72,6 +74,7 @@ export class HolderKeys extends needs({
       limit: Math.max(1, batchSize),
       // Nobody can judge an attestation without trust lists; where it is not asked for, the proven key counts alone.
       attestations: required !== undefined ? 'required' : lists.length > 0 ? 'judged' : 'ignored',
+      opened: new OpenedKeyAttestations(),
     };
     if (proofs.type === 'attestation') return this.#byAttestation(question, proofs.texts[0] ?? '');
     const gathered = this.#gather(question, proofs.texts);
@@ -82,10 +85,10 @@ export class HolderKeys extends needs({
     };
   }
 
-  #gather({ configured, clientId, now, attestations }: Question, texts: readonly string[]): Gathered {
+  #gather({ configured, clientId, now, attestations, opened }: Question, texts: readonly string[]): Gathered {
     const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
     for (const text of texts) {
-      const proof = openJwtProof(text);
+      const proof = openJwtProof(text, opened);
       // OpenID4VCI 1.0 appendix F.4
       if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
@@ -136,12 +139,12 @@ export class HolderKeys extends needs({
   }
 
   #judge(
-    { configured, configuration, now }: Question,
+    { configured, configuration, now, opened }: Question,
     text: string,
     expires: boolean,
   ): Promise<JudgedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.ports.keyAttestations.judge(configured, text, { expires, levels, now });
+    return this.ports.keyAttestations.judge(configured, opened.open(text), { expires, levels, now });
   }
 
   #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {

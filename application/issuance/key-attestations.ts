@@ -1,6 +1,6 @@
 import {
   acceptKeyAttestation,
-  openKeyAttestation,
+  type OpenedKeyAttestation,
   type RequiredLevels,
 } from '../../domain/issuance/key-attestation.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -28,11 +28,10 @@ export class KeyAttestations extends needs({
   /** @throws Failure `invalid_proof`. */
   async judge(
     configured: TenantConfiguration,
-    text: string,
+    { jws, algorithm, chain, keys }: OpenedKeyAttestation,
     expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
   ): Promise<JudgedAttestation> {
     const { signatures, walletProviderTrust } = this.ports;
-    const { jws, algorithm, chain, keys } = openKeyAttestation(text);
     const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)

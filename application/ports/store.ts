@@ -8,7 +8,7 @@ import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../domain/tenants/tenant.ts';
-import type { SeenRelease } from '../../domain/trust-lists/freshness.ts';
+import type { DatedRelease, SeenRelease } from '../../domain/trust-lists/freshness.ts';
 import type { PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { Maintenance } from './maintenance.ts';
 import type {
@@ -146,6 +146,8 @@ export type ListKeeping = {
     issuedAt: Date,
     expiresAt: Date,
   ): Promise<void>;
+  /** The newest release that was seen of somebody else's list. @param id of the list. */
+  release(id: string): Promise<DatedRelease | undefined>;
   /**
    * Remembers a release of somebody else's list when it is newer than the one that was seen before.
    * @param id of the list.

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
+  checkJump,
   checkSuccession,
   type ListLifetime,
   listLifetime,
@@ -126,7 +127,9 @@ export class TrustLists extends needs({
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
-    checkSuccession(await this.ports.store.lists(wanted.tenantId).noteRelease(id, release, now), release);
+    const releases = this.ports.store.lists(wanted.tenantId);
+    checkJump(await releases.release(id), release, now);
+    checkSuccession(await releases.noteRelease(id, release, now), release);
     const before = this.#lists.peek(key);
     const isSame = before?.contentHash === contentHash;
     const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);

@@ -11,7 +11,12 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { bindingOf } from '../../domain/verification/binding.ts';
-import type { Envelope, OpenedForm, WalletError } from '../../domain/verification/envelope.ts';
+import {
+  type Envelope,
+  isUndecrypted,
+  type OpenedForm,
+  type WalletError,
+} from '../../domain/verification/envelope.ts';
 import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { attempt } from '../attempt.ts';
@@ -32,6 +37,7 @@ import {
 import { PresentationVerifier } from './presentation-verifier.ts';
 import { ResultDelivery } from './result-delivery.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
+import { UndecryptedTries } from './undecrypted-tries.ts';
 
 /** OpenID4VP 1.0 section 8.2. */
 export type ResponseReply = { readonly redirect_uri?: string };
@@ -59,6 +65,8 @@ export class ResponseIntake extends needs({
   sessionOutcomes: SessionOutcomes,
   log: Log,
 }) {
+  readonly #undecrypted = new UndecryptedTries();
+
   /**
    * @throws Failure `not_found`, `gone` after expiry, and `invalid_request` for everything else: with the session
    *   as it was while the poster has not shown that it knows the request, failed afterwards. The wallet learns no
@@ -68,6 +76,10 @@ export class ResponseIntake extends needs({
     return attempt(this.ports, tenantId, async (known) => {
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await this.#open(opening, found.request);
+      if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
+        this.ports.log.warn('a response does not decrypt', { sessionId: found.session.id });
+        throw refusedResponse();
+      }
       // Without a backend the record itself is the claim.
       if (envelope.kind === 'presentations' && found.request.webhook === undefined)
         return this.#answer(known, found, envelope.vpToken);

@@ -1,6 +1,6 @@
 import { type CompactJws, parseCompactJws, readAlgorithm, readX5c } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isTexts, type Json, type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
 import {
   isOnCurve,
   type PublicJwk,
@@ -36,11 +36,31 @@ export type OpenedKeyAttestation = {
 export type RequiredLevels = CredentialConfigurationBody['keyAttestationsRequired'];
 
 /**
+ * The key attestations of one request: each is taken apart once, and all together have as many keys as the largest batch.
+ * Proofs may all carry the same one, or each another one with keys of its own.
+ */
+export class OpenedKeyAttestations {
+  readonly #opened = new Map<string, OpenedKeyAttestation>();
+  #keysLeft = MAX_KEYS;
+
+  /** @throws Failure `invalid_proof`. */
+  open(text: string): OpenedKeyAttestation {
+    const known = this.#opened.get(text);
+    if (known !== undefined) return known;
+    const opened = openKeyAttestation(text, this.#keysLeft);
+    this.#keysLeft -= opened.keys.size;
+    this.#opened.set(text, opened);
+    return opened;
+  }
+}
+
+/**
  * Takes a key attestation apart (OpenID4VCI 1.0 appendix D.1).
+ * @param maxKeys that it may have; they are counted before any is looked at.
  * @throws Failure `invalid_proof`.
  */
-export function openKeyAttestation(text: string): OpenedKeyAttestation {
-  const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH });
+export function openKeyAttestation(text: string, maxKeys = MAX_KEYS): OpenedKeyAttestation {
+  const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH, members: MAX_STRANGER_MEMBERS });
   if (jws === undefined) throw refused('the key attestation is not a JWT');
   // OpenID4VCI 1.0 appendix D.1
   if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) {
@@ -52,13 +72,20 @@ export function openKeyAttestation(text: string): OpenedKeyAttestation {
   // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
   const chain = readX5c(jws.header);
   if (chain === undefined) throw refused('the key attestation has no x5c of certificates');
-  return { jws, algorithm: verdict.algorithm, chain, keys: attestedKeys(jws.payload['attested_keys']) };
+  return {
+    jws,
+    algorithm: verdict.algorithm,
+    chain,
+    keys: attestedKeys(jws.payload['attested_keys'], maxKeys),
+  };
 }
 
-function attestedKeys(value: Json | undefined): ReadonlyMap<string, Named> {
+function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<string, Named> {
   // OpenID4VCI 1.0 appendix D.1
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_KEYS) {
-    throw refused(`attested_keys must be an array of 1 to ${MAX_KEYS} keys`);
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxKeys) {
+    throw refused(
+      `attested_keys must be an array of keys, 1 to ${MAX_KEYS} in all attestations of a request`,
+    );
   }
   const keys = new Map<string, Named>();
   for (const entry of value as readonly Json[]) {

@@ -1,8 +1,8 @@
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
-import { attestedKey, MAX_ATTESTATION_LENGTH, openKeyAttestation } from './key-attestation.ts';
+import { attestedKey, MAX_ATTESTATION_LENGTH, OpenedKeyAttestations } from './key-attestation.ts';
 
 export type OpenedProof = CompactJws & {
   readonly key: PublicJwk;
@@ -14,7 +14,11 @@ const PAST_SECONDS = 300;
 const FUTURE_SECONDS = 60;
 const MAX_PROOF_LENGTH = 16_384;
 /** With an attestation, which stands in the header once more in base64. */
-const LIMITS = { length: 2 * MAX_ATTESTATION_LENGTH, headerBytes: MAX_ATTESTATION_LENGTH + MAX_PROOF_LENGTH };
+const LIMITS = {
+  length: 2 * MAX_ATTESTATION_LENGTH,
+  headerBytes: MAX_ATTESTATION_LENGTH + MAX_PROOF_LENGTH,
+  members: MAX_STRANGER_MEMBERS,
+};
 
 const refused = (message: string) => new Failure('invalid_proof', message);
 
@@ -22,7 +26,7 @@ const refused = (message: string) => new Failure('invalid_proof', message);
  * Takes a `jwt` proof apart (OpenID4VCI 1.0 appendix F.1); its signature is checked with `key` afterwards.
  * @throws Failure `invalid_proof`.
  */
-export function openJwtProof(text: string): OpenedProof {
+export function openJwtProof(text: string, attestations = new OpenedKeyAttestations()): OpenedProof {
   const jws = parseCompactJws(text, LIMITS);
   if (jws === undefined) throw refused('the proof is not a JWT');
   const { header } = jws;
@@ -31,7 +35,7 @@ export function openJwtProof(text: string): OpenedProof {
     throw refused('the typ of the proof must be openid4vci-proof+jwt');
   const keyAttestation = keyAttestationOf(header);
   if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw refused('the proof is too long');
-  const key = keyOf(header, keyAttestation);
+  const key = keyOf(header, keyAttestation, attestations);
   if (!fitsKey(header, key)) throw refused('the alg of the proof is not supported or does not fit its key');
   return { ...jws, key, keyAttestation };
 }
@@ -43,7 +47,11 @@ function keyAttestationOf(header: JsonObject): string | undefined {
 }
 
 /** OpenID4VCI 1.0 appendix F.1: one way to name the key. */
-function keyOf(header: JsonObject, keyAttestation: string | undefined): PublicJwk {
+function keyOf(
+  header: JsonObject,
+  keyAttestation: string | undefined,
+  attestations: OpenedKeyAttestations,
+): PublicJwk {
   for (const other of ['x5c', 'trust_chain']) {
     if (Object.hasOwn(header, other))
       throw refused(`the header ${other} is not supported; put the key into jwk`);
@@ -57,7 +65,7 @@ function keyOf(header: JsonObject, keyAttestation: string | undefined): PublicJw
   if (jwk !== undefined || typeof kid !== 'string' || keyAttestation === undefined) {
     throw refused('put the key into jwk, or name one of key_attestation by kid');
   }
-  const key = attestedKey(openKeyAttestation(keyAttestation), kid);
+  const key = attestedKey(attestations.open(keyAttestation), kid);
   if (key === undefined) throw refused('kid names no key of key_attestation');
   return key;
 }

@@ -42,3 +42,40 @@ export function checkSuccession(seen: SeenRelease, next: SeenRelease): void {
     throw new TrustListRefusal('sequence_reused', numbers);
   }
 }
+
+/** A release that was seen, and when. */
+export type DatedRelease = SeenRelease & { readonly seenAt: Date };
+
+/** Ahead of the number before, for who counts; and for each second since, for who counts milliseconds. */
+const FREE_JUMP = 1_000;
+/** The first number of a list that does not begin like a date. Milliseconds since 1970 reach it in the year 5138. */
+const MAX_FIRST = 1e14;
+/** `20261231`, with a count or the time of day behind it. */
+const DATED = /^(?<year>20\d{2})(?<month>0[1-9]|1[0-2])(?<day>0[1-9]|[12]\d|3[01])\d{0,7}$/;
+const DAY_MS = 86_400_000;
+
+/**
+ * Whoever once signs a number near the end would keep every later release out for good, so numbers grow as far as counting
+ * or dates let them.
+ * @param seen the newest release that was seen; undefined for none.
+ * @throws TrustListRefusal `sequence_jumped`.
+ */
+export function checkJump(seen: DatedRelease | undefined, next: SeenRelease, now: Date): void {
+  const { sequenceNumber } = next;
+  if (isDated(sequenceNumber, now)) return;
+  const seconds = seen === undefined ? 0 : Math.max(0, now.getTime() - seen.seenAt.getTime()) / 1000;
+  const limit = seen === undefined ? MAX_FIRST : seen.sequenceNumber + FREE_JUMP * (1 + seconds);
+  if (sequenceNumber <= limit) return;
+  const before = seen === undefined ? 'as the first number' : `after ${seen.sequenceNumber}`;
+  throw new TrustListRefusal(
+    'sequence_jumped',
+    `${sequenceNumber} ${before}; where this is right, DELETE /cache/trust-list?releases=true lets numbers begin anew`,
+  );
+}
+
+/** Whether a number begins with a date that has come. */
+function isDated(sequenceNumber: number, now: Date): boolean {
+  const { year, month, day } = DATED.exec(String(sequenceNumber))?.groups ?? {};
+  const date = Date.parse(`${year}-${month}-${day}T00:00:00Z`);
+  return date <= now.getTime() + DAY_MS;
+}

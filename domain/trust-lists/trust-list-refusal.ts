@@ -10,7 +10,8 @@ export type TrustListFault =
   | 'from_the_future'
   | 'outdated'
   | 'sequence_went_back'
-  | 'sequence_reused';
+  | 'sequence_reused'
+  | 'sequence_jumped';
 
 export class TrustListRefusal extends Error {
   readonly fault: TrustListFault;

@@ -28,6 +28,12 @@ export type Envelope =
   | { readonly kind: 'wallet_error'; readonly error: WalletError }
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string };
 
+const UNDECRYPTED = 'decryption_failed';
+
+export function isUndecrypted(envelope: Envelope): boolean {
+  return envelope.kind === 'refused' && envelope.code === UNDECRYPTED;
+}
+
 type Mode = Pick<PostedVerification, 'state' | 'responseMode'>;
 
 /** Plain parameters, or the one parameter that still has to be decrypted. */
@@ -70,7 +76,7 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
 export function openPlaintext(plaintext: string | undefined, request?: Mode): Envelope {
-  if (plaintext === undefined) return refused('decryption_failed', 'the response does not decrypt');
+  if (plaintext === undefined) return refused(UNDECRYPTED, 'the response does not decrypt');
   const payload = parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');

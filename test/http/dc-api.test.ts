@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { UNDECRYPTED_TRIES } from '../../application/verification/undecrypted-tries.ts';
 import { dcApiTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
@@ -198,6 +199,10 @@ describe('asking with the Digital Credentials API', () => {
       const plain = await ask('plain');
       await refused(plain, await hand(plain, { response }), /not asked/);
       const other = await ask('signed');
+      for (let i = 1; i < UNDECRYPTED_TRIES; i++) {
+        expect((await hand(other, { response })).status).to.equal(400);
+        expect((await shop.session(other.session))['status'], 'still open').to.equal('fetched');
+      }
       await refused(other, await hand(other, { response }), /does not decrypt/);
       const number = await ask('signed');
       await refused(number, await hand(number, { response: 7 }), /not a string/);

@@ -180,7 +180,12 @@ const READS = namesOf<TenantReads>({
   statusEntries: true,
   trustList: true,
 });
-const LISTS = namesOf<ListKeeping>({ takeStatusRun: true, saveStatusToken: true, noteRelease: true });
+const LISTS = namesOf<ListKeeping>({
+  takeStatusRun: true,
+  saveStatusToken: true,
+  release: true,
+  noteRelease: true,
+});
 const MAINTENANCE = namesOf<Maintenance>({
   time: true,
   expireSessions: true,

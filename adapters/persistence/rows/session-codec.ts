@@ -6,7 +6,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
-import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
+import type { DatedRelease } from '../../../domain/trust-lists/freshness.ts';
 import type { Row } from '../statement.ts';
 import { flag, json, named, number, optional, sealed, sealedBytes, table, text, time } from './columns.ts';
 
@@ -148,7 +148,11 @@ export function readPublication(row: Row): { readonly jwt: string; readonly next
   return { jwt: row['jwt'] as string, nextUpdate: new Date(Number(row['next_update'])) };
 }
 
-export function readRelease(row: Row | undefined): SeenRelease | undefined {
+export function readRelease(row: Row | undefined): DatedRelease | undefined {
   if (row === undefined) return undefined;
-  return { sequenceNumber: Number(row['sequence_number']), contentHash: String(row['content_hash']) };
+  return {
+    sequenceNumber: Number(row['sequence_number']),
+    contentHash: String(row['content_hash']),
+    seenAt: new Date(Number(row['seen_at'])),
+  };
 }

@@ -3,7 +3,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { readProofs } from '../../../domain/issuance/credential-request.ts';
-import { attestedKey, openKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import {
+  attestedKey,
+  OpenedKeyAttestations,
+  openKeyAttestation,
+} from '../../../domain/issuance/key-attestation.ts';
 import { openJwtProof } from '../../../domain/issuance/proof.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -233,6 +237,17 @@ describe('The key of a jwt proof', () => {
     const started = performance.now();
     for (let round = 0; round < 10; round++) openKeyAttestation(provider.keyAttestation(many.slice(1)));
     expect(performance.now() - started).to.be.lessThan(1000);
+  });
+
+  it('of a request has a hundred keys in all its attestations, each of which is looked at once', () => {
+    const make = (count: number) => provider.keyAttestation(Array.from({ length: count }, () => newKey()));
+    const [one, other] = [make(60), make(41)];
+    const opened = new OpenedKeyAttestations();
+    for (let proofs = 0; proofs < 45; proofs++) expect(opened.open(one).keys.size).to.equal(60);
+    expect(outcome(() => opened.open(other))).to.equal('invalid_proof');
+    expect(opened.open(make(40)).keys.size).to.equal(40);
+    expect(outcome(() => opened.open(make(1)))).to.equal('invalid_proof');
+    expect(new OpenedKeyAttestations().open(other).keys.size, 'another request').to.equal(41);
   });
 
   it('verifies its proof when it is on a curve of ours', () => {

@@ -405,6 +405,14 @@ describe('A trust list', () => {
       publish(named('Fourth', 4));
       expect(await read([provider.operator, other])).to.equal('sequence_went_back');
     });
+    it('and a number from which nothing could follow is not believed', async () => {
+      expect(await renew(named('Last', Number.MAX_SAFE_INTEGER))).to.equal('Fifth');
+      expect(log.warnings[0]?.['reason']).to.match(
+        /^sequence_jumped: 9007199254740991 after 5; .*releases=true/,
+      );
+      clock.time += 31 * MINUTE;
+      expect(await renew(named('Sixth', 6)), 'the list goes on').to.equal('Sixth');
+    });
     it('but forward, also to a list that is closed', async () => {
       expect(await renew(named('Sixth', 6))).to.equal('Sixth');
       clock.time += 31 * MINUTE;

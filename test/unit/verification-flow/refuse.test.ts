@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { UNDECRYPTED_TRIES } from '../../../application/verification/undecrypted-tries.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
@@ -207,9 +208,19 @@ describe('A response is refused', () => {
       it(what, async () => {
         const asked = await ask();
         const payload = { vp_token: { card: [present(world, asked)] }, state: asked.request.state };
-        await expectRefused(asked, { response: await make(asked, payload) }, 'decryption_failed');
+        const form = { response: await make(asked, payload) };
+        for (let i = 1; i < UNDECRYPTED_TRIES; i++) {
+          expect(await answer(asked, form)).to.equal('invalid_request');
+          expect((await world.session(asked.session.id)).status, `try ${i}`).to.equal('fetched');
+        }
+        await expectRefused(asked, form, 'decryption_failed');
       });
     }
+    it('leaves the request open for the wallet that was asked when others send noise', async () => {
+      const asked = await ask();
+      for (let i = 2; i < UNDECRYPTED_TRIES; i++) await answer(asked, { response: asked.text });
+      await expectUntouched(asked, { response: asked.text });
+    });
     for (const plaintext of ['nonsense', '[]', '"text"', '{"a":1,"a":2}']) {
       it(`N58 the plaintext ${plaintext}`, async () => {
         const asked = await ask();
