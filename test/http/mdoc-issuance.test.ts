@@ -78,7 +78,10 @@ describe('issuing mdocs through HTTP', () => {
 
     const { protectedBytes, payload = Buffer.alloc(0), signature } = opened.issuerAuth;
     const anchors = await rootsOf('signing');
-    const verdict = new NodeCertificates().validate(chain, anchors, new Date(), { haip: true });
+    const verdict = new NodeCertificates().validate(chain, anchors, new Date(), {
+      purpose: 'mdoc',
+      haip: true,
+    });
     if (!verdict.trusted) throw new Error(verdict.detail);
     const verified = new NodeSignatures().verify(
       verdict.key,

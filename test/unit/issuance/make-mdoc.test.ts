@@ -84,7 +84,10 @@ describe('Making an mdoc', () => {
       const toVerify = sigStructure(issuerAuth.protectedBytes, issuerAuth.payload ?? Buffer.alloc(0));
       const [leaf = ''] = certificates;
       const anchors = [{ certificate: chain.root?.certificate ?? '' }];
-      const verdict = new NodeCertificates().validate(certificates, anchors, clock.now(), { haip: true });
+      const verdict = new NodeCertificates().validate(certificates, anchors, clock.now(), {
+        purpose: 'mdoc',
+        haip: true,
+      });
       expect(verdict.trusted && new NodeSignatures().verify(verdict.key, toVerify, issuerAuth.signature)).to.equal(true); // biome-ignore format: one statement
       const signer = readDocumentSigner(leaf);
       checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
