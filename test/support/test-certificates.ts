@@ -42,8 +42,8 @@ export type CertificateOptions = {
   readonly signs?: boolean;
   /** Extended key usages, dotted. */
   readonly purposes?: readonly string[];
-  /** Key identifiers of the subject and of its authority where they are not made of the keys, hexadecimal. */
-  readonly keyId?: string;
+  /** Key identifiers of the subject and of its authority where they are not made of the keys, hexadecimal; null: none. */
+  readonly keyId?: string | null;
   readonly authorityKeyId?: string;
   /** Whether these purposes are marked critical. */
   readonly critical?: boolean;
@@ -91,9 +91,7 @@ async function certificateFor(
     extensions: [
       new BasicConstraintsExtension(ca, undefined, true),
       new KeyUsagesExtension(usage, true),
-      options.keyId === undefined
-        ? await SubjectKeyIdentifierExtension.create(publicKey)
-        : new SubjectKeyIdentifierExtension(options.keyId),
+      ...(await subjectKeyId(options, publicKey)),
       options.authorityKeyId === undefined
         ? await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk))
         : new AuthorityKeyIdentifierExtension(options.authorityKeyId),
@@ -142,6 +140,18 @@ export const UNREADABLE_TIMES: Readonly<Record<string, NonNullable<CertificateOp
 
 export function pem({ certificate }: Certified): string {
   return writePemCertificates([certificate]);
+}
+
+async function subjectKeyId(
+  { keyId }: CertificateOptions,
+  publicKey: webcrypto.CryptoKey,
+): Promise<readonly SubjectKeyIdentifierExtension[]> {
+  if (keyId === null) return [];
+  return [
+    keyId === undefined
+      ? await SubjectKeyIdentifierExtension.create(publicKey)
+      : new SubjectKeyIdentifierExtension(keyId),
+  ];
 }
 
 function importPublic(jwk: HolderKey['jwk']) {
