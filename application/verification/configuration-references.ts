@@ -86,7 +86,9 @@ function certificateFault(pem: string, path: string): FieldError | undefined {
   const [certificate] = readPemCertificates(pem, 1) ?? [];
   const isReadable =
     certificate !== undefined && readCertificate(Buffer.from(certificate, 'base64')) !== undefined;
-  return isReadable ? undefined : { path, message: 'Give exactly one PEM certificate.' };
+  return isReadable
+    ? undefined
+    : { path, message: 'Give exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
 }
 
 function keyChainFault(id: string, chains: readonly KeyChain[], path: string): FieldError | undefined {

@@ -40,7 +40,9 @@ export const TrustAnchorConfig = z
   .union(
     [
       z.strictObject({
-        certificate: textUpTo(20_000).describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+        certificate: textUpTo(20_000).describe(
+          'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
+        ),
       }),
       z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain') }),
       z.strictObject({
