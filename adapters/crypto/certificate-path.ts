@@ -1,4 +1,5 @@
 import { type Certificate, KEY_USAGE } from '../../domain/formats/der/certificate.ts';
+import { allowsPurpose, type CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
 /** Why a path does not hold. */
@@ -18,7 +19,6 @@ const SIGNATURE_ALGORITHMS = new Set([
   '1.3.101.112',
 ]);
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
-const MIN_RSA_BITS = 2048;
 
 /**
  * Critical extensions that are processed here, or ask nothing of the one who does not restrict policies: subject
@@ -40,8 +40,8 @@ export function checkValidity(certificate: Certificate, now: Date): PathFault | 
   return { reason: 'certificate_expired', detail: `"${certificate.subjectText}" is not valid now` };
 }
 
-/** Whether names, key identifiers and signature say that `issuer` made `certificate`. Says nothing of rights. */
-export function isSignedBy(certificate: Certificate, issuer: Certificate): boolean {
+/** Whether names and key identifiers say that `issuer` made `certificate`. Anybody can write these. */
+export function namesIssuer(certificate: Certificate, issuer: Certificate): boolean {
   // RFC 5280 section 6.1.3 (a)(4)
   if (certificate.issuer !== issuer.subject) return false;
   const { authorityKeyId } = certificate;
@@ -49,14 +49,25 @@ export function isSignedBy(certificate: Certificate, issuer: Certificate): boole
   if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
     if (authorityKeyId !== issuer.subjectKeyId) return false;
   }
-  if (!SIGNATURE_ALGORITHMS.has(certificate.signatureAlgorithm) || !isStrong(issuer)) return false;
-  // RFC 5280 section 6.1.3 (a)(1)
-  return certificate.x509.verify(issuer.publicKey);
+  return SIGNATURE_ALGORITHMS.has(certificate.signatureAlgorithm) && isStrong(issuer);
 }
 
+/**
+ * Whether each certificate was signed by the one after it; `namesIssuer` has said so already.
+ * RFC 5280 section 6.1.3 (a)(1), from the anchor down: no key computes anything before a trusted one vouches for it.
+ * @param path leaf first, its anchor last.
+ */
+export function isSigned(path: readonly Certificate[]): boolean {
+  return path
+    .map((certificate, position) => ({ certificate, issuer: path[position + 1] }))
+    .reverse()
+    .every(({ certificate, issuer }) => issuer === undefined || certificate.x509.verify(issuer.publicKey));
+}
+
+/** The size of RSA keys was looked at when the certificate was read. */
 function isStrong({ publicKey }: Certificate): boolean {
-  const { modulusLength = 0, namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
-  if (publicKey.asymmetricKeyType === 'rsa') return modulusLength >= MIN_RSA_BITS;
+  const { namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
+  if (publicKey.asymmetricKeyType === 'rsa') return true;
   if (publicKey.asymmetricKeyType === 'ec') return CURVES.has(namedCurve);
   return publicKey.asymmetricKeyType === 'ed25519';
 }
@@ -73,7 +84,10 @@ export function isSelfIssued(certificate: Certificate): boolean {
  * Checks what each certificate of a path may do; signatures have been verified.
  * @param path leaf first, its anchor last.
  */
-export function checkRights(path: readonly Certificate[]): PathFault | undefined {
+export function checkRights(
+  path: readonly Certificate[],
+  purpose: CertificatePurpose,
+): PathFault | undefined {
   for (const [position, certificate] of path.entries()) {
     const { criticalExtensions, extensions } = certificate;
     for (const extension of criticalExtensions) {
@@ -85,11 +99,14 @@ export function checkRights(path: readonly Certificate[]): PathFault | undefined
     if (position === 0) continue;
     const isAnchor = position === path.length - 1;
     const below = path.slice(1, position).filter((other) => !isSelfIssued(other)).length;
-    const fault = checkIssuer(certificate, below, isAnchor);
+    const fault =
+      checkIssuer(certificate, below, isAnchor) ??
+      // An anchor is trusted by being configured.
+      (isAnchor ? undefined : checkPurpose(certificate, purpose));
     if (fault !== undefined) return fault;
   }
   const leaf = path[0];
-  return leaf === undefined ? undefined : checkLeaf(leaf);
+  return leaf === undefined ? undefined : checkLeaf(leaf, purpose);
 }
 
 function checkIssuer(certificate: Certificate, below: number, isAnchor: boolean): PathFault | undefined {
@@ -110,14 +127,21 @@ function checkIssuer(certificate: Certificate, below: number, isAnchor: boolean)
   return maySign ? undefined : refuse('may not sign certificates');
 }
 
-/** What a certificate that signs credentials has to be, pinned or not. */
-export function checkLeaf(leaf: Certificate): PathFault | undefined {
+/** RFC 5280 section 4.2.1.12; of those between leaf and anchor it restricts what they may certify. */
+function checkPurpose(certificate: Certificate, purpose: CertificatePurpose): PathFault | undefined {
+  if (allowsPurpose(certificate, purpose)) return undefined;
+  return profileFault(certificate, `its extended key usage is not for signers of a ${purpose}`);
+}
+
+/** What a certificate that signs something has to be, pinned or not. */
+export function checkLeaf(leaf: Certificate, purpose: CertificatePurpose): PathFault | undefined {
   if (isCa(leaf)) return profileFault(leaf, 'a CA signs no credentials');
   // RFC 5280 section 4.2.1.3
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
     return profileFault(leaf, 'no digitalSignature');
   }
-  return leaf.publicJwk === undefined ? profileFault(leaf, 'unsupported key') : undefined;
+  if (leaf.publicJwk === undefined) return profileFault(leaf, 'unsupported key');
+  return checkPurpose(leaf, purpose);
 }
 
 function profileFault(certificate: Certificate, detail: string): PathFault {

@@ -1,29 +1,46 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
-import { Certificates, type ChainVerdict, type TrustAnchor } from '../../application/ports/certificates.ts';
-import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
-import { checkLeaf, checkRights, checkValidity, isCa, isSelfIssued, isSignedBy } from './certificate-path.ts';
+import {
+  Certificates,
+  type ChainProfile,
+  type ChainVerdict,
+  type TrustAnchor,
+} from '../../application/ports/certificates.ts';
+import type { Certificate } from '../../domain/formats/der/certificate.ts';
+import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
+import { type AnchorIndex, indexAnchors, parse } from './anchor-index.ts';
+import {
+  checkLeaf,
+  checkRights,
+  checkValidity,
+  isSelfIssued,
+  isSigned,
+  namesIssuer,
+} from './certificate-path.ts';
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
 type Refused = Extract<ChainVerdict, { trusted: false }>;
 /** A path that holds while the time is between both instants (milliseconds). */
-type Remembered = { readonly verdict: Trusted; readonly from: number; readonly until: number };
+type Remembered = { readonly verdict: ChainVerdict; readonly from: number; readonly until: number };
 type Search = { readonly path: readonly Certificate[]; readonly verdict: Trusted } | Refused;
 
 const MAX_CHAIN = 6;
-/** Characters of base64; certificates have less than a quarter of it. */
-const MAX_CERTIFICATE_LENGTH = 24_576;
 /** Characters of all that are kept; parsed they take several times as much. */
 const MAX_KEPT_LENGTH = 8 * 1024 * 1024;
 /** What a parsed certificate costs besides, in the same measure. */
 const CERTIFICATE_OVERHEAD = 2_048;
-const MAX_VERDICTS = 10_000;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Characters of the texts of all verdicts; trust and refusals have a share each, so that neither drives out the other. */
+const MAX_VERDICTS_LENGTH = 4 * 1024 * 1024;
+/** What a verdict costs besides, in the same measure. */
+const VERDICT_OVERHEAD = 1_024;
+/** As long as a wallet, or somebody who wants to keep us busy, tries again at once. */
+const REFUSAL_MS = 10_000;
+/** Anchors of one name that are tried for one chain; more than one there are only while a CA changes its key. */
+const MAX_TRIED = 32;
 
 /**
- * Validates paths with node:crypto. Certificates and positive verdicts are remembered: a verdict depends on
- * nothing but the certificates, the anchors and the time, and the time is looked at on each call.
+ * Validates paths with node:crypto. Certificates and verdicts are remembered: a verdict depends on nothing but the
+ * certificates, the anchors, the purpose and the time, and the time is looked at on each call.
  */
 export class NodeCertificates extends Certificates {
   /** Strangers send certificates, too, so these are bounded by what they take. */
@@ -31,7 +48,8 @@ export class NodeCertificates extends Certificates {
     maxSize: MAX_KEPT_LENGTH,
     sizeCalculation: (_certificate, base64) => base64.length + CERTIFICATE_OVERHEAD,
   });
-  readonly #verdicts = new LRUCache<string, Remembered>(bounded(MAX_VERDICTS));
+  readonly #verdicts = verdicts();
+  readonly #refusals = verdicts();
   /** By the list of anchors itself: callers keep long lists and pass them again and again. */
   readonly #indexes = new WeakMap<readonly TrustAnchor[], AnchorIndex>();
 
@@ -39,19 +57,25 @@ export class NodeCertificates extends Certificates {
     chain: readonly string[],
     anchors: readonly TrustAnchor[],
     now: Date,
-    profile: { readonly haip?: boolean } = {},
+    { purpose, haip = false }: ChainProfile,
   ): ChainVerdict {
-    const haip = profile.haip === true;
     const index = this.#indexOf(anchors);
-    const key = hash('sha256', `${haip}|${index.id}|${chain.join('|')}`, 'base64url');
-    const known = this.#verdicts.get(key);
-    if (known !== undefined && now.getTime() >= known.from && now.getTime() <= known.until)
-      return known.verdict;
+    const key = hash('sha256', `${purpose}|${haip}|${index.id}|${chain.join('|')}`, 'base64url');
+    const time = now.getTime();
+    const known = this.#verdicts.get(key) ?? this.#refusals.get(key);
+    if (known !== undefined && time >= known.from && time <= known.until) return known.verdict;
 
     const certificates = this.#readChain(chain);
-    if (!Array.isArray(certificates)) return certificates as Refused;
-    const found = this.#search(certificates, index, now, haip);
-    if ('trusted' in found) return found;
+    const found = Array.isArray(certificates)
+      ? this.#search(certificates, index, now, { purpose, haip })
+      : (certificates as Refused);
+    if ('trusted' in found) {
+      // Time alone may mend it, and a minute of difference is forgiven.
+      if (found.reason !== 'certificate_expired') {
+        this.#refusals.set(key, { verdict: found, from: time, until: time + REFUSAL_MS });
+      }
+      return found;
+    }
     this.#verdicts.set(key, {
       verdict: found.verdict,
       from: Math.max(...found.path.map((certificate) => certificate.notBefore.getTime())),
@@ -93,82 +117,68 @@ export class NodeCertificates extends Certificates {
       : refuse('untrusted_chain', 'a certificate stands there twice');
   }
 
-  #search(chain: readonly Certificate[], index: AnchorIndex, now: Date, haip: boolean): Search {
+  #search(
+    chain: readonly Certificate[],
+    index: AnchorIndex,
+    now: Date,
+    { purpose, haip }: ChainProfile,
+  ): Search {
     const [leaf] = chain;
     if (leaf === undefined) return refuse('issuer_key_unresolved', 'no certificate');
     // HAIP 1.0 section 6.1.1
-    if (haip && isSelfIssued(leaf)) return refuse('certificate_profile', 'the leaf is self-signed');
+    if (haip === true && isSelfIssued(leaf)) return refuse('certificate_profile', 'the leaf is self-signed');
     const inside = chain.some((certificate) => index.authorities.has(certificate.hash));
     // HAIP 1.0 section 6.1.1
-    if (haip && inside) return refuse('x5c_contains_anchor', 'the chain contains its anchor');
+    if (haip === true && inside) return refuse('x5c_contains_anchor', 'the chain contains its anchor');
 
     if (index.pins.has(leaf.hash)) {
-      const fault = checkValidity(leaf, now) ?? checkLeaf(leaf);
+      const fault = checkValidity(leaf, now) ?? checkLeaf(leaf, purpose);
       return fault === undefined ? accept([leaf], leaf) : refuse(fault.reason, fault.detail);
     }
     const authoritiesOf = (issuer: string) =>
       (index.bySubject.get(issuer) ?? []).flatMap((base64) => this.#read(base64) ?? []);
-    return searchPath(chain, authoritiesOf, now);
+    return searchPath(chain, authoritiesOf, now, purpose);
   }
 }
 
-/** Anchors by what they are looked for, so that no presentation costs more for a longer list. */
-type AnchorIndex = {
-  /** Hash of all of them. */
-  readonly id: string;
-  /** Hashes of end-entity certificates. */
-  readonly pins: ReadonlySet<string>;
-  /** Hashes of CA certificates. */
-  readonly authorities: ReadonlySet<string>;
-  /** CA certificates, base64, by their subject. */
-  readonly bySubject: ReadonlyMap<string, readonly string[]>;
-};
-
-function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
-  const pins = new Set<string>();
-  const authorities = new Set<string>();
-  const bySubject = new Map<string, string[]>();
-  for (const { certificate: base64 } of anchors) {
-    const certificate = parse(base64);
-    if (certificate === undefined) continue;
-    if (!isCa(certificate)) {
-      pins.add(certificate.hash);
-      continue;
-    }
-    authorities.add(certificate.hash);
-    const alike = bySubject.get(certificate.subject) ?? [];
-    bySubject.set(certificate.subject, alike);
-    alike.push(base64);
-  }
-  const id = hash('sha256', anchors.map((anchor) => anchor.certificate).join('|'), 'base64url');
-  return { id, pins, authorities, bySubject };
+function verdicts() {
+  return new LRUCache<string, Remembered>({
+    maxSize: MAX_VERDICTS_LENGTH,
+    sizeCalculation: ({ verdict }, key) => key.length + textOf(verdict).length + VERDICT_OVERHEAD,
+  });
 }
 
-function parse(base64: string): Certificate | undefined {
-  const isText = base64.length <= MAX_CERTIFICATE_LENGTH && base64.length % 4 === 0 && BASE64.test(base64);
-  return isText ? readCertificate(Buffer.from(base64, 'base64')) : undefined;
+function textOf(verdict: ChainVerdict): string {
+  return verdict.trusted ? verdict.subject + verdict.anchorCertificate : verdict.detail;
 }
 
-/** Follows the chain upwards until a certificate of it is an anchor or was issued by one. */
+/**
+ * Follows the names upwards until a certificate says that an anchor issued it. No signature is looked at before, so
+ * that the certificates of strangers, whatever their keys, cost no more than reading them.
+ */
 function searchPath(
   chain: readonly Certificate[],
   authoritiesOf: (issuer: string) => readonly Certificate[],
   now: Date,
+  purpose: CertificatePurpose,
 ): Search {
   let failure = refuse('untrusted_chain', 'no path to a trust anchor');
+  let tried = 0;
   for (const [position, certificate] of chain.entries()) {
     const next = chain[position + 1];
     // RFC 5280 section 6.1.3 (a)(4): the one who issued it has the name that it calls its issuer.
     for (const anchor of authoritiesOf(certificate.issuer)) {
       // A leaf that is itself an anchor has no path: the anchor must be another certificate.
-      if (anchor.hash === chain[0]?.hash || !isSignedBy(certificate, anchor)) continue;
+      if (anchor.hash === chain[0]?.hash || !namesIssuer(certificate, anchor)) continue;
+      if (tried++ === MAX_TRIED) return failure;
       const path = [...chain.slice(0, position + 1), anchor];
-      const fault = checkRights(path) ?? firstExpired(path, now);
+      if (!isSigned(path)) continue;
+      const fault = checkRights(path, purpose) ?? firstExpired(path, now);
       if (fault === undefined) return accept(path, anchor);
       failure = refuse(fault.reason, fault.detail);
     }
     // RFC 7515 section 4.1.6: each certificate certifies the one before it.
-    if (next === undefined || !isSignedBy(certificate, next)) break;
+    if (next === undefined || !namesIssuer(certificate, next)) break;
   }
   return failure;
 }
@@ -184,13 +194,12 @@ function firstExpired(path: readonly Certificate[], now: Date) {
 function accept(path: readonly Certificate[], anchor: Certificate): Search {
   const [leaf] = path;
   if (leaf?.publicJwk === undefined) return refuse('certificate_profile', 'unsupported key');
-  const below = path.length === 1 ? path : path.slice(0, -1);
   const verdict: Trusted = {
     trusted: true,
     key: leaf.publicJwk,
     anchor: anchor.hash,
+    anchorCertificate: anchor.x509.raw.toString('base64'),
     subject: leaf.subjectText,
-    authorityKeyIds: below.flatMap(({ authorityKeyId }) => authorityKeyId ?? []),
   };
   return { path, verdict };
 }

@@ -31,16 +31,16 @@ export class ClaimsProvider extends needs({
   random: Random,
 }) {
   /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
-  atHand(
+  async atHand(
     configured: TenantConfiguration,
     session: Session,
     configuration: CredentialConfiguration,
-  ): JsonObject | undefined {
+  ): Promise<JsonObject | undefined> {
     if (session.request?.kind !== 'issuance') return undefined;
     const source = claimsSource(session.request, configuration);
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
-    const faults = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
+    const faults = await claimsFaults(this.ports, { configured, configuration, claims });
     return faults.length === 0 ? claims : undefined;
   }
 
@@ -58,7 +58,7 @@ export class ClaimsProvider extends needs({
     }
     const { claims } = source;
     try {
-      assertIssuable(this.ports.schemaValidator, { configured, configuration, claims });
+      await assertIssuable(this.ports, { configured, configuration, claims });
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
@@ -74,7 +74,7 @@ export class ClaimsProvider extends needs({
     webhook: WebhookConfig,
     token: WalletTokenClaims,
   ): Promise<Provided> {
-    const { store, webhooks, schemaValidator } = this.ports;
+    const { store, webhooks } = this.ports;
     const delivery = intend(this.ports, 'claims');
     const user = await userOf(store, configured.tenantId, token);
     const pending = await this.#record(session, undefined, delivery);
@@ -90,7 +90,7 @@ export class ClaimsProvider extends needs({
         tenantId: configured.tenantId,
       });
       const provided = readAnswer(answer.body, configuration.id);
-      if ('claims' in provided) assertIssuable(schemaValidator, { configured, configuration, ...provided });
+      if ('claims' in provided) await assertIssuable(this.ports, { configured, configuration, ...provided });
       await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
       return provided;
     } catch (error) {

@@ -8,8 +8,10 @@ import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.t
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { SchemaFault, SchemaValidator } from '../ports/schema-validator.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { licencePlaceFault } from './licence-place.ts';
 
 /**
  * Where the claims of a credential come from: inline in the offer, a webhook named in the offer, the webhook of
@@ -33,6 +35,8 @@ export function ownSource({ claimsWebhook, claims, config }: CredentialConfigura
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
 }
 
+type Ports = { readonly schemaValidator: SchemaValidator; readonly clock: Clock };
+
 /** Claims, and what they are to be issued by. */
 export type Issuable = {
   readonly configured: TenantConfiguration;
@@ -44,9 +48,19 @@ export type Issuable = {
  * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
  * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
  */
-export function claimsFaults(validator: SchemaValidator, issuable: Issuable): readonly SchemaFault[] {
-  const faults = schemaFaults(validator, issuable);
-  return faults.length > 0 ? faults : formatFaults(issuable);
+export async function claimsFaults(
+  { schemaValidator, clock }: Ports,
+  issuable: Issuable,
+): Promise<readonly SchemaFault[]> {
+  const faults = schemaFaults(schemaValidator, issuable);
+  return faults.length > 0 ? faults : issuingFaults(clock, issuable);
+}
+
+async function issuingFaults(clock: Clock, issuable: Issuable): Promise<readonly SchemaFault[]> {
+  const faults = formatFaults(issuable);
+  if (faults.length > 0) return faults;
+  const message = await licencePlaceFault(clock, issuable);
+  return message === undefined ? [] : [{ path: '', message }];
 }
 
 function schemaFaults(
@@ -79,11 +93,11 @@ export function frameOf(
  * Claims that may be signed: they fit schema and format and override nothing of the protocol.
  * @throws Failure `credential_request_denied`; its cause tells the operator where the fault is.
  */
-export function assertIssuable(validator: SchemaValidator, issuable: Issuable): void {
-  const [unfit] = schemaFaults(validator, issuable);
+export async function assertIssuable({ schemaValidator, clock }: Ports, issuable: Issuable): Promise<void> {
+  const [unfit] = schemaFaults(schemaValidator, issuable);
   if (unfit !== undefined)
     throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
-  const [fault] = formatFaults(issuable);
+  const [fault] = await issuingFaults(clock, issuable);
   if (fault !== undefined)
     throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
 }

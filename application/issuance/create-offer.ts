@@ -124,7 +124,7 @@ export class CreateOffer extends needs({
       const { claims } = source;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
+      const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
       if (fault !== undefined)
         throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
@@ -148,7 +148,7 @@ export class CreateOffer extends needs({
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
-    const [fault] = claimsFaults(this.ports.schemaValidator, { configured, configuration, claims });
+    const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;

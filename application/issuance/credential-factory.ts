@@ -1,4 +1,6 @@
+import { subjectPlace } from '../../domain/formats/der/place.ts';
 import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import { DRIVING_LICENCE, issuingPlaceFault } from '../../domain/formats/mdoc/driving-licence.ts';
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
@@ -21,7 +23,7 @@ import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { frameOf, hostedType } from './collect-claims.ts';
+import { denied, frameOf, hostedType } from './collect-claims.ts';
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {
@@ -110,10 +112,14 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
   #mdoc({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
     const { config, lifeTime } = configuration;
-    const { signer, validity } = configured.derive(`document-signer/${chain.id}`, () =>
+    const { signer, place, validity } = configured.derive(`document-signer/${chain.id}`, () =>
       documentSignerOf(chain),
     );
     const claimsByNamespace = mdocElements(config, claims);
+    // ISO/IEC 18013-5 section 9.3.1: readers of driving licences would refuse it.
+    const fault =
+      config.docType === DRIVING_LICENCE ? issuingPlaceFault(place, claimsByNamespace) : undefined;
+    if (fault !== undefined) throw denied(`the key chain "${chain.id}" cannot sign this licence: ${fault}`);
     return ({ holderKey, status }) => {
       // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
       if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
@@ -144,6 +150,7 @@ function documentSignerOf(chain: KeyChain) {
   const { notBefore } = readDocumentSigner(certificates[0] ?? '');
   return {
     signer: { algorithm: algorithmIn(chain), chain: certificates },
+    place: subjectPlace(certificates[0] ?? ''),
     validity: { notBefore, notAfter: chain.active.notAfter },
   };
 }

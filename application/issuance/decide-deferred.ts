@@ -130,7 +130,7 @@ export class DecideDeferred extends needs({
     { sessionId, holderKeys }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
   ): Promise<MadeBatch> {
-    const { batchMaker, schemaValidator } = this.ports;
+    const { batchMaker } = this.ports;
     if (claims === undefined) {
       const given = credentials ?? (credential === undefined ? [] : [credential]);
       if (given.length > Math.max(1, holderKeys.length)) {
@@ -138,7 +138,7 @@ export class DecideDeferred extends needs({
       }
       return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
     }
-    const [fault] = claimsFaults(schemaValidator, { configured, configuration, claims });
+    const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
     return batchMaker.make(configured, configuration, { session: { id: sessionId }, claims, holderKeys });
   }

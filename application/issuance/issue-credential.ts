@@ -68,7 +68,7 @@ export class IssueCredential extends needs({
       const { configuration, token, seal, spending } = accepted;
       const session = await this.#session(known, accepted);
       const { claimsProvider } = this.ports;
-      const atHand = claimsProvider.atHand(known.configured, session, configuration);
+      const atHand = await claimsProvider.atHand(known.configured, session, configuration);
       if (atHand !== undefined) {
         return {
           status: 200,

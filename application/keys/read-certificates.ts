@@ -1,6 +1,7 @@
 import { type Certificate, KEY_USAGE, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
+import { READER_AUTHENTICATION } from '../../domain/keys/certificate-purpose.ts';
 import type { KeyUsage } from '../../domain/keys/key-chain.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
@@ -10,8 +11,7 @@ const MAX_CERTIFICATES = 6;
 /** Extended key usages of our trade: a certificate that is for nothing else serves no other usage. */
 const PURPOSES: Readonly<Record<string, KeyUsage>> = {
   [MDL_DOCUMENT_SIGNER]: 'signing',
-  // ISO/IEC 18013-5 section B.1.7, reader authentication
-  '1.0.18013.5.1.6': 'access',
+  [READER_AUTHENTICATION]: 'access',
 };
 
 /** What the certificates are for. */
@@ -63,7 +63,10 @@ function faultOf(pem: string | readonly string[], wanted: Certified, now: Date):
   if (texts === undefined) return `give 1 to ${MAX_CERTIFICATES} certificates as PEM, leaf first`;
   const chain = texts.flatMap((text) => readCertificate(Buffer.from(text, 'base64')) ?? []);
   if (chain.length < texts.length) {
-    return 'one of these is not a certificate, or has times that cannot be read or end before they begin';
+    return (
+      'one of these is not a certificate, has times that cannot be read or end before they begin, or an RSA key of ' +
+      'other than 2048 to 4096 bits'
+    );
   }
   const faults = [
     leafFault(chain[0], wanted),
@@ -91,10 +94,8 @@ function usageFault(leaf: Certificate, usages: readonly KeyUsage[]): string | un
   return other && `the extended key usage of the first certificate is for other things than "${other}"`;
 }
 
-function allows({ x509 }: Certificate, usage: KeyUsage): boolean {
-  // Node names extended key usages so, and leaves them undefined when there are none.
-  const oids: readonly string[] | undefined = x509.keyUsage;
-  const purposes = (oids ?? []).map((oid) => PURPOSES[oid]);
+function allows({ extendedKeyUsage = new Set() }: Certificate, usage: KeyUsage): boolean {
+  const purposes = [...extendedKeyUsage].map((oid) => PURPOSES[oid]);
   // What is not of our trade, as in certificates of web servers, is a matter of those who read it.
   return purposes.length === 0 || purposes.includes(undefined) || purposes.includes(usage);
 }

@@ -67,7 +67,10 @@ export class WalletProviderTrust extends needs({
     );
     const { anchors, listed } = this.#providersOf(configured, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
-    const issuer = this.ports.certificates.validate(chain, anchors, now, { haip: true });
+    const issuer = this.ports.certificates.validate(chain, anchors, now, {
+      purpose: 'wallet attestation',
+      haip: true,
+    });
     const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
     if (!issuer.trusted || match === undefined) {
       const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
@@ -78,7 +81,13 @@ export class WalletProviderTrust extends needs({
     return {
       trusted: true,
       key: issuer.key,
-      issuer: { chain, issuer, anchors, revocation: revocationOf(match) },
+      issuer: {
+        chain,
+        issuer,
+        anchors,
+        purpose: 'wallet attestation',
+        revocation: revocationOf(match),
+      },
     };
   }
 

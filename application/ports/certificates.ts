@@ -1,3 +1,4 @@
+import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
@@ -19,21 +20,28 @@ export type ChainVerdict =
       readonly anchor: string;
       /** RFC 4514 string of the leaf's subject. */
       readonly subject: string;
-      /** AuthorityKeyIdentifier key identifiers of the chain's certificates, base64url, leaf first. */
-      readonly authorityKeyIds: readonly string[];
+      /** That anchor's DER, standard base64. */
+      readonly anchorCertificate: string;
     }
   | { readonly trusted: false; readonly reason: RefusalReason; readonly detail: string };
+
+/** What a chain is validated for. */
+export type ChainProfile = {
+  /** What the leaf has signed: an extended key usage for other things refuses, on it and on those between. */
+  readonly purpose: CertificatePurpose;
+  /** A self-signed leaf or an anchor inside the chain refuses. */
+  readonly haip?: boolean;
+};
 
 /** Validates X.509 paths (RFC 5280 section 6.1, reduced as `domain/keys/certificate-profile.ts` documents). */
 export abstract class Certificates {
   /**
    * @param chain DER in standard base64 (RFC 7515 section 4.1.6), leaf first, each certified by the next.
-   * @param profile `haip`: a self-signed leaf or an anchor inside `chain` refuses.
    */
   abstract validate(
     chain: readonly string[],
     anchors: readonly TrustAnchor[],
     now: Date,
-    profile?: { readonly haip?: boolean },
+    profile: ChainProfile,
   ): ChainVerdict;
 }

@@ -19,6 +19,8 @@ import { Signatures } from '../ports/signatures.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
+const PURPOSE = 'registration certificate';
+
 /** A certificate that is good in itself; whether it is good for a request is another question. */
 export type CheckedCertificate = RegistrationCertificate & { readonly jwt: string };
 
@@ -45,7 +47,7 @@ export class RegistrationCertificateChecker extends needs({
     // Without a configured one, the uppermost of its own certificates.
     const uppermost = opened.chain.slice(-1).map((certificate) => ({ certificate }));
     const anchors = known.length > 0 ? known : uppermost;
-    const signer = this.ports.certificates.validate(opened.chain, anchors, now);
+    const signer = this.ports.certificates.validate(opened.chain, anchors, now, { purpose: PURPOSE });
     if (!signer.trusted) {
       throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
     }
@@ -82,7 +84,8 @@ export class RegistrationCertificateChecker extends needs({
     if (isJsonObject(status) && status['status_list'] === undefined) return;
     try {
       const reference = readStatusReference({ status });
-      if (reference !== undefined) await this.ports.statusChecker.check({ configured, reference, ...signer });
+      if (reference !== undefined)
+        await this.ports.statusChecker.check({ configured, reference, purpose: PURPOSE, ...signer });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw statusRefusal(error);

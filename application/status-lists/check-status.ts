@@ -1,3 +1,4 @@
+import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -22,6 +23,8 @@ export type StatusQuestion = {
   readonly chain: readonly string[];
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   readonly anchors: readonly TrustAnchor[];
+  /** What that chain was validated for. */
+  readonly purpose: CertificatePurpose;
   /** Who alone may sign the list, where the issuer's trust list names a revocation service of the same entity. */
   readonly revocation?: readonly TrustAnchor[] | undefined;
 };
@@ -65,17 +68,30 @@ export class StatusChecker extends needs({
   }
 
   /** The certificate that signed the credential, or another one under the anchor that vouched for it. */
-  #maySign({ signer }: RemoteStatusList, { chain, issuer, anchors, revocation }: StatusQuestion): boolean {
-    const { certificates, clock } = this.ports;
-    if (revocation !== undefined) return certificates.validate(signer, revocation, clock.now()).trusted;
+  #maySign({ signer }: RemoteStatusList, question: StatusQuestion): boolean {
+    const { chain, issuer, anchors, revocation } = question;
+    if (revocation !== undefined) return this.#mayRevoke(signer, revocation, question);
     if (signer[0] !== undefined && signer[0] === chain[0]) return true;
-    const verdict = certificates.validate(signer, anchors, clock.now());
+    const verdict = this.ports.certificates.validate(signer, anchors, this.ports.clock.now(), {
+      purpose: 'status list',
+    });
     return verdict.trusted && verdict.anchor === issuer.anchor;
+  }
+
+  /** Token Status List section 10: one that signs credentials speaks for its own without being for status lists. */
+  #mayRevoke(
+    signer: readonly string[],
+    revocation: readonly TrustAnchor[],
+    { chain, purpose }: Pick<StatusQuestion, 'chain' | 'purpose'>,
+  ): boolean {
+    const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
+    const profile = { purpose: isIssuer ? purpose : 'status list' } as const;
+    return this.ports.certificates.validate(signer, revocation, this.ports.clock.now(), profile).trusted;
   }
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
   async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
-    const { ownStatusLists, tenantConfigurations, certificates, clock } = this.ports;
+    const { ownStatusLists, tenantConfigurations } = this.ports;
     // Lists of a suspended tenant stay valid, so its status is not looked at.
     const isOwn = tenantId === question.configured.tenantId;
     const configured = isOwn ? question.configured : await tenantConfigurations.stored(tenantId);
@@ -86,7 +102,7 @@ export class StatusChecker extends needs({
     if (revocation !== undefined) {
       // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
       const signer = await ownStatusLists.signerOf(tenantId, listId);
-      if (signer === undefined || !certificates.validate(signer, revocation, clock.now()).trusted)
+      if (signer === undefined || !this.#mayRevoke(signer, revocation, question))
         throw new Refusal('status_invalid', 'signer');
     }
     const status = await ownStatusLists.statusAt(tenantId, listId, question.reference.idx);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { allowsPurpose } from '../../domain/keys/certificate-purpose.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
 import { checkSigningTime, openSignedList, type SignedList } from '../../domain/trust-lists/signed-list.ts';
@@ -63,7 +64,7 @@ function signerKey(
   const [leaf = ''] = chain;
   // TS 119 602 section 6.8: a self-signed signer may well say that it is a CA; being pinned is what counts
   if (anchors.some(({ certificate }) => certificate === leaf)) return pinnedKey(leaf, now);
-  const verdict = certificates.validate(chain, anchors, now);
+  const verdict = certificates.validate(chain, anchors, now, { purpose: 'trust list' });
   if (!verdict.trusted) throw new TrustListRefusal('untrusted_signer', verdict.detail);
   return verdict.key;
 }
@@ -79,6 +80,10 @@ function pinnedKey(base64: string, now: Date): PublicJwk {
   // RFC 5280 section 6.1.3 (a)(2)
   if (now < certificate.notBefore || now > certificate.notAfter) {
     throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
+  }
+  // RFC 5280 section 4.2.1.12
+  if (!allowsPurpose(certificate, 'trust list')) {
+    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is for other things');
   }
   return certificate.publicJwk;
 }

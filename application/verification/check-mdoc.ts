@@ -3,7 +3,16 @@ import { readCoseKey } from '../../domain/formats/cose/key.ts';
 import { readX5chain, requireCoseAlgorithm, sigStructure } from '../../domain/formats/cose/sign1.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { deviceAuthenticationBytes, readDeviceElements } from '../../domain/formats/mdoc/device-auth.ts';
-import { checkDocumentSigner, readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import {
+  checkDocumentSigner,
+  MDL_DOCUMENT_SIGNER,
+  readDocumentSigner,
+} from '../../domain/formats/mdoc/document-signer.ts';
+import {
+  checkIssuingPlace,
+  DRIVING_LICENCE,
+  type MdlProfile,
+} from '../../domain/formats/mdoc/driving-licence.ts';
 import { checkItems, type JsonNameSpaces } from '../../domain/formats/mdoc/items.ts';
 import {
   checkValidity,
@@ -28,8 +37,8 @@ export type ExpectedMdoc = {
   /** Whether the query demands a device signature. One that is there is checked in any case. */
   readonly holderBinding: boolean;
   readonly haip?: boolean;
-  /** Extended key usage that the ecosystem demands of its document signers; absent: any. */
-  readonly signerUsage?: string;
+  /** What is demanded of those who sign driving licences; ISO/IEC 18013-5 unless stated. */
+  readonly mdlProfile?: MdlProfile;
   /** Allowed algorithms of issuer and device. A COSE number and its fully specified twin have one name. */
   readonly issuerAlgorithms: readonly SigningAlgorithm[];
   readonly deviceAlgorithms: readonly SigningAlgorithm[];
@@ -67,6 +76,7 @@ export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): C
     throw new Refusal('doctype_mismatch');
   }
   const namespaces = checkItems(opened.items, mso);
+  if (isProfiled(expected)) checkIssuingPlace(signerOf(issuer, chain), namespaces);
   const device = checkDevice(ports, opened, mso, expected);
   const statusReference =
     mso.status === undefined ? undefined : readStatusReference({ status: toJson(mso.status) });
@@ -86,7 +96,7 @@ function checkIssuer(
   { issuerAuth }: OpenedMdoc,
   expected: ExpectedMdoc,
 ): Pick<CheckedMdoc, 'issuer' | 'chain'> & { readonly mso: MobileSecurityObject } {
-  const { now, anchors, haip = false, signerUsage } = expected;
+  const { now, anchors, haip = false } = expected;
   const algorithm = requireCoseAlgorithm(issuerAuth, expected.issuerAlgorithms, 'issuer_alg');
   const { payload, protectedBytes, signature } = issuerAuth;
   if (payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
@@ -95,7 +105,7 @@ function checkIssuer(
   const [leaf] = chain ?? [];
   if (chain === undefined || leaf === undefined) throw new Refusal('issuer_key_unresolved', 'no x5chain');
 
-  const verdict = ports.certificates.validate(chain, anchors, now, { haip });
+  const verdict = ports.certificates.validate(chain, anchors, now, { purpose: 'mdoc', haip });
   const key = verdict.trusted ? verdict.key : readCertificate(Buffer.from(leaf, 'base64'))?.publicJwk;
   if (key !== undefined) {
     // RFC 9053 section 2: the algorithm has to fit the key.
@@ -108,10 +118,18 @@ function checkIssuer(
   if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
 
   const signer = readDocumentSigner(leaf);
-  if (signerUsage !== undefined) checkDocumentSigner(signer, signerUsage);
+  if (isProfiled(expected)) checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
   const mso = readMso(payload);
   checkValidity(mso.validity, signer, now);
   return { issuer: verdict, chain, mso };
+}
+
+function isProfiled({ docType, mdlProfile }: ExpectedMdoc): boolean {
+  return docType === DRIVING_LICENCE && mdlProfile !== 'none';
+}
+
+function signerOf({ anchorCertificate }: CheckedMdoc['issuer'], [certificate = '']: readonly string[]) {
+  return { certificate, authority: anchorCertificate === certificate ? undefined : anchorCertificate };
 }
 
 function checkDevice(

@@ -85,7 +85,7 @@ function checkIssuer(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtV
   const algorithm = checkIssuerHeader(header, expected.sdJwtAlgorithms);
   const chain = readCertificateChain(header);
   const { now, anchors, haip = false } = expected;
-  const verdict = ports.certificates.validate(chain, anchors, now, { haip });
+  const verdict = ports.certificates.validate(chain, anchors, now, { purpose: 'SD-JWT VC', haip });
   const key = verdict.trusted ? verdict.key : leafKey(chain[0]);
   if (key !== undefined) {
     // RFC 8725 section 3.1: the algorithm follows from the key.

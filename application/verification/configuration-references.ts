@@ -1,4 +1,4 @@
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
@@ -36,6 +36,39 @@ export function checkReferences(
     return fault === undefined ? [] : [fault];
   });
   if (errors.length > 0) throw invalidFields(errors);
+  const alike = keyIdentifierFaults(trustAnchors, chains);
+  if (alike.length > 0) throw invalidFields(alike);
+}
+
+/**
+ * Queries name authorities by the identifier of their key (OpenID4VP 1.0 section 6.1.1, `aki`), which the one who makes
+ * a certificate chooses: of two keys with one identifier, each would stand for the other.
+ */
+function keyIdentifierFaults(
+  anchors: readonly TrustAnchorConfig[],
+  chains: readonly KeyChain[],
+): readonly FieldError[] {
+  const known = new Map<string, { readonly keyHash: string; readonly path: string }>();
+  return anchors.flatMap((anchor, index): FieldError[] => {
+    const certificate = anchoredCertificate(anchor, chains);
+    if (certificate === undefined) return [];
+    const path = `trustAnchors.${index}`;
+    const keyId = keyIdentifierOf(certificate);
+    const other = known.get(keyId);
+    if (other === undefined) known.set(keyId, { keyHash: certificate.keyHash, path });
+    if (other === undefined || other.keyHash === certificate.keyHash) return [];
+    const message = `The certificate has the key identifier of another key, ${other.path}. Only one of them can be trusted.`;
+    return [{ path, message }];
+  });
+}
+
+function anchoredCertificate(anchor: TrustAnchorConfig, chains: readonly KeyChain[]) {
+  if ('trustList' in anchor) return undefined;
+  const base64 =
+    'certificate' in anchor
+      ? readPemCertificates(anchor.certificate, 1)?.[0]
+      : chains.find(({ id }) => id === anchor.keyChainId)?.root?.certificate;
+  return base64 === undefined ? undefined : readCertificate(Buffer.from(base64, 'base64'));
 }
 
 type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;
@@ -53,7 +86,9 @@ function certificateFault(pem: string, path: string): FieldError | undefined {
   const [certificate] = readPemCertificates(pem, 1) ?? [];
   const isReadable =
     certificate !== undefined && readCertificate(Buffer.from(certificate, 'base64')) !== undefined;
-  return isReadable ? undefined : { path, message: 'Give exactly one PEM certificate.' };
+  return isReadable
+    ? undefined
+    : { path, message: 'Give exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
 }
 
 function keyChainFault(id: string, chains: readonly KeyChain[], path: string): FieldError | undefined {

@@ -3,7 +3,7 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { needs } from '../needs.ts';
-import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
@@ -121,16 +121,4 @@ export function withoutQuery(uri: string): string {
   if (!URL.canParse(uri)) return 'something that is no address';
   const { origin, pathname } = new URL(uri);
   return origin + pathname;
-}
-
-/** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */
-export function listsOf(
-  certificates: Certificates,
-  { lists }: IssuerTrust,
-  chain: readonly string[],
-  now: Date,
-): readonly string[] {
-  return lists.flatMap(({ uri, anchors }) =>
-    certificates.validate(chain, anchors, now).trusted ? [uri] : [],
-  );
 }

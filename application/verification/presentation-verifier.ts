@@ -1,8 +1,10 @@
+import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import { checkDeviceTransactionData } from '../../domain/formats/mdoc/transaction-data.ts';
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { NonceRefusal } from '../../domain/formats/sd-jwt/key-binding.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { VerificationRequest } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -27,7 +29,8 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { type IssuerTrust, IssuerTrusts, listsOf, revokersOf, withoutQuery } from './issuer-trust.ts';
+import { type IssuerTrust, IssuerTrusts, revokersOf, withoutQuery } from './issuer-trust.ts';
+import { authorityOf, demandedLists, type TrustedChain } from './trusted-authorities.ts';
 
 /** What of a request its answer is held against. */
 export type AnsweredRequest = Pick<
@@ -47,7 +50,10 @@ export type PresentationsToVerify = {
   readonly now: Date;
 };
 
-type Task = PresentationsToVerify & { readonly trust: IssuerTrust };
+type Task = PresentationsToVerify & {
+  readonly trust: IssuerTrust;
+  readonly mdlProfile: MdlProfile | undefined;
+};
 
 /** More presentations than any wallet sends; each costs two signatures. */
 const MAX_PRESENTATIONS = 100;
@@ -64,10 +70,12 @@ export class PresentationVerifier extends needs({
     const { request, vpToken, configured, configurationId } = wanted;
     const query = await compiledQuery(configured, configurationId, request.dcqlQuery);
     const presented = [...readVpToken(vpToken, query)].flatMap(([id, texts]) =>
-      texts.map((text, index) => ({ id, text, index })),
+      // OpenID4VP 1.0 section 6.4.2: what was not requested is not looked at.
+      query.requested.has(id) ? texts.map((text, index) => ({ id, text, index })) : [],
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
-    const task = { ...wanted, trust: await this.ports.issuerTrusts.of(configured, configurationId) };
+    const trust = await this.ports.issuerTrusts.of(configured, configurationId);
+    const task = { ...wanted, trust, mdlProfile: await mdlProfileOf(configured, configurationId) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -91,7 +99,9 @@ export class PresentationVerifier extends needs({
       const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
       await this.#checkStatus(task, query, verified);
-      const credential = { ...verified.credential, authority: this.#authorityOf(task, query, verified) };
+      const { certificates } = this.ports;
+      const authority = authorityOf(certificates, task.trust, query.authorities, verified, task.now);
+      const credential = { ...verified.credential, authority };
       const values = valuesOf(query, credential);
       return { ...place, inputs, accepted: true, values, confirmed: verified.confirmed };
     } catch (error) {
@@ -119,6 +129,7 @@ export class PresentationVerifier extends needs({
     return {
       issuer: checked.issuer,
       chain: readCertificateChain(checked.header),
+      purpose: 'SD-JWT VC',
       statusReference: checked.statusReference,
       confirmed: checked.confirmedTransactionData,
       credential: {
@@ -131,13 +142,15 @@ export class PresentationVerifier extends needs({
     };
   }
 
-  #openMdoc({ request, now, binding, trust }: Task, query: CompiledCredentialQuery, text: string): Verified {
+  #openMdoc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
+    const { request, now, binding, trust, mdlProfile } = task;
     const [docType = ''] = query.types;
     const checked = checkMdoc(this.ports, text, {
       now,
       anchors: trust.anchors,
       transcripts: binding.transcripts(),
       docType,
+      ...defined({ mdlProfile }),
       holderBinding: query.holderBindingRequired,
       issuerAlgorithms: SIGNING_ALGORITHMS,
       deviceAlgorithms: SIGNING_ALGORITHMS,
@@ -146,6 +159,7 @@ export class PresentationVerifier extends needs({
     return {
       issuer: checked.issuer,
       chain: checked.chain,
+      purpose: 'mdoc',
       statusReference: checked.statusReference,
       confirmed: checkDeviceTransactionData(checked.deviceSigned, transactionData),
       credential: {
@@ -161,35 +175,30 @@ export class PresentationVerifier extends needs({
   async #checkStatus(
     { configured, trust }: Task,
     { authorities }: CompiledCredentialQuery,
-    { issuer, chain, statusReference, credential }: Verified,
+    { issuer, chain, purpose, statusReference, credential }: Verified,
   ): Promise<void> {
     if (statusReference === undefined) return;
     const { anchors } = trust;
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
-    const signers = { chain, issuer, anchors, revocation };
+    const signers = { chain, issuer, anchors, purpose, revocation };
     await this.ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
-  }
-
-  /** Lists are looked through only for queries that ask for an issuer of one. */
-  #authorityOf(
-    { trust, now }: Task,
-    { authorities = [] }: CompiledCredentialQuery,
-    { issuer, chain }: Verified,
-  ): PresentedCredential['authority'] {
-    const asksForList = authorities.some(({ type }) => type === 'etsi_tl');
-    const trustListUris = asksForList ? listsOf(this.ports.certificates, trust, chain, now) : [];
-    return { authorityKeyIds: issuer.authorityKeyIds, trustListUris, federationEntityIds: [] };
   }
 }
 
 /** What both formats come to. */
-type Verified = Pick<CheckedMdoc, 'issuer' | 'chain'> & {
-  readonly statusReference: StatusReference | undefined;
-  /** Entries of `transaction_data`. */
-  readonly confirmed: readonly string[];
-  readonly credential: Omit<PresentedCredential, 'authority'>;
-};
+type Verified = Pick<CheckedMdoc, 'issuer'> &
+  TrustedChain & {
+    readonly statusReference: StatusReference | undefined;
+    /** Entries of `transaction_data`. */
+    readonly confirmed: readonly string[];
+    readonly credential: Omit<PresentedCredential, 'authority'>;
+  };
+
+async function mdlProfileOf(configured: TenantConfiguration, configurationId: string | undefined) {
+  if (configurationId === undefined) return undefined;
+  return (await configured.presentationConfiguration(configurationId))?.mdlProfile ?? undefined;
+}
 
 /** What is known before the presentation is opened. */
 function requestInputs(
@@ -216,11 +225,6 @@ function credentialInputs({ trust }: Task, { issuer, statusReference }: Verified
     // The index tells credentials apart, which is nobody's business once this one is refused.
     status: statusReference === undefined ? 'none' : withoutQuery(statusReference.uri),
   };
-}
-
-function demandedLists(authorities: CompiledCredentialQuery['authorities']): ReadonlySet<string> | undefined {
-  const lists = authorities?.filter(({ type }) => type === 'etsi_tl').flatMap(({ values }) => [...values]);
-  return lists === undefined || lists.length === 0 ? undefined : new Set(lists);
 }
 
 /** An issuer that nobody vouches for may well stand on the list that could not be had. */

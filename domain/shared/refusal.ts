@@ -48,6 +48,7 @@ export type RefusalReason =
   | 'duplicate_element'
   | 'doctype_mismatch'
   | 'signed_outside_certificate'
+  | 'issuer_country_mismatch'
   | 'unsupported_version'
   | 'device_auth_missing'
   | 'device_alg'

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -39,7 +40,9 @@ export const TrustAnchorConfig = z
   .union(
     [
       z.strictObject({
-        certificate: textUpTo(20_000).describe('PEM; a CA certificate, or an issuer certificate as a pin'),
+        certificate: textUpTo(20_000).describe(
+          'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
+        ),
       }),
       z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain') }),
       z.strictObject({
@@ -133,6 +136,14 @@ export const PresentationConfigurationBody = z
     redirectUri: RedirectUri.nullish(),
     accessKeyChainId: Reference.nullish(),
     trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
+    mdlProfile: z
+      .enum(MDL_PROFILES)
+      .nullish()
+      .describe(
+        'What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for ' +
+          'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
+          'licence. With none they are judged like signers of other mdocs',
+      ),
     responseMode: z
       .enum(['direct_post.jwt', 'direct_post'])
       .default('direct_post.jwt')

@@ -78,7 +78,10 @@ describe('issuing mdocs through HTTP', () => {
 
     const { protectedBytes, payload = Buffer.alloc(0), signature } = opened.issuerAuth;
     const anchors = await rootsOf('signing');
-    const verdict = new NodeCertificates().validate(chain, anchors, new Date(), { haip: true });
+    const verdict = new NodeCertificates().validate(chain, anchors, new Date(), {
+      purpose: 'mdoc',
+      haip: true,
+    });
     if (!verdict.trusted) throw new Error(verdict.detail);
     const verified = new NodeSignatures().verify(
       verdict.key,
@@ -176,6 +179,43 @@ describe('issuing mdocs through HTTP', () => {
     expect(session.failure.message)
       .to.match(/birth_date/)
       .and.not.include('yesterday');
+  });
+
+  it('issues no licence of another country than its signer, and says so early', async () => {
+    const chain = { id: 'ministry', usages: ['signing'], country: 'FR', subjectName: 'Ministry' };
+    const made = await call('POST', '/key-chain', chain);
+    expect(made.status, made.text).to.equal(201);
+    await write({ ...LICENCE, id: 'abroad', keyChainId: 'ministry' });
+    await write({
+      id: 'asked',
+      config: CONFIG,
+      keyChainId: 'ministry',
+      claimsWebhook: { url: `${backend.url}/claims` },
+    });
+    const own = await call('POST', '/issuer/offer', offerBody('abroad'));
+    expect([own.status, own.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
+    expect(own.text).to.include('issuing_country is another than FR').and.not.include('"DE"');
+    const given = await call('POST', '/issuer/offer', {
+      ...offerBody('abroad'),
+      ...inline('abroad', ELEMENTS),
+    });
+    expect([given.status, given.body.errors?.[0].path]).to.deep.equal([
+      400,
+      'credentialClaims.abroad.claims',
+    ]);
+
+    backend.on('/claims', { json: { asked: ELEMENTS } });
+    const offer = await call('POST', '/issuer/offer', offerBody('asked'));
+    const wallet = new RawWallet(service, tenant.id);
+    const answer = await wallet.request(await wallet.accessToken(offer.body.uri), 'asked');
+    expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
+    const session = (await call('GET', `/session/${offer.body.session}`)).body;
+    expect(session.failure.message).to.include('the key chain "ministry" cannot sign this licence');
+    expect(
+      await elementsOf('abroad', inline('abroad', { ...ELEMENTS, issuing_country: 'FR' })),
+    ).to.deep.include({
+      [NAMESPACE]: { ...ELEMENTS, issuing_country: 'FR' },
+    });
   });
 
   it('describes them in the terms of mdocs', async () => {

@@ -16,7 +16,7 @@ import {
   REGISTERED_QUERY,
   RegistrarWorld,
 } from '../support/registrar-world.ts';
-import { certify, pem } from '../support/test-certificates.ts';
+import { certify, pem, WEB_SERVER } from '../support/test-certificates.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
@@ -302,6 +302,15 @@ describe('The registration certificate of a request', () => {
         expect((await world.ask(id)).status, anchor.name).to.equal(201);
       }
       await world.configure();
+    });
+
+    it('has to be signed by a certificate that is not for something else', async () => {
+      registrar.signedBy = await certify({ name: 'Web', by: registrar.ca, purposes: [WEB_SERVER] });
+      const jwt = registrar.certificate(REGISTERED);
+      await world.configure({ registrationCertificateAnchors: [pem(registrar.ca)] });
+      await refused({ jwt }, 'registrationCert', 'its signer is not accepted');
+      await world.configure();
+      await refused({ jwt }, 'registrationCert', 'its signer is not accepted');
     });
 
     it('has to be for the organization of the access certificate', async () => {

@@ -11,7 +11,7 @@ import { coseKey, coseSign1, type MdocBase, type MdocBend, presentMdoc } from '.
 import { flips, type Mutation, places } from './mutations.ts';
 import { rewritings } from './mutations-cbor.ts';
 import { newKey } from './raw-wallet.ts';
-import { type Certified, certify } from './test-certificates.ts';
+import { type Certified, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
 
 type Raw = Omit<Mutation, 'base'>;
 const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
@@ -266,7 +266,7 @@ async function certificates(
 ): Promise<Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>> {
   const { key, chain } = base.issuer;
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
-    certify({ name: 'Issuer, C=GB', key, ...options });
+    certify({ name: 'Issuer, C=GB', key, ...DOCUMENT_SIGNER, ...options });
   const by = (own: readonly string[], nature: Mutation['nature']) =>
     [{ issuer: { key, chain: own } }, nature] as const;
   const middle = await certify({ name: 'Middle, C=GB', by: authority, ca: true });
@@ -283,7 +283,7 @@ async function certificates(
     ),
     'a CA as issuer': by([(await of({ by: authority, ca: true })).certificate], 'bad'),
     'a certificate of another key': by(
-      [(await certify({ name: 'Issuer, C=GB', by: authority })).certificate],
+      [(await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER })).certificate],
       'bad',
     ),
     'a certificate of another authority of the name': by(

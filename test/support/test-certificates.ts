@@ -11,6 +11,7 @@ import {
 } from '@peculiar/x509';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { readElements, readSequence } from '../../domain/formats/der/reader.ts';
+import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import { type HolderKey, newKey } from './raw-wallet.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -23,6 +24,7 @@ export type Certified = HolderKey & {
 };
 
 export type CertificateOptions = {
+  /** The common name, and whatever is to follow it: `Issuer, C=GB`. */
   readonly name: string;
   /** Absent: the certificate signs itself. */
   readonly by?: Certified;
@@ -40,6 +42,11 @@ export type CertificateOptions = {
   readonly signs?: boolean;
   /** Extended key usages, dotted. */
   readonly purposes?: readonly string[];
+  /** Key identifiers of the subject and of its authority where they are not made of the keys, hexadecimal; null: none. */
+  readonly keyId?: string | null;
+  readonly authorityKeyId?: string;
+  /** Whether these purposes are marked critical. */
+  readonly critical?: boolean;
 };
 
 /** A certificate that is right in every respect that `options` does not change. */
@@ -47,6 +54,13 @@ export async function certify(options: CertificateOptions): Promise<Certified> {
   const { key = newKey() } = options;
   return { ...key, name: options.name, certificate: await certificateFor(key.jwk, options, key) };
 }
+
+/** What a document signer of driving licences has (ISO/IEC 18013-5 section B.1.4). */
+export const DOCUMENT_SIGNER = { purposes: [MDL_DOCUMENT_SIGNER], critical: true } as const;
+
+/** Extended key usages of TLS servers (RFC 5280 section 4.2.1.12) and of those who ask for mdocs (ISO/IEC 18013-5). */
+export const WEB_SERVER = '1.3.6.1.5.5.7.3.1';
+export const READER = '1.0.18013.5.1.6';
 
 /** A certificate for a key of somebody else. @returns DER in standard base64. */
 export function certifyKey(
@@ -77,12 +91,14 @@ async function certificateFor(
     extensions: [
       new BasicConstraintsExtension(ca, undefined, true),
       new KeyUsagesExtension(usage, true),
-      await SubjectKeyIdentifierExtension.create(publicKey),
-      await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk)),
+      ...(await subjectKeyId(options, publicKey)),
+      options.authorityKeyId === undefined
+        ? await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk))
+        : new AuthorityKeyIdentifierExtension(options.authorityKeyId),
       ...(dns.length > 0
         ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))]
         : []),
-      ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes])] : []),
+      ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes], options.critical)] : []),
     ],
   });
   const der = Buffer.from(certificate.rawData);
@@ -124,6 +140,18 @@ export const UNREADABLE_TIMES: Readonly<Record<string, NonNullable<CertificateOp
 
 export function pem({ certificate }: Certified): string {
   return writePemCertificates([certificate]);
+}
+
+async function subjectKeyId(
+  { keyId }: CertificateOptions,
+  publicKey: webcrypto.CryptoKey,
+): Promise<readonly SubjectKeyIdentifierExtension[]> {
+  if (keyId === null) return [];
+  return [
+    keyId === undefined
+      ? await SubjectKeyIdentifierExtension.create(publicKey)
+      : new SubjectKeyIdentifierExtension(keyId),
+  ];
 }
 
 function importPublic(jwk: HolderKey['jwk']) {

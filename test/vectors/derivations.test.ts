@@ -62,10 +62,12 @@ describe('Certificate derivation vectors', () => {
   it('a chain lists the authority key identifiers of its certificates, leaf first', () => {
     const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
     const header = JSON.parse(Buffer.from(valid.split('.')[0] ?? '', 'base64url').toString('utf8'));
-    const verdict = new NodeCertificates().validate(header.x5c as string[], anchors, now);
-    const root = derivations.aki[0]?.values.at(-1);
-    expect(verdict.trusted && verdict.authorityKeyIds.at(-1)).to.equal(root);
-    expect(verdict.trusted && verdict.authorityKeyIds).to.deep.equal(derivations.aki[0]?.values);
+    const chain = header.x5c as string[];
+    const verdict = new NodeCertificates().validate(chain, anchors, now, { purpose: 'SD-JWT VC' });
+    expect(verdict.trusted && verdict.anchorCertificate).to.equal(trust_anchors[0]);
+    const named = chain.map((text) => readCertificate(Buffer.from(text, 'base64'))?.authorityKeyId);
+    expect(named).to.deep.equal(derivations.aki[0]?.values);
+    expect(named.at(-1)).to.equal(derivations.aki[0]?.root_ski);
     expect(readCertificate(Buffer.from(trust_anchors[0] ?? '', 'base64'))?.subjectKeyId).to.equal(
       derivations.aki[0]?.root_ski,
     );
@@ -125,7 +127,7 @@ describe('The status list token of the SD-JWT VC vectors', () => {
     if (jws === undefined) throw new Error('no JWS');
     checkStatusListHeader(jws.header);
     expect(readCertificateChain(jws.header)).to.deep.equal([signer]);
-    const verdict = new NodeCertificates().validate([signer], anchors, now);
+    const verdict = new NodeCertificates().validate([signer], anchors, now, { purpose: 'status list' });
     expect(verdict.trusted).to.equal(true);
     if (!verdict.trusted) return;
     expect(new NodeSignatures().verify(verdict.key, jws.signingInput, jws.signature)).to.equal(true);

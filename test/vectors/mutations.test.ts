@@ -22,7 +22,7 @@ import { mutationsOf } from '../support/mutations-sd-jwt.ts';
 import { issuedBy, issuerMutations } from '../support/mutations-sd-jwt-issuer.ts';
 import { loadOracles, type OracleVerdict } from '../support/oracles.ts';
 import { type HolderKey, newKey } from '../support/raw-wallet.ts';
-import { certify } from '../support/test-certificates.ts';
+import { certify, DOCUMENT_SIGNER } from '../support/test-certificates.ts';
 import { withoutTombstones } from '../support/without-tombstones.ts';
 
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
@@ -60,7 +60,7 @@ const holder: HolderKey = {
   privateKey: createPrivateKey({ key: { ...holderJwk, d }, format: 'jwk' }),
 };
 const authority = await certify({ name: 'Authority, C=GB', ca: true });
-const leaf = await certify({ name: 'Issuer, C=GB', by: authority });
+const leaf = await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER });
 const issuer = { key: leaf, chain: [leaf.certificate] };
 
 const ecosystem = {

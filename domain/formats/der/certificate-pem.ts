@@ -6,4 +6,4 @@ import { readPemCertificates } from './pem.ts';
 export const CertificatePem = textUpTo(20_000).refine((pem) => {
   const [der] = readPemCertificates(pem, 1) ?? [];
   return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
-}, 'one certificate as PEM');
+}, 'one certificate as PEM; an RSA key has 2048 to 4096 bits');

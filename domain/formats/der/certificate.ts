@@ -1,6 +1,7 @@
 import { hash, type KeyObject, X509Certificate } from 'node:crypto';
 import { type PublicJwk, readPublicJwk } from '../../shared/jwk.ts';
 import { printName } from './name.ts';
+import { readKeyHash } from './public-key.ts';
 import {
   type DerElement,
   DerError,
@@ -41,6 +42,10 @@ export type Certificate = {
   /** Key identifiers, base64url. */
   readonly authorityKeyId?: string;
   readonly subjectKeyId?: string;
+  /** SHA-1 of the public key, base64url (RFC 5280 section 4.2.1.2). */
+  readonly keyHash: string;
+  /** Present when the extension is: dotted object identifiers of purposes (RFC 5280 section 4.2.1.12). */
+  readonly extendedKeyUsage?: ReadonlySet<string>;
   /** Dotted object identifiers. */
   readonly extensions: ReadonlySet<string>;
   readonly criticalExtensions: ReadonlySet<string>;
@@ -53,9 +58,13 @@ const EXTENSION = {
   keyUsage: '2.5.29.15',
   basicConstraints: '2.5.29.19',
   authorityKeyId: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
 } as const;
 
-/** Reads a certificate strictly. `undefined` for anything that is not one, also when its times are none. */
+/**
+ * Reads a certificate strictly. `undefined` for anything that is not one, also when its times are none, and when its
+ * key is one that nothing should compute with, see `readKeyHash`.
+ */
 export function readCertificate(der: Buffer): Certificate | undefined {
   try {
     return readFields(der);
@@ -69,10 +78,12 @@ function readFields(der: Buffer): Certificate | undefined {
   const [toBeSigned, algorithm, signature] = readSequence(der);
   if (toBeSigned === undefined || algorithm === undefined || signature === undefined) return undefined;
   const fields = fieldsOf(toBeSigned);
-  const [inner, issuer, validity, subject] = fields;
+  const [inner, issuer, validity, subject, publicKey] = fields;
   if (inner === undefined || issuer === undefined || subject === undefined) return undefined;
   // RFC 5280 section 4.1.1.2: both must be the same.
   if (!inner.whole.equals(algorithm.whole)) return undefined;
+
+  const keyHash = readKeyHash(publicKey);
 
   const x509 = new X509Certificate(der);
   const publicJwk = publicJwkOf(x509.publicKey);
@@ -81,6 +92,7 @@ function readFields(der: Buffer): Certificate | undefined {
     x509,
     publicKey: x509.publicKey,
     ...(publicJwk !== undefined && { publicJwk }),
+    keyHash,
     subjectText: printName(subject.whole),
     subject: subject.whole.toString('hex'),
     issuer: issuer.whole.toString('hex'),
@@ -134,6 +146,7 @@ function readExtensions(extensions: ReadonlyMap<string, Extension>) {
   const authority = extensions.get(EXTENSION.authorityKeyId);
   const authorityKeyId = authority && readSequence(authority.value).find((part) => part.tag === 0x80);
   const subjectKeyId = extensions.get(EXTENSION.subjectKeyId);
+  const extendedKeyUsage = extensions.get(EXTENSION.extendedKeyUsage);
   const isCritical = (oid: string) => extensions.get(oid)?.critical === true;
   return {
     extensions: new Set(extensions.keys()),
@@ -146,7 +159,18 @@ function readExtensions(extensions: ReadonlyMap<string, Extension>) {
     ...(subjectKeyId && {
       subjectKeyId: readElement(subjectKeyId.value, TAG.octetString).content.toString('base64url'),
     }),
+    ...(extendedKeyUsage && { extendedKeyUsage: readPurposes(extendedKeyUsage.value) }),
   };
+}
+
+/** RFC 5280 section 4.2.1.12. @throws DerError also for an extension without any. */
+function readPurposes(value: Buffer): ReadonlySet<string> {
+  const purposes = readSequence(value).map(({ tag, content }) => {
+    if (tag !== TAG.oid) throw new DerError('extended key usage');
+    return readOid(content);
+  });
+  if (purposes.length === 0) throw new DerError('extended key usage');
+  return new Set(purposes);
 }
 
 /** RFC 5280 section 4.2.1.9 */
@@ -162,6 +186,14 @@ function readBasicConstraints(value: Buffer, critical: boolean) {
       pathLength: length.content.readUIntBE(0, Math.min(length.content.length, 4)),
     }),
   };
+}
+
+/**
+ * What others name the key by: what the certificate says, else what anybody would make of the key.
+ * @returns base64url.
+ */
+export function keyIdentifierOf({ subjectKeyId, keyHash }: Certificate): string {
+  return subjectKeyId ?? keyHash;
 }
 
 /** Numbers of the set bits of a BIT STRING's content. */

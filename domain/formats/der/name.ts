@@ -1,5 +1,5 @@
 import { decodeUtf8 } from '../../shared/utf8.ts';
-import { readElements, readOid, readSequence } from './reader.ts';
+import { type DerElement, readElements, readOid, readSequence } from './reader.ts';
 
 /** RFC 4514 section 3, and the ones that certificates of legal persons carry. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
@@ -29,11 +29,30 @@ export function printName(name: Buffer): string {
     .join(',');
 }
 
+/**
+ * Values of one type in a distinguished name in DER, in their order.
+ * @param type dotted object identifier.
+ * @returns text; what is not of a text type is hexadecimal DER behind a `#`. @throws DerError
+ */
+export function attributesOf(name: Buffer, type: string): readonly string[] {
+  return readSequence(name)
+    .flatMap((relative) => readElements(relative.content))
+    .flatMap((pair) => {
+      const [oid, value] = readSequence(pair.whole);
+      if (oid === undefined || value === undefined || readOid(oid.content) !== type) return [];
+      return [textOf(value) ?? `#${value.whole.toString('hex')}`];
+    });
+}
+
+function textOf({ tag, content }: DerElement): string | undefined {
+  return TEXT_TAGS.has(tag) ? decodeUtf8(content) : undefined;
+}
+
 function printPair(pair: Buffer): string {
   const [type, value] = readSequence(pair);
   if (type === undefined || value === undefined) return '';
   const oid = readOid(type.content);
-  const text = TEXT_TAGS.has(value.tag) ? decodeUtf8(value.content) : undefined;
+  const text = textOf(value);
   const short = SHORT_NAMES[oid];
   // RFC 4514 section 2.4: a type without a name takes its value as hexadecimal DER.
   if (short === undefined || text === undefined) return `${short ?? oid}=#${value.whole.toString('hex')}`;

@@ -44,7 +44,12 @@ const Authority = z.looseObject({
 });
 
 const claimsOf = <S extends z.ZodType>(claim: S) => listUpTo(claim, MAX_CLAIMS);
-const authoritiesOf = <S extends z.ZodType>(authority: S) => listUpTo(authority, MAX_AUTHORITIES);
+const authoritiesOf = <S extends z.ZodType>(authority: S) =>
+  listUpTo(authority, MAX_AUTHORITIES).describe(
+    'Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for ' +
+      'the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a ' +
+      'credential says of itself does not count. etsi_tl: the address of a trust list among the anchors',
+  );
 
 const CredentialShape = z.looseObject({
   id: Id,

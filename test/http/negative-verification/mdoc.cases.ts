@@ -5,7 +5,13 @@ import { dcApiTranscript, interactiveTranscript } from '../../../domain/formats/
 import type { MdocBend } from '../../support/mdoc-maker.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
 import { flipped } from '../../support/sd-jwt-maker.ts';
-import { type CertificateOptions, certify } from '../../support/test-certificates.ts';
+import {
+  type CertificateOptions,
+  certify,
+  DOCUMENT_SIGNER,
+  READER,
+  WEB_SERVER,
+} from '../../support/test-certificates.ts';
 import { bending, DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
 
 const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), {
@@ -248,6 +254,34 @@ const ISSUER: readonly PresentationCase[] = [
       name: 'Old',
       by: authority,
       until: '2025-06-01T00:00:00Z',
+    })),
+  }),
+  ...bent(116, 'certificate_profile', {
+    'the certificate of a web server': certified(({ authority }) => ({
+      name: 'Web server',
+      by: authority,
+      purposes: [WEB_SERVER],
+      critical: true,
+    })),
+    'the certificate of a reader': certified(({ authority }) => ({
+      name: 'Reader',
+      by: authority,
+      purposes: [READER],
+      critical: true,
+    })),
+    'a licence by a signer of anything': certified(({ authority }) => ({ name: 'Any', by: authority })),
+    'a licence by a signer whose extended key usage may be passed over': certified(({ authority }) => ({
+      name: 'Not critical',
+      by: authority,
+      ...DOCUMENT_SIGNER,
+      critical: false,
+    })),
+  }),
+  ...bent(116, 'issuer_country_mismatch', {
+    'a signer of another country than its authority': certified(({ authority }) => ({
+      name: 'Abroad, C=FR',
+      by: authority,
+      ...DOCUMENT_SIGNER,
     })),
   }),
   ...bent(116, 'issuer_key_unresolved', {

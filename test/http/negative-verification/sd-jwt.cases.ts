@@ -9,7 +9,7 @@ import {
   type SdJwtBend,
   salted,
 } from '../../support/sd-jwt-maker.ts';
-import { type CertificateOptions, certify } from '../../support/test-certificates.ts';
+import { type CertificateOptions, certify, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, CARD_QUERY, type PresentationCase, VCT, type World } from './world.ts';
 
 const bent = bending<SdJwtBend>((world, asked, bend) => world.card(asked, bend));
@@ -266,6 +266,21 @@ const ISSUER: readonly PresentationCase[] = [
   }),
   ...bent(91, 'certificate_profile', {
     'a CA that signs credentials': certified(({ authority }) => ({ name: 'CA', by: authority, ca: true })),
+    'the certificate of a web server': certified(({ authority }) => ({
+      name: 'Web server',
+      by: authority,
+      purposes: [WEB_SERVER],
+    })),
+    'the certificate of a reader': certified(({ authority }) => ({
+      name: 'Reader',
+      by: authority,
+      purposes: [READER],
+    })),
+    'a leaf under an authority of web servers': async ({ authority }) => {
+      const middle = await certify({ name: 'Web', by: authority, ca: true, purposes: [WEB_SERVER] });
+      const leaf = await certify({ name: 'Leaf', by: middle });
+      return { issuer: { key: leaf, chain: [leaf.certificate, middle.certificate] } };
+    },
   }),
   ...bent(91, 'issuer_key_unresolved', {
     'a leaf whose end is no time': certified(({ authority }) => ({

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Asked } from '../../support/present.ts';
 import { now } from '../../support/raw-wallet.ts';
 import { flipped, part } from '../../support/sd-jwt-maker.ts';
-import { certify, pem } from '../../support/test-certificates.ts';
+import { certify, DOCUMENT_SIGNER, pem, WEB_SERVER } from '../../support/test-certificates.ts';
 import { type ListOptions, trustList } from '../../support/trust-list.ts';
 import { CARD_QUERY, LICENCE_QUERY, type PresentationCase, type World } from './world.ts';
 
@@ -44,10 +44,28 @@ const TRUST: readonly PresentationCase[] = [
   ),
 ];
 
+/** Between the issuer and its authority, with the key identifier that was demanded: anybody below can write it. */
+const DEMANDED = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
+const pretended: readonly PresentationCase[] = [CARD_QUERY, LICENCE_QUERY].map((query) => ({
+  row: 139,
+  what: `a demanded authority that stands nowhere but in the chain, ${query.format}`,
+  reason: 'untrusted_authority',
+  ...(query.format === 'mso_mdoc' && { format: 'mso_mdoc' }),
+  query: { trusted_authorities: [{ type: 'aki', values: [DEMANDED] }] },
+  async present(world, asked) {
+    const keyId = Buffer.from(DEMANDED, 'base64url').toString('hex');
+    const middle = await certify({ name: 'Middle', by: world.authority, ca: true, keyId });
+    const leaf = await certify({ name: 'Leaf', by: middle, authorityKeyId: keyId, ...DOCUMENT_SIGNER });
+    const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
+    return query.format === 'mso_mdoc' ? world.licence(asked, { issuer }) : world.card(asked, { issuer });
+  },
+}));
+
 /** Who is on the list of every case; nobody else vouches for it. */
 const LISTED = await certify({ name: 'Listed authority', ca: true });
 const LISTED_LEAF = await certify({ name: 'Listed issuer', by: LISTED });
 const OPERATOR = await certify({ name: 'Operator' });
+const OPERATORS = await certify({ name: 'Authority of operators', ca: true });
 const SERVICE = 'PID/Issuance';
 
 let releases = 0;
@@ -79,7 +97,10 @@ const entity = (certificate: string, type = SERVICE) => ({
   services: [{ type, certificates: [certificate] }],
 });
 const trusting = (world: World, trustList: string) => ({
-  trustAnchors: [{ certificate: pem(world.authority) }, { trustList, signedBy: [pem(OPERATOR)] }],
+  trustAnchors: [
+    { certificate: pem(world.authority) },
+    { trustList, signedBy: [pem(OPERATOR), pem(OPERATORS)] },
+  ],
 });
 const byListed = (world: World, asked: Asked) =>
   world.card(asked, { issuer: { key: LISTED_LEAF, chain: [LISTED_LEAF.certificate] } });
@@ -134,6 +155,9 @@ const LISTS: readonly PresentationCase[] = [
       }),
     },
     'a list of another signer': async () => ({ signer: await certify({ name: 'Operator' }) }),
+    'a list that a web server of the operator signed': async () => ({
+      signer: await certify({ name: 'Web server', by: OPERATORS, purposes: [WEB_SERVER] }),
+    }),
     'a list that is not signed': { header: { alg: 'none' } },
     'a list that is none': { text: () => 'hello' },
   }),
@@ -181,4 +205,4 @@ function rolledBack(): readonly PresentationCase[] {
 }
 
 /** Whom a verifier trusts (RFC 5280 section 6.1, ETSI TS 119 602). */
-export const trustCases: readonly PresentationCase[] = [...TRUST, ...LISTS];
+export const trustCases: readonly PresentationCase[] = [...TRUST, ...pretended, ...LISTS];

@@ -14,7 +14,7 @@ import {
   type SdJwtBend,
   type Signer,
 } from '../../support/sd-jwt-maker.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type Certified, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 
 export const VCT = 'urn:card:1';
@@ -83,7 +83,7 @@ export async function openWorld(): Promise<World> {
   const tokens = new Map<Tenant, string>();
   for (const id of ['shop', 'rival'] as const) tokens.set(id, (await createTenant(service, id)).token);
   const authority = await certify({ name: 'Authority', ca: true });
-  const leaf = await certify({ name: 'Issuer', by: authority });
+  const leaf = await certify({ name: 'Issuer', by: authority, ...DOCUMENT_SIGNER });
   const issuer = { key: leaf, chain: [leaf.certificate] };
   const holder = newKey();
   const known = new Map<string, string>();

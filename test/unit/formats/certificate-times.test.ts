@@ -16,6 +16,7 @@ function judge(chain: readonly Certified[], anchors: readonly Certified[]): stri
     chain.map(({ certificate }) => certificate),
     anchors,
     NOW,
+    { purpose: 'SD-JWT VC' },
   );
   return verdict.trusted ? 'trusted' : verdict.reason;
 }

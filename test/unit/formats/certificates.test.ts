@@ -71,7 +71,7 @@ function judge(chain: readonly Issued[], anchors: readonly Issued[], now = NOW, 
     chain.map(base64),
     anchors.map((anchor) => ({ certificate: base64(anchor) })),
     now,
-    { haip },
+    { purpose: 'SD-JWT VC', haip },
   );
   return verdict.trusted ? 'trusted' : verdict.reason;
 }
@@ -100,6 +100,7 @@ describe('Validating a certificate path', () => {
       [base64(leaf), base64(intermediate)],
       [{ certificate: base64(root) }],
       NOW,
+      { purpose: 'SD-JWT VC' },
     );
     const read = (issued: Issued) => readCertificate(Buffer.from(issued.certificate.rawData));
     expect(verdict).to.deep.equal({
@@ -107,7 +108,7 @@ describe('Validating a certificate path', () => {
       key: read(leaf)?.publicJwk,
       anchor: read(root)?.hash,
       subject: read(leaf)?.subjectText,
-      authorityKeyIds: [read(intermediate)?.subjectKeyId, read(root)?.subjectKeyId],
+      anchorCertificate: base64(root),
     });
     expect(read(leaf)?.subjectText).to.contain('Signer\\, Inc.');
   });
@@ -184,7 +185,9 @@ describe('Validating a certificate path', () => {
     const certificates = new NodeCertificates();
     const anchors = [{ certificate: base64(root) }];
     const at = (time: string) => {
-      const verdict = certificates.validate([base64(under), base64(short)], anchors, new Date(time));
+      const verdict = certificates.validate([base64(under), base64(short)], anchors, new Date(time), {
+        purpose: 'SD-JWT VC',
+      });
       return verdict.trusted ? 'trusted' : verdict.reason;
     };
     expect(at('2027-01-15T00:00:00Z')).to.equal('trusted');
@@ -212,11 +215,13 @@ describe('Validating a certificate path', () => {
     try {
       for (const at of [1, 2, 3]) {
         const stranger = base64(await make({ name: `CN=S${at}`, by: rogue }));
-        expect(certificates.validate([stranger], anchors, NOW).trusted).to.equal(false);
+        expect(certificates.validate([stranger], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(
+          false,
+        );
       }
       expect(verified.callCount).to.equal(0);
       const known = base64(await make({ name: 'CN=Known', by: root }));
-      expect(certificates.validate([known], anchors, NOW).trusted).to.equal(true);
+      expect(certificates.validate([known], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(true);
       expect(verified.callCount).to.equal(1);
     } finally {
       verified.restore();
@@ -235,6 +240,7 @@ describe('Validating a certificate path', () => {
           [changed.toString('base64')],
           [{ certificate: base64(intermediate) }],
           NOW,
+          { purpose: 'SD-JWT VC' },
         );
         expect(verdict.trusted).to.equal(changed.equals(der));
       }),

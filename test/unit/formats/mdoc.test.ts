@@ -174,7 +174,6 @@ function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
     docType: DOC_TYPE,
     anchors,
     holderBinding: true,
-    signerUsage: USAGE,
     issuerAlgorithms: ['ES256'],
     deviceAlgorithms: ['ES256'],
     ...changes,

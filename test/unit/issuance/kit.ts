@@ -60,7 +60,7 @@ export function faultyPaths(body: object): readonly string[] {
 }
 
 /** A factory with real keys and certificates, without a database. */
-export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
+export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: string) {
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
   const provider = new LocalKms({ name: 'local', cipher, random });
@@ -73,6 +73,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256') {
     subjectName: 'Acme',
     dnsName: 'issuer.example',
     algorithm,
+    ...(country !== undefined && { country }),
   });
   const factory = new CredentialFactory({ kms, random, clock });
   const make = async (

@@ -84,7 +84,10 @@ describe('Making an mdoc', () => {
       const toVerify = sigStructure(issuerAuth.protectedBytes, issuerAuth.payload ?? Buffer.alloc(0));
       const [leaf = ''] = certificates;
       const anchors = [{ certificate: chain.root?.certificate ?? '' }];
-      const verdict = new NodeCertificates().validate(certificates, anchors, clock.now(), { haip: true });
+      const verdict = new NodeCertificates().validate(certificates, anchors, clock.now(), {
+        purpose: 'mdoc',
+        haip: true,
+      });
       expect(verdict.trusted && new NodeSignatures().verify(verdict.key, toVerify, issuerAuth.signature)).to.equal(true); // biome-ignore format: one statement
       const signer = readDocumentSigner(leaf);
       checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
@@ -114,6 +117,34 @@ describe('Making an mdoc', () => {
     );
     expect(new Set(items).size).to.equal(36);
     expect(new Set(opened.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
+  });
+
+  describe('that is a driving licence', () => {
+    const licence = (issuing_country: string) => ({
+      [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country },
+    });
+
+    it('is made for the country of its signer alone', async () => {
+      const german = await aFactory('ES256', 'DE');
+      const { elements } = read(await german.make(anMdoc(), licence('DE')), MDL);
+      expect(elements).to.deep.equal(licence('DE'));
+      const failure = await failureOf(german.make(anMdoc(), licence('FR')));
+      expect(failure.code).to.equal('credential_request_denied');
+      expect((failure.cause as Error).message).to.match(/key chain .* issuing_country is another than DE/);
+      expect((failure.cause as Error).message).to.not.include('FR');
+    });
+
+    it('is made for any country where the certificates name none', async () => {
+      const { elements } = read(await world.make(anMdoc(), licence('FR')), MDL);
+      expect(elements).to.deep.equal(licence('FR'));
+    });
+
+    it('has rules of its own: other documents may name any country', async () => {
+      const german = await aFactory('ES256', 'DE');
+      const badge = { docType: 'org.example.badge', namespace: MDL_NAMESPACE };
+      const { elements } = read(await german.make(anMdoc(badge), licence('FR')), badge.docType);
+      expect(elements).to.deep.equal(licence('FR'));
+    });
   });
 
   it('is refused without a key of the device', async () => {

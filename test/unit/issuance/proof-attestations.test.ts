@@ -5,7 +5,7 @@ import { makeChallenge } from '../../../domain/oauth/challenge.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { type HolderKey, keyProof, newKey } from '../../support/raw-wallet.ts';
-import { certify } from '../../support/test-certificates.ts';
+import { certify, WEB_SERVER } from '../../support/test-certificates.ts';
 import { ClientWorld, SERVER } from '../oauth/kit.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { aConfiguration } from './kit.ts';
@@ -129,6 +129,12 @@ describe('Key attestations', () => {
     ['with x5c of nonsense', () => ({ header: { x5c: ['AAAA'] } })],
     ['with the anchor in x5c', () => ({ header: { x5c: x5c('signer', 'root') } })],
     ['by a self-signed leaf', async () => ({ signer: await certify({ name: 'Nobody' }) })],
+    [
+      'by a web server of the provider',
+      async () => ({
+        signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }),
+      }),
+    ],
     ['by the anchor itself', () => ({ signer: client.provider.root })],
     ['by a stranger', async () => ({ signer: await stranger() })],
     ['by another key than that of x5c', () => ({ header: { x5c: x5c('revocationSigner') } })],

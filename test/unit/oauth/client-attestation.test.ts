@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { renderFailure } from '../../../adapters/http/failures.ts';
 import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { certify, pem } from '../../support/test-certificates.ts';
+import { certify, pem, WEB_SERVER } from '../../support/test-certificates.ts';
 import { PUBLIC_URL } from '../verification-flow/kit.ts';
 import { ClientWorld, SERVER, type Sent } from './kit.ts';
 
@@ -97,6 +97,14 @@ describe('A wallet that is attested', () => {
       async () => ({
         attestation: {
           signer: await certify({ name: 'Old', by: client.provider.root, until: '2026-05-01T00:00:00Z' }),
+        },
+      }),
+    ],
+    [
+      'a signer that is a web server of the provider',
+      async () => ({
+        attestation: {
+          signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }),
         },
       }),
     ],

@@ -13,7 +13,13 @@ import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal
 import { addTenant } from '../../contract/store/builders.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify, pem, UNREADABLE_TIMES } from '../../support/test-certificates.ts';
+import {
+  type Certified,
+  certify,
+  pem,
+  UNREADABLE_TIMES,
+  WEB_SERVER,
+} from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
@@ -107,6 +113,19 @@ describe('A trust list', () => {
       const signer = await certify({ name: 'Self', ca: true });
       publish({ signer });
       expect(await read([signer])).to.equal('Wallet Provider');
+    });
+    it('not when a certificate for something else signed it, pinned or under a pinned CA', async () => {
+      const ca = await certify({ name: 'Operators', ca: true });
+      for (const by of [ca, undefined]) {
+        const signer = await certify({ name: 'Web', ...(by && { by }), purposes: [WEB_SERVER] });
+        publish({ signer });
+        expect(await read([by ?? signer])).to.equal('untrusted_signer');
+        lists.clear(ACME);
+        const right = await certify({ name: 'Lists', ...(by && { by }), purposes: ['0.4.0.2231.3.0'] });
+        publish({ signer: right });
+        expect(await read([by ?? right])).to.equal('Wallet Provider');
+        lists.clear(ACME);
+      }
     });
     it('when it names a pinned certificate by its hash instead of bringing it', async () => {
       const thumbprint = (signer: Certified) =>

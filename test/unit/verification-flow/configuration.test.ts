@@ -13,6 +13,7 @@ import {
   PresentationConfigurationUpdate,
 } from '../../../domain/verification/configuration.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { ACME, pemOf, query, World } from './kit.ts';
 
 const AUTH = { type: 'apiKey', config: { headerName: 'x-key', value: 'secret-1' } };
@@ -93,6 +94,24 @@ describe('A presentation configuration', () => {
       expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', path]);
     });
   }
+
+  it('is refused with anchors of different keys that have one key identifier', async () => {
+    const keyId = '00112233445566778899aabbccddeeff00112233';
+    const [first, second] = [
+      await certify({ name: 'First', ca: true, keyId }),
+      await certify({ name: 'Second', ca: true, keyId }),
+    ];
+    const again = await certify({ name: 'First anew', ca: true, keyId, key: first });
+    const anchored = (...certified: readonly Certified[]) =>
+      world.configure({ trustAnchors: certified.map((one) => ({ certificate: pem(one) })) });
+    const failure = await failureOf(anchored(first, again, second));
+    expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal([
+      'invalid_input',
+      'trustAnchors.2',
+    ]);
+    await anchored(first, again);
+    await anchored(second);
+  });
 
   it('is refused with a self-signed access certificate', async () => {
     const { root, ...chain } = await world.keyChain(ACME, 'own', ['access']);

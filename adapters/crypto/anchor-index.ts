@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import type { TrustAnchor } from '../../application/ports/certificates.ts';
+import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { isCa } from './certificate-path.ts';
+
+/** Characters of base64; certificates have less than a quarter of it. */
+const MAX_CERTIFICATE_LENGTH = 24_576;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** Anchors by what they are looked for, so that no presentation costs more for a longer list. */
+export type AnchorIndex = {
+  /** Hash of all of them. */
+  readonly id: string;
+  /** Hashes of end-entity certificates. */
+  readonly pins: ReadonlySet<string>;
+  /** Hashes of CA certificates. */
+  readonly authorities: ReadonlySet<string>;
+  /** CA certificates, base64, by their subject. */
+  readonly bySubject: ReadonlyMap<string, readonly string[]>;
+};
+
+export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
+  const pins = new Set<string>();
+  const authorities = new Set<string>();
+  const bySubject = new Map<string, string[]>();
+  for (const { certificate: base64 } of anchors) {
+    const certificate = parse(base64);
+    if (certificate === undefined) continue;
+    if (!isCa(certificate)) {
+      pins.add(certificate.hash);
+      continue;
+    }
+    authorities.add(certificate.hash);
+    const alike = bySubject.get(certificate.subject) ?? [];
+    bySubject.set(certificate.subject, alike);
+    alike.push(base64);
+  }
+  const id = hash('sha256', anchors.map((anchor) => anchor.certificate).join('|'), 'base64url');
+  return { id, pins, authorities, bySubject };
+}
+
+/** @param base64 DER, standard base64. */
+export function parse(base64: string): Certificate | undefined {
+  const isText = base64.length <= MAX_CERTIFICATE_LENGTH && base64.length % 4 === 0 && BASE64.test(base64);
+  return isText ? readCertificate(Buffer.from(base64, 'base64')) : undefined;
+}

@@ -1,0 +1,99 @@
+import { keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
+import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
+import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
+import type { AuthorityEvidence } from '../../domain/verification/dcql/match.ts';
+import { madeOnce } from '../made-once.ts';
+import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import type { IssuerTrust } from './issuer-trust.ts';
+
+/** A chain that a verifier trusts already. */
+export type TrustedChain = {
+  /** DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+  readonly purpose: CertificatePurpose;
+};
+
+/** What a query demands of an issuer; undefined: nothing but being trusted. */
+type Authorities = CompiledCredentialQuery['authorities'];
+
+/** What of the demanded authorities vouches for a chain. Nothing is looked for that the query does not ask for. */
+export function authorityOf(
+  certificates: Certificates,
+  trust: IssuerTrust,
+  authorities: Authorities,
+  trusted: TrustedChain,
+  now: Date,
+): AuthorityEvidence {
+  const asked = demanded(authorities, 'aki');
+  const asksForList = demanded(authorities, 'etsi_tl').length > 0;
+  return {
+    authorityKeyIds: keyIdsOf(certificates, trust, asked, trusted, now),
+    trustListUris: asksForList ? listsOf(certificates, trust, trusted, now) : [],
+    federationEntityIds: [],
+  };
+}
+
+/** The lists that a query demands an issuer of, if it demands any. */
+export function demandedLists(authorities: Authorities): ReadonlySet<string> | undefined {
+  const lists = demanded(authorities, 'etsi_tl');
+  return lists.length === 0 ? undefined : new Set(lists);
+}
+
+function demanded(authorities: Authorities, type: 'aki' | 'etsi_tl'): readonly string[] {
+  return (authorities ?? []).filter((one) => one.type === type).flatMap(({ values }) => [...values]);
+}
+
+/** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */
+function listsOf(
+  certificates: Certificates,
+  { lists }: IssuerTrust,
+  { chain, purpose }: TrustedChain,
+  now: Date,
+): readonly string[] {
+  return lists.flatMap(({ uri, anchors }) =>
+    certificates.validate(chain, anchors, now, { purpose }).trusted ? [uri] : [],
+  );
+}
+
+/**
+ * Which of these key identifiers belong to an anchor that vouches for a chain (OpenID4VP 1.0 section 6.1.1, `aki`).
+ * What certificates of the chain say of themselves counts for nothing: everybody below an anchor may write there what
+ * he likes.
+ */
+function keyIdsOf(
+  certificates: Certificates,
+  trust: IssuerTrust,
+  asked: readonly string[],
+  { chain, purpose }: TrustedChain,
+  now: Date,
+): readonly string[] {
+  const known = madeOnce(ANCHORS_BY_KEY_ID, trust, () => anchorsByKeyId(trust.anchors));
+  return asked.filter((keyId) => {
+    const anchors = known.get(keyId);
+    return anchors !== undefined && certificates.validate(chain, anchors, now, { purpose }).trusted;
+  });
+}
+
+const ANCHORS_BY_KEY_ID = new WeakMap<IssuerTrust, ReadonlyMap<string, readonly TrustAnchor[]>>();
+
+/**
+ * An identifier that several keys claim, as certificates of lists may, belongs to the key that it was made of; if it
+ * was made of none of them, to nobody.
+ */
+function anchorsByKeyId(anchors: readonly TrustAnchor[]): ReadonlyMap<string, readonly TrustAnchor[]> {
+  const read = anchors.flatMap((anchor) => {
+    const certificate = readCertificate(Buffer.from(anchor.certificate, 'base64'));
+    return certificate && [{ anchor, keyId: keyIdentifierOf(certificate), keyHash: certificate.keyHash }];
+  });
+  const claims = Map.groupBy(
+    read.filter((one) => one !== undefined),
+    ({ keyId }) => keyId,
+  );
+  return new Map(
+    [...claims].map(([keyId, alike]) => {
+      const isOne = new Set(alike.map(({ keyHash }) => keyHash)).size === 1;
+      const owners = isOne ? alike : alike.filter(({ keyHash }) => keyHash === keyId);
+      return [keyId, owners.map(({ anchor }) => anchor)];
+    }),
+  );
+}

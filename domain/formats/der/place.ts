@@ -1,0 +1,30 @@
+import { fieldsOf } from './certificate.ts';
+import { attributesOf } from './name.ts';
+import { DerError, readSequence } from './reader.ts';
+
+/** Where the subject of a certificate says that it is, in capitals; more than one of a kind contradict each other. */
+export type Place = {
+  /** ISO 3166-1 alpha-2. */
+  readonly countries: readonly string[];
+  /** `stateOrProvinceName`; ISO/IEC 18013-5 has ISO 3166-2 there. */
+  readonly states: readonly string[];
+};
+
+const COUNTRY = '2.5.4.6';
+const STATE = '2.5.4.8';
+
+/**
+ * @param certificate DER in standard base64.
+ * @throws DerError for anything that is no certificate.
+ */
+export function subjectPlace(certificate: string): Place {
+  const [toBeSigned] = readSequence(Buffer.from(certificate, 'base64'));
+  if (toBeSigned === undefined) throw new DerError('nothing is signed');
+  // Algorithm, issuer and validity stand before the subject (RFC 5280 section 4.1).
+  const subject = fieldsOf(toBeSigned)[3];
+  if (subject === undefined) throw new DerError('no subject');
+  const valuesOf = (type: string) => [
+    ...new Set(attributesOf(subject.whole, type).map((value) => value.toUpperCase())),
+  ];
+  return { countries: valuesOf(COUNTRY), states: valuesOf(STATE) };
+}

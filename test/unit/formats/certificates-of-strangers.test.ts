@@ -1,0 +1,146 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+import { pretend, type RsaNumbers, rsaKey } from '../../support/rsa-certificates.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+
+const NOW = new Date('2027-01-15T08:00:00Z');
+const PURPOSE = { purpose: 'SD-JWT VC' } as const;
+
+describe('The certificates of strangers', () => {
+  let root: Certified;
+  before(async () => {
+    root = await certify({ name: 'Root', ca: true });
+  });
+  afterEach(() => sinon.restore());
+
+  describe('with RSA keys', () => {
+    const read = async (numbers: RsaNumbers) => {
+      const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey(numbers));
+      return readCertificate(Buffer.from(text, 'base64'));
+    };
+    const exponents: Readonly<Record<string, readonly [Buffer, boolean]>> = {
+      'of 3': [Buffer.of(3), true],
+      'of 65537': [Buffer.of(1, 0, 1), true],
+      'of 32 bits': [Buffer.from('ffffffff', 'hex'), true],
+      'of 33 bits': [Buffer.from('0100000001', 'hex'), false],
+      'of 2048 bits': [Buffer.alloc(256, 0x7f), false],
+      'that is even': [Buffer.of(1, 0, 0), false],
+      'of 1': [Buffer.of(1), false],
+    };
+    for (const [what, [exponent, isRead]] of Object.entries(exponents)) {
+      it(`are ${isRead ? 'read' : 'not read'} with an exponent ${what}`, async () => {
+        expect((await read({ exponent })) !== undefined).to.equal(isRead);
+      });
+    }
+
+    for (const [bits, isRead] of [
+      [1024, false],
+      [2040, false],
+      [2048, true],
+      [4096, true],
+      [4104, false],
+    ] as const) {
+      it(`are ${isRead ? 'read' : 'not read'} with ${bits} bits`, async () => {
+        expect((await read({ bits })) !== undefined).to.equal(isRead);
+      });
+    }
+
+    it('are judged before anything else reads them', async () => {
+      const exponent = Buffer.alloc(256, 0x7f);
+      const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
+      const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
+      readCertificate(Buffer.from(text, 'base64'));
+      expect(asked.get.callCount).to.equal(0);
+    });
+  });
+
+  describe('in a chain', () => {
+    let chain: string[];
+    before(async () => {
+      const spki = rsaKey({ bits: 4096 });
+      chain = [
+        await pretend({ subject: 'CN=Leaf', issuer: 'CN=A' }, Buffer.from(spkiOf(root)), false),
+        await pretend({ subject: 'CN=A', issuer: 'CN=B' }, spki),
+        await pretend({ subject: 'CN=B', issuer: 'CN=C' }, spki),
+        await pretend({ subject: 'CN=C', issuer: 'CN=D' }, spki),
+      ];
+    });
+
+    it('have no signature verified while nobody known is in sight', () => {
+      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const certificates = new NodeCertificates();
+      const anchors = [root];
+      for (let i = 0; i < 60; i++) {
+        const verdict = certificates.validate(chain, anchors, new Date(NOW.getTime() + i * 60_000), PURPOSE);
+        expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
+      }
+      expect(verified.callCount).to.equal(0);
+    });
+
+    it('are asked from the anchor down, so that none of their keys computes anything', async () => {
+      const pretending = [
+        ...chain.slice(0, 3),
+        await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey()),
+      ];
+      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verdict = new NodeCertificates().validate(pretending, [root], NOW, PURPOSE);
+      expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
+      expect(verified.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
+    });
+
+    it('try a bounded number of anchors that are called alike', async () => {
+      const alike = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
+      const leaf = await pretend(
+        { subject: 'CN=Leaf', issuer: 'CN=Alike' },
+        Buffer.from(spkiOf(root)),
+        false,
+      );
+      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      expect(new NodeCertificates().validate([leaf], alike, NOW, PURPOSE).trusted).to.equal(false);
+      expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
+    });
+
+    it('are refused again for ten seconds without a look at them, and looked at after that', async () => {
+      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const certificates = new NodeCertificates();
+      const anchors = [root];
+      for (const [ms, looks] of [
+        [0, 1],
+        [9_999, 1],
+        [10_001, 2],
+      ] as const) {
+        const verdict = certificates.validate([near], anchors, new Date(NOW.getTime() + ms), PURPOSE);
+        expect(verdict.trusted).to.equal(false);
+        expect(verified.callCount, `${ms} ms`).to.equal(looks);
+      }
+      expect(certificates.validate([near], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
+      expect(verified.callCount, 'for another purpose').to.equal(3);
+    });
+
+    it('are forgotten when there are too many, and those who are known are not', async () => {
+      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const { certificate: known } = await certify({ name: 'Known', by: root });
+      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const certificates = new NodeCertificates();
+      const anchors = [root];
+      const judge = (certificate: string) =>
+        certificates.validate([certificate], anchors, NOW, PURPOSE).trusted;
+      expect([judge(near), judge(known)]).to.deep.equal([false, true]);
+      expect(verified.callCount).to.equal(2);
+      for (let i = 0; i < 10_000; i++) judge(i.toString().padStart(8, 'A'));
+      expect(judge(known)).to.equal(true);
+      expect(verified.callCount).to.equal(2);
+      expect(judge(near)).to.equal(false);
+      expect(verified.callCount).to.equal(3);
+    });
+  });
+});
+
+function spkiOf({ certificate }: Certified): Buffer {
+  const { publicKey } = new X509Certificate(Buffer.from(certificate, 'base64'));
+  return publicKey.export({ format: 'der', type: 'spki' });
+}
