@@ -149,7 +149,9 @@ function verdicts() {
 }
 
 function textOf(verdict: ChainVerdict): string {
-  return verdict.trusted ? verdict.subject + verdict.anchorCertificate : verdict.detail;
+  return verdict.trusted
+    ? verdict.subject + verdict.anchorCertificate + verdict.names.join()
+    : verdict.detail;
 }
 
 /**
@@ -200,8 +202,19 @@ function accept(path: readonly Certificate[], anchor: Certificate): Search {
     anchor: anchor.hash,
     anchorCertificate: anchor.x509.raw.toString('base64'),
     subject: leaf.subjectText,
+    fingerprint: leaf.hash,
+    names: namesOf(leaf),
   };
   return { path, verdict };
+}
+
+/** Node puts what could be mistaken for another name into quotes; where there is any, none is believed. */
+function namesOf({ x509: { subjectAltName = '' } }: Certificate): readonly string[] {
+  if (subjectAltName.includes('"')) return [];
+  return subjectAltName.split(', ').flatMap((name) => {
+    if (name.startsWith('DNS:')) return [`DNS:${name.slice('DNS:'.length).toLowerCase()}`];
+    return name.startsWith('URI:') ? [name] : [];
+  });
 }
 
 function refuse(reason: Refused['reason'], detail: string): Refused {

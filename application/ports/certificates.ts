@@ -20,6 +20,10 @@ export type ChainVerdict =
       readonly anchor: string;
       /** RFC 4514 string of the leaf's subject. */
       readonly subject: string;
+      /** SHA-256 of the leaf's DER, base64url. */
+      readonly fingerprint: string;
+      /** Its subject alternative names that are hosts and addresses: `DNS:…` in lower case, `URI:…`. */
+      readonly names: readonly string[];
       /** That anchor's DER, standard base64. */
       readonly anchorCertificate: string;
     }

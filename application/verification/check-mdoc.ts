@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { toJson } from '../../domain/formats/cbor/to-json.ts';
 import { readCoseKey } from '../../domain/formats/cose/key.ts';
 import { readX5chain, requireCoseAlgorithm, sigStructure } from '../../domain/formats/cose/sign1.ts';
@@ -51,6 +52,8 @@ export type CheckedMdoc = {
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   /** DER in standard base64, leaf first. */
   readonly chain: readonly string[];
+  /** SHA-256 of what the issuer signed. */
+  readonly signedHash: string;
   readonly validity: ValidityInfo;
   readonly statusReference?: StatusReference;
   /** The key that the holder proved. */
@@ -85,6 +88,7 @@ export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): C
     namespaces,
     issuer,
     chain,
+    signedHash: hash('sha256', opened.issuerAuth.payload ?? Buffer.alloc(0), 'base64url'),
     validity: mso.validity,
     ...defined({ statusReference }),
     ...device,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import {
   type DisclosedObject,
@@ -42,6 +43,8 @@ export type CheckedSdJwtVc = SdJwtVc & {
   /** The issuer's payload as it was signed, digests and all: what every presentation shows. */
   readonly alwaysVisible: JsonObject;
   readonly header: JsonObject;
+  /** SHA-256 of what the issuer signed. */
+  readonly signedHash: string;
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   readonly statusReference?: StatusReference;
   /** The key that the holder proved. */
@@ -74,6 +77,7 @@ export function checkSdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwt
     claims: processed.claims,
     alwaysVisible: payload,
     header,
+    signedHash: hash('sha256', opened.issuer.signingInput, 'base64url'),
     issuer,
     ...defined({ statusReference }),
     ...binding,

@@ -14,6 +14,7 @@ import type { CompiledCredentialQuery } from '../../domain/verification/dcql/com
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
+import { type PresentedIssuer, vouchesForIss } from '../../domain/verification/presented-issuer.ts';
 import type { CheckInputs } from '../../domain/verification/report.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
 import {
@@ -103,7 +104,9 @@ export class PresentationVerifier extends needs({
       const authority = authorityOf(certificates, task.trust, query.authorities, verified, task.now);
       const credential = { ...verified.credential, authority };
       const values = valuesOf(query, credential);
-      return { ...place, inputs, accepted: true, values, confirmed: verified.confirmed };
+      const { confirmed, signedHash } = verified;
+      const issuer = issuerOf(task, verified);
+      return { ...place, inputs, accepted: true, values, issuer, signedHash, confirmed };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { reason } = error;
@@ -130,14 +133,15 @@ export class PresentationVerifier extends needs({
       issuer: checked.issuer,
       chain: readCertificateChain(checked.header),
       purpose: 'SD-JWT VC',
+      signedHash: checked.signedHash,
       statusReference: checked.statusReference,
       confirmed: checked.confirmedTransactionData,
       credential: {
         format: 'dc+sd-jwt',
         types: typesOf(checked),
         holderBound: checked.holderKey !== undefined,
-        claims: checked.claims,
-        alwaysVisible: checked.alwaysVisible,
+        claims: withoutForeignIss(checked.claims, checked.issuer),
+        alwaysVisible: withoutForeignIss(checked.alwaysVisible, checked.issuer),
       },
     };
   }
@@ -160,6 +164,7 @@ export class PresentationVerifier extends needs({
       issuer: checked.issuer,
       chain: checked.chain,
       purpose: 'mdoc',
+      signedHash: checked.signedHash,
       statusReference: checked.statusReference,
       confirmed: checkDeviceTransactionData(checked.deviceSigned, transactionData),
       credential: {
@@ -187,7 +192,7 @@ export class PresentationVerifier extends needs({
 }
 
 /** What both formats come to. */
-type Verified = Pick<CheckedMdoc, 'issuer'> &
+type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
   TrustedChain & {
     readonly statusReference: StatusReference | undefined;
     /** Entries of `transaction_data`. */
@@ -198,6 +203,28 @@ type Verified = Pick<CheckedMdoc, 'issuer'> &
 async function mdlProfileOf(configured: TenantConfiguration, configurationId: string | undefined) {
   if (configurationId === undefined) return undefined;
   return (await configured.presentationConfiguration(configurationId))?.mdlProfile ?? undefined;
+}
+
+function issuerOf({ trust }: Task, { issuer }: Verified): PresentedIssuer {
+  const { subject, fingerprint, anchor } = issuer;
+  const listings = trust.listed.get(anchor)?.listings ?? [];
+  const listed = listings.map(({ entity, list }) => ({
+    entity: entity.name,
+    list: withoutQuery(list.uri),
+    sequenceNumber: list.sequenceNumber,
+  }));
+  return { subject, fingerprint, anchor, ...(listed.length > 0 && { listed }) };
+}
+
+/** What nothing ties to the signer answers no query and reaches no backend. */
+function withoutForeignIss<Claims extends object>(
+  claims: Claims,
+  { names }: CheckedSdJwtVc['issuer'],
+): Claims {
+  if (!Object.hasOwn(claims, 'iss') || vouchesForIss(names, (claims as { iss?: unknown }).iss)) return claims;
+  const others = Object.assign(Object.create(null), claims);
+  delete others.iss;
+  return others;
 }
 
 /** What is known before the presentation is opened. */

@@ -49,6 +49,7 @@ export type RefusalReason =
   | 'doctype_mismatch'
   | 'signed_outside_certificate'
   | 'issuer_country_mismatch'
+  | 'repeated_credential'
   | 'unsupported_version'
   | 'device_auth_missing'
   | 'device_alg'

@@ -31,7 +31,8 @@ const FINAL_CHECKS: readonly Check[] = [
   { what: 'status', section: 'Token Status List section 8.3',
     reasons: ['status_revoked', 'status_suspended', 'status_unknown', 'status_unavailable', 'status_invalid'] },
   { what: 'query', section: 'OpenID4VP 1.0 section 6',
-    reasons: ['type_mismatch', 'untrusted_authority', 'missing_claim', 'value_mismatch', 'claim_set_unsatisfied'] },
+    reasons: ['type_mismatch', 'untrusted_authority', 'missing_claim', 'value_mismatch', 'claim_set_unsatisfied',
+      'repeated_credential'] },
 ];
 
 // biome-ignore format: a table

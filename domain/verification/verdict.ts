@@ -2,6 +2,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
 import type { CompiledQuery } from './dcql/compile.ts';
 import { complete } from './dcql/vp-token.ts';
+import type { PresentedIssuer } from './presented-issuer.ts';
 import { type ReportedPresentation, reportOf, responseFault } from './report.ts';
 
 /** One presentation after all checks. */
@@ -10,6 +11,9 @@ export type CheckedPresentation = ReportedPresentation &
     | {
         readonly accepted: true;
         readonly values: JsonObject;
+        readonly issuer: PresentedIssuer;
+        /** Of what the issuer signed: the same for one credential, however often it is presented. */
+        readonly signedHash: string;
         /** Entries of `transaction_data` that it confirms. */
         readonly confirmed: readonly string[];
       }
@@ -40,10 +44,14 @@ export type Verdict = {
  */
 export function judge(
   query: CompiledQuery,
-  presentations: readonly CheckedPresentation[],
+  checked: readonly CheckedPresentation[],
   transactionData: readonly string[],
 ): Verdict {
-  const report = presentations.flatMap((one) => (one.accepted ? reportOf(one) : reportOf(one, one)));
+  const presentations = refuseRepeated(checked);
+  const others = sharedBetweenQueries(presentations);
+  const report = presentations.flatMap((one) =>
+    one.accepted ? [...reportOf(one), ...others(one)] : reportOf(one, one),
+  );
   const faults = faultsOf(query, presentations, transactionData);
   if (faults.length === 0) {
     return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };
@@ -54,6 +62,51 @@ export function judge(
     credentials: badResults(query, presentations),
     report: [...report, ...faults.map(({ reason, section }) => responseFault('response', reason, section))],
     reasons: [...new Set([...refusals, ...faults.map(({ reason }) => reason)])],
+  };
+}
+
+/** A credential counts once for a query, however often it is sent (OpenID4VP 1.0 section 6.1, `multiple`). */
+function refuseRepeated(presentations: readonly CheckedPresentation[]): readonly CheckedPresentation[] {
+  const seen = new Set<string>();
+  return presentations.map((one) => {
+    if (!one.accepted) return one;
+    const known = `${one.queryId} ${one.signedHash}`;
+    if (!seen.has(known)) {
+      seen.add(known);
+      return one;
+    }
+    const { queryId, index, format, inputs } = one;
+    const refusal = {
+      reason: 'repeated_credential',
+      detail: 'sent before for this query',
+      spoilsAll: false,
+    } as const;
+    return { queryId, index, format, inputs, accepted: false, ...refusal };
+  });
+}
+
+/** Says where one credential answers several queries: whoever counts answers has to know. */
+function sharedBetweenQueries(presentations: readonly CheckedPresentation[]) {
+  const queries = new Map<string, Set<string>>();
+  for (const one of presentations) {
+    if (!one.accepted) continue;
+    const own = queries.get(one.signedHash) ?? new Set();
+    queries.set(one.signedHash, own.add(one.queryId));
+  }
+  return ({ queryId, index, signedHash }: Extract<CheckedPresentation, { accepted: true }>): JsonObject[] => {
+    const others = [...(queries.get(signedHash) ?? [])].filter((id) => id !== queryId);
+    if (others.length === 0) return [];
+    const check = 'one credential for several queries';
+    return [
+      {
+        id: queryId,
+        index,
+        check,
+        result: 'passed',
+        input: others.join(' '),
+        section: 'OpenID4VP 1.0 section 6.4',
+      },
+    ];
   };
 }
 
@@ -88,10 +141,14 @@ function goodResults(
 ): CredentialResult[] {
   return resultsOf(query, presentations).flatMap(({ id, own }): CredentialResult[] => {
     if (own.length === 0) return [];
-    const values = own.flatMap((one) => (one.accepted ? [one.values] : []));
-    const [first] = values;
+    const accepted = own.filter((one) => one.accepted);
+    const [first] = accepted;
     if (first === undefined) return [{ id, error: errorOf(own) }];
-    return [{ id, values: query.credentials.get(id)?.multiple === true ? values : first }];
+    if (query.credentials.get(id)?.multiple !== true)
+      return [{ id, values: first.values, issuer: first.issuer }];
+    return [
+      { id, values: accepted.map(({ values }) => values), issuer: accepted.map(({ issuer }) => issuer) },
+    ];
   });
 }
 

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { UNDECRYPTED_TRIES } from '../../application/verification/undecrypted-tries.ts';
 import { type Asked, bind, encrypt, formOf, type Held, Shop } from '../support/present.ts';
+import { withoutIssuers } from '../support/results.ts';
 import type { Answer } from '../support/test-service.ts';
 
 describe('a response to a presentation request', () => {
@@ -127,7 +129,9 @@ describe('a response to a presentation request', () => {
     for (const [what, configuration, form] of cases) {
       it(`when it comes ${what}`, async () => {
         const asked = await shop.ask(configuration);
-        expectRefused(await shop.post(asked, await form(asked)));
+        const sent = await form(asked);
+        // What does not decrypt leaves the request open for a few tries.
+        for (let tries = 0; tries < UNDECRYPTED_TRIES; tries++) expectRefused(await shop.post(asked, sent));
         const seen = await shop.session(asked.session);
         expect(seen['status']).to.equal('failed');
         expect(seen['failure'].code).to.be.a('string');
@@ -172,7 +176,7 @@ describe('a response to a presentation request', () => {
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       for (const answer of answers.filter(({ status }) => status !== 200)) expectRefused(answer);
       const seen = await shop.session(asked.session);
-      expect(seen['credentials']).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+      expect(withoutIssuers(seen['credentials'])).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
       expectRefused(await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] }));
       expect((await shop.session(asked.session))['status'], 'the first result stays').to.equal('completed');
     });

@@ -108,6 +108,8 @@ describe('Validating a certificate path', () => {
       key: read(leaf)?.publicJwk,
       anchor: read(root)?.hash,
       subject: read(leaf)?.subjectText,
+      fingerprint: read(leaf)?.hash,
+      names: [],
       anchorCertificate: base64(root),
     });
     expect(read(leaf)?.subjectText).to.contain('Signer\\, Inc.');

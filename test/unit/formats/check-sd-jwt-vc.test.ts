@@ -29,7 +29,15 @@ function signText(text: string, { privateKey }: { readonly privateKey: KeyObject
 /** Trusts every chain to be the issuer's. */
 class TrustingCertificates extends Certificates {
   override validate(): ChainVerdict {
-    return { trusted: true, key: issuer.jwk, anchor: 'a', subject: 'CN=Issuer', anchorCertificate: '' };
+    return {
+      trusted: true,
+      key: issuer.jwk,
+      anchor: 'a',
+      subject: 'CN=Issuer',
+      fingerprint: 'f',
+      names: [],
+      anchorCertificate: '',
+    };
   }
 }
 

@@ -4,6 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { withoutIssuers } from '../../support/results.ts';
 import {
   ACME,
   type Asked,
@@ -40,6 +41,9 @@ async function expectRefused(asked: Asked, form: Form, reason: string): Promise<
   expect(outcome).to.not.have.property('credentials');
   for (const { body } of world.webhooks.calls) expect(JSON.stringify(body)).to.not.include('values');
 }
+
+const reportOf = (outcome: { readonly report?: unknown } | null | undefined) =>
+  (outcome?.report ?? []) as JsonObject[];
 
 /** K: refused, and the session is as it was: the right answer still counts. */
 async function expectUntouched(asked: Asked, form: Form): Promise<void> {
@@ -268,7 +272,7 @@ describe('A response is refused', () => {
     it('N68 when a required query is missing', async () => {
       const asked = await ask({ dcql_query: two });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'missing other');
-      expect(world.webhooks.calls[0]?.body.credentials).to.deep.equal([
+      expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', error: 'response_refused' },
         { id: 'other', error: 'missing' },
       ]);
@@ -298,7 +302,7 @@ describe('A response is refused', () => {
       const asked = await ask(sets({ options: [['card']] }, { options: [['other']], required: false }));
       const vpToken = { card: [present(world, asked)], other: [present(world, asked)] };
       expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
-      expect(world.webhooks.calls[0]?.body.credentials).to.deep.equal([
+      expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: { name: 'Erika' } },
         { id: 'other', error: 'type_mismatch' },
       ]);
@@ -310,9 +314,48 @@ describe('A response is refused', () => {
         card: [present(world, asked), bad, present(world, asked, { claims: { name: 'Max' } })],
       };
       expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
-      expect(world.webhooks.calls[0]?.body.credentials).to.deep.equal([
+      expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Max' }] },
       ]);
+    });
+    it('and counts a credential once, however often and however bound it is sent', async () => {
+      const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
+      const first = present(world, asked);
+      const credential = first.slice(0, first.lastIndexOf('~') + 1);
+      const again = present(world, asked, { credential: () => credential, kb: { iat: world.seconds - 1 } });
+      expect(again).to.not.equal(first);
+      const vpToken = { card: [first, again, first, present(world, asked)] };
+      expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
+      expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
+        { id: 'card', values: [{ name: 'Erika' }, { name: 'Erika' }] },
+      ]);
+      const { outcome } = await world.session(asked.session.id);
+      const repeated = reportOf(outcome).filter(({ reason }) => reason === 'repeated_credential');
+      expect(repeated.map(({ index }) => index)).to.deep.equal([1, 2]);
+    });
+    it('and says where one credential answers several queries', async () => {
+      const asked = await ask({ dcql_query: query({ id: 'card' }, { id: 'name' }) });
+      const card = present(world, asked);
+      expect(await answer(asked, await formOf(asked, { card: [card], name: [card] }))).to.equal('accepted');
+      const { outcome } = await world.session(asked.session.id);
+      const said = reportOf(outcome).filter(({ check }) => check === 'one credential for several queries');
+      expect(said.map(({ id, input }) => [id, input])).to.deep.equal([
+        ['card', 'name'],
+        ['name', 'card'],
+      ]);
+    });
+    it('and hands on no iss that nothing ties to the signer, nor lets it answer a query', async () => {
+      const visible = { iss: 'https://ministry.example' };
+      const [{ claims: _, ...whole }] = query({ id: 'card' })['credentials'] as [JsonObject];
+      const open = await ask({ dcql_query: { credentials: [whole] } });
+      const form = await formOf(open, { card: [present(world, open, { visible })] });
+      expect(await answer(open, form)).to.equal('accepted');
+      expect(JSON.stringify(world.webhooks.calls)).to.not.include('ministry');
+      const claims = [{ path: ['iss'], values: ['https://ministry.example'] }];
+      const asked = await ask({ dcql_query: query({ id: 'card', claims }) });
+      world.webhooks.calls.length = 0;
+      const demanded = await formOf(asked, { card: [present(world, asked, { visible })] });
+      await expectRefused(asked, demanded, 'missing_claim');
     });
   });
 
