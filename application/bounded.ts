@@ -20,8 +20,8 @@ export function boundedBytes<Value extends object | string | number | boolean>(
 }
 
 /**
- * Options of an `LRUCache` for at most so many entries that takes memory as it fills. With `max` it would take what a
- * full one needs at once, which for a cache of thousands is most of an idle process' share.
+ * Options of an `LRUCache` for at most so many entries, all of one size. What others decide the size of is bounded by
+ * `boundedBytes`.
  */
 export function bounded(entries: number) {
   return { maxSize: entries, sizeCalculation: () => 1 };
