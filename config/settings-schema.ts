@@ -106,6 +106,19 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
     .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
+  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
+    .default(500)
+    .describe('Credential configurations that one tenant may have'),
+  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000)
+    .default(500)
+    .describe('Presentation configurations that one tenant may have'),
+  QUOTA_KEY_CHAINS: wholeNumber(1, 100_000).default(500).describe('Key chains that one tenant may have'),
+  QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Clients that one tenant may have'),
+  QUOTA_CONFIG_BYTES: wholeNumber(65_536, 1_073_741_824)
+    .default(8_388_608)
+    .describe(
+      'Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written',
+    ),
   CONFIG_FOLDER: z
     .string()
     .min(1)
