@@ -30,7 +30,7 @@ export class QuotaKeeper {
   /** Bytes of a document before it is written anew; undefined when there is none. */
   async lengthOf(kind: DocumentKind, id: string): Promise<number | undefined> {
     if (this.#quotas === undefined) return undefined;
-    const sql = `select length(body) as n from ${tableOf(kind)} where tenant_id = ? and id = ?`;
+    const sql = `select octet_length(body) as n from ${tableOf(kind)} where tenant_id = ? and id = ?`;
     const [found] = await this.#query(sql, [this.#tenantId, id]);
     return found && Number(found.n);
   }
@@ -60,7 +60,7 @@ export class QuotaKeeper {
 
   async #bytes(): Promise<number> {
     const sums = WEIGHED.map(
-      (kind) => `select coalesce(sum(length(body)), 0) as n from ${tableOf(kind)} where tenant_id = ?`,
+      (kind) => `select coalesce(sum(octet_length(body)), 0) as n from ${tableOf(kind)} where tenant_id = ?`,
     );
     const found = await this.#query(
       sums.join(' union all '),
