@@ -13,7 +13,7 @@ export function sizeOfDocument(value: unknown): number {
 
 function count(value: unknown, seen: Set<object> | undefined): number {
   if (typeof value === 'string') return 24 + value.length;
-  if (typeof value === 'function') return 2_000;
+  if (typeof value === 'function') return sizeOfCompiled(value);
   if (typeof value !== 'object' || value === null || seen?.has(value)) return 8;
   seen?.add(value);
   if (ArrayBuffer.isView(value)) return 100 + value.byteLength;
@@ -29,4 +29,10 @@ function count(value: unknown, seen: Set<object> | undefined): number {
     bytes += 8 + count((value as Readonly<Record<string, unknown>>)[name], seen);
   }
   return isEmpty ? 500 : bytes;
+}
+
+/** Of a function that was made of a document, where it says so. */
+function sizeOfCompiled(made: object): number {
+  const { bytes } = made as { readonly bytes?: unknown };
+  return typeof bytes === 'number' ? bytes : 2_000;
 }

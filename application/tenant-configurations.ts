@@ -3,7 +3,7 @@ import type { Change, Committed } from '../domain/changes/change.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { SERVING } from '../domain/tenants/tenant.ts';
-import { bounded } from './bounded.ts';
+import { boundedBytes } from './bounded.ts';
 import { ConfigurationMemory } from './configuration-memory.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { ServiceSettings } from './ports/settings.ts';
@@ -17,8 +17,10 @@ type Ports = {
   readonly eventBus: EventBus;
 };
 
-/** Tenants whose state is remembered. */
-const MAX_TENANTS = 10_000;
+/** Of the states of tenants that are remembered. */
+const MAX_STATE_BYTES = 16 * 1024 * 1024;
+/** A state has a number for each kind and nothing that a tenant writes. */
+const STATE_BYTES = 1_200;
 const RECENT_MS = 1_000;
 
 /** How a tenant stood, and when the database said so; in milliseconds of this process. */
@@ -29,7 +31,9 @@ export class TenantConfigurations {
   readonly remembered = new Remembered();
   readonly #ports: Ports;
   readonly #memory = new ConfigurationMemory();
-  readonly #states = new LRUCache<TenantId, SeenState>({ ...bounded(MAX_TENANTS) });
+  readonly #states = new LRUCache<TenantId, SeenState>(
+    boundedBytes<SeenState>(MAX_STATE_BYTES, () => STATE_BYTES),
+  );
 
   constructor(ports: Ports) {
     this.#ports = ports;

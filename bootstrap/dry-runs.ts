@@ -10,16 +10,24 @@ import { type KeyProvider, Kms, type ToSign } from '../application/ports/kms.ts'
 import { Random } from '../application/ports/random.ts';
 import { Secrets } from '../application/ports/secrets.ts';
 import type { SigningKey, StoredKey } from '../domain/keys/signing-key.ts';
+import type { Quotas } from '../domain/tenants/quotas.ts';
 
 /** Dry runs over a database in memory, with providers of keys that have the names of the real ones. */
 export class DryRunsInMemory
   extends needs({ kms: Kms, random: Random, secrets: Secrets })
   implements DryRuns
 {
+  readonly #quotas: Quotas;
+
+  constructor(ports: PortsOf<typeof DryRunsInMemory.needs>, quotas: Quotas) {
+    super(ports);
+    this.#quotas = quotas;
+  }
+
   async open(): Promise<DryRun> {
     const { random, secrets } = this.ports;
     const cipher = new MasterCipher({ masterSecrets: [randomBytes(32).toString('base64url')] });
-    const store = await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, cipher);
+    const store = await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2, quotas: this.#quotas }, cipher);
     const kms = new ForgetfulKms(this.ports, cipher);
     return {
       store,

@@ -45,6 +45,7 @@ import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
+import { quotasOf } from './quotas.ts';
 import { serviceSettings } from './service-settings.ts';
 import { identifierOf } from './wire.ts';
 
@@ -74,6 +75,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     url: settings.DATABASE_URL,
     poolSize: settings.DATABASE_POOL,
     timeoutSeconds: settings.DATABASE_TIMEOUT,
+    quotas: quotasOf(settings),
     alone: true,
   };
   const store = await OrmStore.open(database, cipher);
@@ -114,7 +116,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Kms, kms);
   provide(AccessTokens, accessTokens);
   provide(Secrets, secrets);
-  provide(DryRuns, new DryRunsInMemory({ kms, random, secrets }));
+  provide(DryRuns, new DryRunsInMemory({ kms, random, secrets }, quotasOf(settings)));
   provide(Signatures, signatures);
   provide(Certificates, new NodeCertificates());
   provide(Encryption, new NodeEncryption(service));

@@ -120,6 +120,19 @@ export const SettingsSchema = z.object({
     .describe(
       'MiB of request bodies that are held at once; half of it is for callers with an access token, and one public address may hold an eighth. Beyond that the answer is 503',
     ),
+  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
+    .default(500)
+    .describe('Credential configurations that one tenant may have'),
+  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000)
+    .default(500)
+    .describe('Presentation configurations that one tenant may have'),
+  QUOTA_KEY_CHAINS: wholeNumber(1, 100_000).default(500).describe('Key chains that one tenant may have'),
+  QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Clients that one tenant may have'),
+  QUOTA_CONFIG_BYTES: wholeNumber(65_536, 1_073_741_824)
+    .default(8_388_608)
+    .describe(
+      'Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written',
+    ),
   CONFIG_FOLDER: z
     .string()
     .min(1)

@@ -1,7 +1,7 @@
 import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import { SingleFlight } from '../../application/single-flight.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
@@ -22,7 +22,7 @@ const MOST: Cost = { memory: 131_072, passes: 8, parallelism: 4 };
 
 const derive = promisify(argon2);
 
-const REMEMBERED = 10_000;
+const REMEMBERED_BYTES = 4 * 1024 * 1024;
 const REMEMBERED_MS = 5 * 60 * 1000;
 
 /** Computations for one client at a time: one under way and two that wait. */
@@ -44,7 +44,10 @@ export class Argon2Secrets extends Secrets {
   /** Computations under way or waiting, by the stored hash, which no two clients share. */
   readonly #ofClient = new Map<string, number>();
   readonly #memoryKey = randomBytes(32);
-  readonly #verified = new LRUCache<string, true>({ ...bounded(REMEMBERED), ttl: REMEMBERED_MS });
+  readonly #verified = new LRUCache<string, true>({
+    ...boundedBytes<true>(REMEMBERED_BYTES),
+    ttl: REMEMBERED_MS,
+  });
   readonly #running = new SingleFlight<boolean>();
 
   /** @param settings for clients that exist: with the other queues no more than the four pool threads are taken. */

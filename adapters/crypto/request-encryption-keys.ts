@@ -1,6 +1,6 @@
 import { hkdfSync, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { makeKeyPair } from './ecdh-es.ts';
@@ -9,7 +9,9 @@ import { makeKeyPair } from './ecdh-es.ts';
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 /** The order's 256 bits and 64 more, as FIPS 186-5 appendix A.2.1 wants at least, and then some. */
 const SEED_BYTES = 48;
-const MAX_TENANTS = 500;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** A pair with its key object. */
+const PAIR_BYTES = 4_000;
 
 /**
  * The keys that wallets encrypt credential requests to. They follow from master secret and tenant, so that nothing is
@@ -22,7 +24,7 @@ export class RequestEncryptionKeys {
   constructor(masterKeys: readonly KeyObject[]) {
     const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
     this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
-      ...bounded(MAX_TENANTS),
+      ...boundedBytes<readonly EncryptionKeyPair[]>(MAX_BYTES, ({ length }) => length * PAIR_BYTES),
       memoMethod,
     });
   }

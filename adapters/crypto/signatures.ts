@@ -1,15 +1,17 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { derSignature } from '../../domain/formats/der/ecdsa-signature.ts';
 import { curveOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 
-const MAX_KEYS = 10_000;
+const MAX_KEY_BYTES = 16 * 1024 * 1024;
+/** What the library holds for one. */
+const KEY_BYTES = 1_500;
 
 /** Verifies with node:crypto, synchronously; importing a key is dear, so the last ones are kept. */
 export class NodeSignatures extends Signatures {
-  readonly #keys = new LRUCache<string, KeyObject>(bounded(MAX_KEYS));
+  readonly #keys = new LRUCache<string, KeyObject>(boundedBytes<KeyObject>(MAX_KEY_BYTES, () => KEY_BYTES));
 
   override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean {
     const curve = curveOf(key.crv);

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { callerAddress } from './caller-address.ts';
 
@@ -11,8 +11,8 @@ export type RateLimitSettings = Readonly<Record<RateLimitGroup, number>>;
 
 const MINUTE_MS = 60_000;
 /** Callers that are remembered; the one that was not seen for longest goes first. */
-const MAX_CALLERS = 100_000;
-const MAX_RECOGNIZED = 10_000;
+const MAX_CALLER_BYTES = 20 * 1024 * 1024;
+const MAX_RECOGNIZED_BYTES = 4 * 1024 * 1024;
 
 /**
  * Counts calls in bounded memory, from however many addresses they come: the generic cell rate algorithm, which
@@ -21,10 +21,10 @@ const MAX_RECOGNIZED = 10_000;
 export class RateLimits {
   readonly #settings: RateLimitSettings;
   /** When the calls of a caller so far would be through at the allowed rate, milliseconds. */
-  readonly #busyUntil = new LRUCache<string, number>(bounded(MAX_CALLERS));
+  readonly #busyUntil = new LRUCache<string, number>(boundedBytes(MAX_CALLER_BYTES));
 
   /** Clients that proved who they are, with the address that they did it from. */
-  readonly #recognized = new LRUCache<string, true>(bounded(MAX_RECOGNIZED));
+  readonly #recognized = new LRUCache<string, true>(boundedBytes(MAX_RECOGNIZED_BYTES));
 
   constructor(settings: RateLimitSettings) {
     this.#settings = settings;

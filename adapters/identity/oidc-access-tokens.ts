@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import {
   AccessTokens,
   type IssuedAccessToken,
@@ -30,7 +30,7 @@ type Settings = ExternalIdentityRules & {
   readonly algorithm: string;
 };
 
-const MAX_TOKENS = 10_000;
+const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
 /** A token is looked at anew after so long, so that a key that the provider withdrew does not count for long. */
 const REMEMBERED_MS = 60_000;
 
@@ -52,7 +52,7 @@ export class OidcAccessTokens extends AccessTokens {
   override readonly issuedElsewhere: string;
   readonly #ports: Ports;
   readonly #settings: Settings;
-  readonly #verified = new LRUCache<string, Remembered>(bounded(MAX_TOKENS));
+  readonly #verified = new LRUCache<string, Remembered>(boundedBytes(MAX_TOKEN_BYTES));
 
   constructor(ports: Ports, settings: Settings) {
     super();

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
+import type { Quotas } from '../../domain/tenants/quotas.ts';
 import { UNREACHABLE } from './database-faults.ts';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
 import { endSilentConnections } from './postgres/silent-connections.ts';
@@ -21,6 +22,8 @@ export type DatabaseSettings = {
    * only.
    */
   readonly timeoutSeconds?: number;
+  /** What one tenant may have; without it as much as it likes. */
+  readonly quotas?: Quotas;
   /** Whether a database that is behind is brought up to date; true unless stated. */
   readonly migrates?: boolean;
   /** Called as soon as the database is open, before anything is looked at or changed. */

@@ -14,6 +14,7 @@ import { type ListKeeping, Store, type TenantReads } from '../../application/por
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
 import { appendEntries, beginLog } from './administration/audit-chain.ts';
 import { auditMacs } from './administration/audit-keys.ts';
@@ -38,10 +39,18 @@ export class OrmStore extends Store {
   readonly macs: Macs;
   readonly #dialect: DialectPaths;
   readonly #reads = new Map<TenantId, TenantReads>();
+  readonly #quotas: Quotas | undefined;
   readonly #letGo: () => void;
 
-  private constructor(orm: MikroORM, cipher: Cipher, macs: Macs, dialect: DialectPaths, letGo: () => void) {
+  private constructor(
+    orm: MikroORM,
+    cipher: Cipher,
+    macs: Macs,
+    dialect: DialectPaths,
+    { quotas, letGo }: { readonly quotas: Quotas | undefined; readonly letGo: () => void },
+  ) {
     super();
+    this.#quotas = quotas;
     this.#orm = orm;
     this.#letGo = letGo;
     this.#cipher = cipher;
@@ -85,7 +94,10 @@ export class OrmStore extends Store {
       const macs = await auditMacs(orm.em.fork({ clear: true }), cipher);
       if (settings.migrates !== false) await beginLog(orm.em.fork({ clear: true }), macs);
       const open = dialectOf(settings.url) === 'sqlite' ? onSqlite : onPostgres;
-      return new OrmStore(orm, cipher, macs, await open(orm, cipher, macs), letGo);
+      return new OrmStore(orm, cipher, macs, await open(orm, cipher, macs), {
+        quotas: settings.quotas,
+        letGo,
+      });
     } catch (error) {
       await orm.close();
       throw error;
@@ -137,7 +149,7 @@ export class OrmStore extends Store {
         raised.set(kind, raising);
         return raising;
       };
-      const plain = tenantRepositories(em, this.#cipher, tenantId, touch);
+      const plain = tenantRepositories(em, this.#cipher, tenantId, touch, this.#quotas);
       await assertHolds(writing, plain);
       return work(auditedTenant(plain, tenantId, journal, now));
     });
@@ -147,7 +159,7 @@ export class OrmStore extends Store {
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
     return this.#transaction(writing, async (em, journal) => {
-      const plain = serviceRepositories(em, this.#cipher);
+      const plain = serviceRepositories(em, this.#cipher, this.#quotas);
       const condition = preconditionOf(writing);
       if (condition !== undefined) await this.#dialect.lock(em, condition.id as TenantId);
       await assertTenantHolds(writing, plain);

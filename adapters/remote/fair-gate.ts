@@ -14,10 +14,13 @@ type Limits = {
 /** Something that takes a place: `call` ends it when it has to give way, and ends its waiting. */
 type Waiter = { readonly call: AbortController; readonly admit: () => void };
 
+/** Who waited so long takes a place; where calls are quick, one became free before. */
+const PATIENCE_MS = 250;
+
 /**
- * Lets so many in at once, and shares the places out between parties: the one who has fewest inside is next. Who comes to
- * a full house where another party has more by two takes the place of that party's oldest, so that nobody keeps others
- * out by being slow.
+ * Lets so many in at once, and shares the places out between parties: the one who has fewest inside is next. Who waits for
+ * a while where another party has more by two takes the place of that party's oldest, so that nobody keeps others out by
+ * being slow.
  */
 export class FairGate {
   readonly #limits: Limits;
@@ -54,18 +57,22 @@ export class FairGate {
     const { atOnce, ofOne } = this.#limits;
     const own = this.#inside.get(party)?.size ?? 0;
     if (own >= ofOne || (this.#waiting.get(party)?.size ?? 0) > 0) return false;
-    return this.#insideCount < atOnce || this.#makeRoom(own);
+    return this.#insideCount < atOnce;
   }
 
-  #makeRoom(own: number): boolean {
+  /** @returns whether there is a place now, if need be of somebody of a party that has more by two. */
+  #makeRoom(party: string): boolean {
+    const own = this.#inside.get(party)?.size ?? 0;
+    if (own >= this.#limits.ofOne) return false;
+    if (this.#insideCount < this.#limits.atOnce) return true;
     let largest: Set<AbortController> | undefined;
     let most = own + 1;
     let from = '';
-    for (const [party, calls] of this.#inside) {
+    for (const [other, calls] of this.#inside) {
       if (calls.size <= most) continue;
       largest = calls;
       most = calls.size;
-      from = party;
+      from = other;
     }
     const [oldest] = largest ?? [];
     if (oldest === undefined) return false;
@@ -99,13 +106,18 @@ export class FairGate {
       throw new RemoteError('busy', 'Too many calls are waiting.');
     }
     return new Promise((resolve, reject) => {
+      const patience = setInterval(() => {
+        if (this.#makeRoom(party)) waiter.admit();
+      }, PATIENCE_MS);
       const end = () => {
+        clearInterval(patience);
         this.#forget(party, waiter);
         reject(call.signal.reason);
       };
       const waiter = {
         call,
         admit: () => {
+          clearInterval(patience);
           call.signal.removeEventListener('abort', end);
           this.#forget(party, waiter);
           this.#admit(party, call);

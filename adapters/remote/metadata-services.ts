@@ -57,6 +57,13 @@ export function isMetadataAddress(address: Address): boolean {
 }
 
 const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
+const LOCAL_NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48');
+/** RFC 6052 section 2.2: where the bytes stand behind a prefix of 48, 56 and 64 bits. */
+const NAT64_PLACES = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+];
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
 
 /**
@@ -70,5 +77,8 @@ function innerAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const inner = [last];
   if (address.match(SIX_TO_FOUR)) inner.push(bytes.slice(2, 6));
   if (address.match(TEREDO)) inner.push(last.map((byte) => byte ^ 0xff));
+  if (address.match(LOCAL_NAT64)) {
+    for (const places of NAT64_PLACES) inner.push(places.map((place) => bytes[place] ?? 0));
+  }
   return inner.map((four) => new ipaddr.IPv4(four));
 }

@@ -1,19 +1,21 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/bounded.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { RegistrarAccount } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
 import { SingleFlight } from '../../application/single-flight.ts';
 import { logIn, type RegistrarToken } from './registrar-login.ts';
 
-const MAX_TOKENS = 2_000;
+const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
 
 /** Logins at registrars, each of one tenant and of one set of settings: whatever changes makes another login. */
 export class RegistrarTokens {
   readonly #remote: Remote;
   readonly #clock: Clock;
-  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>(bounded(MAX_TOKENS));
+  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>(
+    boundedBytes(MAX_TOKEN_BYTES),
+  );
   readonly #logins = new SingleFlight<RegistrarToken>();
 
   constructor(ports: { readonly remote: Remote; readonly clock: Clock }) {

@@ -10,6 +10,7 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import { LinearPattern } from './linear-pattern.ts';
 import { meteredSchema, STEP_KEYWORD } from './metered-schema.ts';
+import { excessOf, measureSchema } from './schema-size.ts';
 import { WorkExhausted, WorkMeter } from './work-meter.ts';
 
 /** Loaded with the first schema: many tenants have none, and the compiler is a large part of an idle process. */
@@ -22,6 +23,9 @@ function loadCompiler(): { Compiler: typeof Ajv2020; formats: typeof addFormats.
 
 /** A schema compiles to code, so its size bounds the work. */
 const MAX_SCHEMA_LENGTH = 50_000;
+/** What a compiled schema takes in memory, for caches. */
+const OWN_BYTES = 50_000;
+const SUBSCHEMA_BYTES = 1_100;
 /** A portrait is the longest claim there is. */
 const MAX_DOCUMENT_LENGTH = 256 * 1024;
 /** Objects, arrays and values of one document. */
@@ -61,15 +65,20 @@ const QUICK_FORMATS = [
  * it takes too long.
  */
 export class AjvSchemaValidator extends SchemaValidator {
+  override assertSize(schema: JsonObject): void {
+    assertLength(schema);
+    const excess = excessOf(measureSchema(schema));
+    if (excess !== undefined) throw invalidInput('schema', excess);
+  }
+
   override compile(schema: JsonObject): CompiledSchema {
-    if (JSON.stringify(schema).length > MAX_SCHEMA_LENGTH) {
-      throw invalidInput('schema', `the schema is longer than ${MAX_SCHEMA_LENGTH} characters`);
-    }
+    assertLength(schema);
+    const bytes = OWN_BYTES + SUBSCHEMA_BYTES * measureSchema(schema).subschemas;
     const meter = new WorkMeter(MAX_WORK);
     try {
       const validate = compilerFor(meter).compile(meteredSchema(schema));
-      return (document) => {
-        const excess = excessOf(document);
+      const check = (document: JsonObject): readonly SchemaFault[] => {
+        const excess = excessOfDocument(document);
         if (excess !== undefined) return [{ path: '', message: excess }];
         meter.begin();
         try {
@@ -84,6 +93,7 @@ export class AjvSchemaValidator extends SchemaValidator {
           }),
         );
       };
+      return Object.assign(check, { bytes });
     } catch (error) {
       throw invalidInput(
         'schema',
@@ -190,7 +200,13 @@ function sizeOf(data: Json): number {
   return typeof data === 'object' && data !== null ? Object.keys(data).length : 0;
 }
 
-function excessOf(document: JsonObject): string | undefined {
+function assertLength(schema: JsonObject): void {
+  if (JSON.stringify(schema).length > MAX_SCHEMA_LENGTH) {
+    throw invalidInput('schema', `the schema is longer than ${MAX_SCHEMA_LENGTH} characters`);
+  }
+}
+
+function excessOfDocument(document: JsonObject): string | undefined {
   const left: Json[] = [document];
   for (let nodes = 0; left.length > 0; nodes++) {
     if (nodes + left.length > MAX_NODES) return `has more than ${MAX_NODES} values`;

@@ -7,6 +7,7 @@ import { credentialConfigurationResource } from '../../domain/issuance/credentia
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -99,7 +100,7 @@ async function put(
     const before = await credentialConfigurations.find(id);
     const body = next(before);
     requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
-    if (body.schema !== null && body.schema !== undefined) schemaValidator.compile(body.schema);
+    checkSchema(schemaValidator, body.schema, before?.schema);
     assertCallable(webhooks, caller.tenantId, addressesOf(body));
     await requirePresentations(repositories, caller, body, before);
     const configuration: CredentialConfiguration = {
@@ -111,6 +112,17 @@ async function put(
     await credentialConfigurations.put(configuration);
     return configuration;
   });
+}
+
+/** One that is stored already stays usable, whatever its size. */
+function checkSchema(
+  validator: SchemaValidator,
+  schema: JsonObject | null | undefined,
+  before: JsonObject | null | undefined,
+): void {
+  if (schema === null || schema === undefined) return;
+  if (!before || canonicalJson(schema) !== canonicalJson(before)) validator.assertSize(schema);
+  validator.compile(schema);
 }
 
 function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: CredentialConfigurationBody) {

@@ -4,7 +4,7 @@ import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-asserti
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
@@ -15,7 +15,7 @@ const MAX_BYTES = 256 * 1024;
 const KEPT_MS = 10 * 60 * 1000;
 /** Also between attempts that failed, so that strangers cannot have us call somebody again and again. */
 const PAUSE_MS = 30 * 1000;
-const MAX_SETS = 2_000;
+const MAX_SET_BYTES = 16 * 1024 * 1024;
 
 type KeySet = {
   readonly keys: JsonObject | undefined;
@@ -26,7 +26,7 @@ type KeySet = {
 
 /** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
 export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
-  readonly #sets = new LRUCache<string, KeySet>(bounded(MAX_SETS));
+  readonly #sets = new LRUCache<string, KeySet>(boundedBytes(MAX_SET_BYTES));
   readonly #flights = new SingleFlight<KeySet>();
 
   /** @returns the keys with which the assertion may verify; none when they cannot be had. */

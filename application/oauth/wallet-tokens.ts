@@ -12,20 +12,23 @@ import {
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { sizeOfDocument } from '../size-of.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Tokens whose signature this process has seen to be good, or made itself. */
-const MAX_REMEMBERED = 20_000;
+const MAX_REMEMBERED_BYTES = 24 * 1024 * 1024;
 const MAX_TOKEN_LENGTH = 8192;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
 export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock }) {
-  readonly #verified = new LRUCache<string, WalletTokenClaims>(bounded(MAX_REMEMBERED));
+  readonly #verified = new LRUCache<string, WalletTokenClaims>(
+    boundedBytes(MAX_REMEMBERED_BYTES, sizeOfDocument),
+  );
 
   async issue(
     configured: TenantConfiguration,

@@ -11,6 +11,12 @@ export type CompiledSchema = (document: JsonObject) => readonly SchemaFault[];
 
 /** JSON Schema 2020-12. */
 export abstract class SchemaValidator {
+  /**
+   * Before a schema is stored, without compiling it: what is too large holds everybody up while it is compiled.
+   * @throws Failure `invalid_input` that says what there is too much of.
+   */
+  abstract assertSize(schema: JsonObject): void;
+
   /** @throws Failure `invalid_input` when the schema itself is not valid or refers elsewhere. */
   abstract compile(schema: JsonObject): CompiledSchema;
 }

@@ -9,7 +9,7 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { assertCurrent } from '../attempt.ts';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { Outdated } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
@@ -31,7 +31,10 @@ import {
 const PATH = 'registrationCert';
 /** Certificates that one tenant keeps; the one that was obtained first goes first. */
 const MAX_PER_TENANT = 200;
-const MAX_IN_MEMORY = 5_000;
+const MAX_USABLE_BYTES = 16 * 1024 * 1024;
+const MAX_FAILURE_BYTES = 2 * 1024 * 1024;
+/** An error with where it happened. */
+const FAILURE_BYTES = 3_000;
 /** Nobody asks a registrar again so soon after it did not answer, */
 const OUTAGE_MS = 15_000;
 /** or after it gave what is of no use: it would issue more of the same with every request. */
@@ -55,9 +58,9 @@ export class RegistrationCertificates extends needs({
   registrar: Registrar,
   registrationCertificateChecker: RegistrationCertificateChecker,
 }) {
-  readonly #usable = new LRUCache<string, UsableCertificate>(bounded(MAX_IN_MEMORY));
+  readonly #usable = new LRUCache<string, UsableCertificate>(boundedBytes(MAX_USABLE_BYTES));
   readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>(
-    bounded(MAX_IN_MEMORY),
+    boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
   );
   readonly #flights = new SingleFlight<UsableCertificate>();
 

@@ -7,7 +7,7 @@ import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
 import { type ListSigners, listSigners } from '../../domain/status-lists/list-signer.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
@@ -26,7 +26,12 @@ export type AllocatedEntries = {
 
 /** Counters that one process takes at once; what it does not use when it ends is wasted, never used twice. */
 const RUN_LENGTH = 128;
-const MAX_LISTS = 5_000;
+/** Of each of the memories: what is left of runs, how indices are scattered, new lists, full ones. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** With all the rests that there may be. */
+const RESERVE_BYTES = 6_000;
+/** Of a list with as many entries as there can be, half a mebibyte each. */
+const MAX_ALLOCATION_BYTES = 32 * 1024 * 1024;
 
 /** Unused rests that a process keeps of one list; beyond that the shortest is wasted. */
 const MAX_RESTS = 64;
@@ -38,13 +43,15 @@ export class StatusAllocator extends needs({
   random: Random,
   settings: ServiceSettings,
 }) {
-  readonly #reserves = new LRUCache<string, CounterReserve>(bounded(MAX_LISTS));
-  readonly #allocations = new LRUCache<string, Allocation>(bounded(500));
+  readonly #reserves = new LRUCache<string, CounterReserve>(
+    boundedBytes<CounterReserve>(MAX_BYTES, () => RESERVE_BYTES),
+  );
+  readonly #allocations = new LRUCache<string, Allocation>(boundedBytes(MAX_ALLOCATION_BYTES));
   readonly #creating = new SingleFlight<StatusList>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
-  readonly #created = new LRUCache<string, StatusList>(bounded(MAX_LISTS));
+  readonly #created = new LRUCache<string, StatusList>(boundedBytes(MAX_BYTES));
   /** Lists that this process knows to be full, or not to be of the signer that they had. */
-  readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(bounded(MAX_LISTS));
+  readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(boundedBytes(MAX_BYTES));
 
   /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
   async allocate(

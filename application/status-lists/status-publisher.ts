@@ -9,7 +9,7 @@ import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/
 import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
@@ -32,8 +32,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * token for its whole `ttl`, so half a second more changes nothing for them and saves a query per request.
  */
 const CHECK_EVERY_MS = 500;
-/** Lists whose last change is remembered. */
-const MAX_CHANGED = 20_000;
+/** For the last changes of lists. */
+const MAX_CHANGED_BYTES = 8 * 1024 * 1024;
 
 const compress = promisify(deflate);
 
@@ -69,7 +69,7 @@ export class StatusPublisher extends needs({
   });
   readonly #loading = new SingleFlight<Entry>();
   /** Number of the last change of a list that this instance heard of. */
-  readonly #changes = new LRUCache<string, number>(bounded(MAX_CHANGED));
+  readonly #changes = new LRUCache<string, number>(boundedBytes<number>(MAX_CHANGED_BYTES));
   #change = 0;
 
   constructor(ports: PortsOf<typeof StatusPublisher.needs>) {

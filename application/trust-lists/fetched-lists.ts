@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../bounded.ts';
+import { boundedBytes } from '../bounded.ts';
 import { madeOnce } from '../made-once.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
@@ -9,8 +9,10 @@ import { SharedLists } from './shared-lists.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
-const MAX_FAILURES = 10_000;
-const MAX_TENANTS = 2_000;
+const MAX_FAILURE_BYTES = 8 * 1024 * 1024;
+/** An error with where it happened. */
+const FAILURE_BYTES = 3_000;
+const MAX_COUNT_BYTES = 1024 * 1024;
 
 type Fetched = { readonly uri: string; readonly fetchedAt: Date };
 
@@ -41,10 +43,10 @@ export class FetchedLists<L extends Fetched> {
   readonly #rules: Rules<L>;
   readonly #lists: SharedLists<L>;
   readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>(
-    bounded(MAX_FAILURES),
+    boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
   );
   readonly #fetching = new SingleFlight<L>();
-  readonly #counts = new LRUCache<string, { hits: number; misses: number }>(bounded(MAX_TENANTS));
+  readonly #counts = new LRUCache<string, { hits: number; misses: number }>(boundedBytes(MAX_COUNT_BYTES));
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;

@@ -53,7 +53,7 @@ export class TrustListPublisher extends needs({
   settings: ServiceSettings,
 }) {
   /** The last of those who write a list in this process, so that they do not sign in vain. */
-  readonly #turns = new Turns();
+  readonly #turns = new Turns(100);
 
   /**
    * @returns the new release, or undefined when `change` wants none.

@@ -18,9 +18,11 @@ const { positionals } = commandLine(USAGE, { allowPositionals: true });
 const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
 if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
 const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW } = process.env;
+const quotas = Object.entries(process.env).filter(([name]) => name.startsWith('QUOTA_'));
 const closers = new Closers();
 try {
   const settings = readSettings({
+    ...Object.fromEntries(quotas),
     DATABASE_URL: 'sqlite::memory:',
     MASTER_SECRET: 'no secret here since nothing is sealed with it',
     AUTH_CLIENT_ID: AUTH_CLIENT_ID || 'root',

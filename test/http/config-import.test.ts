@@ -322,6 +322,18 @@ for (const { name, open, copy } of databases()) {
       expect(await dump(database.url)).to.deep.equal(before);
     });
 
+    it('stops the start when a tenant would have more than it may, and nothing is imported', async () => {
+      await beginImported();
+      const before = await dump(database.url);
+      folder.write({
+        'acme/issuance/credentials/more.json': { ...CARD, config: { ...CARD.config, scope: 'more' } },
+      });
+      const message = await failToStart({ QUOTA_CREDENTIAL_CONFIGS: '1' });
+      expect(message).to.include('acme/issuance/credentials/').and.to.include('(QUOTA_CREDENTIAL_CONFIGS)');
+      expect(await dump(database.url)).to.deep.equal(before);
+      await start({ QUOTA_CREDENTIAL_CONFIGS: '2' });
+    });
+
     it('goes on where a crash ended it, wherever that was', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const { container } = service.service;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../../application/bounded.ts';
+import { boundedBytes } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
@@ -10,7 +10,9 @@ import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/s
 import { KmsProvider } from '../kms-provider.ts';
 import { publicHalf, readPrivateKey } from '../private-key.ts';
 
-const OPEN_KEYS = 10_000;
+const OPEN_KEY_BYTES = 24 * 1024 * 1024;
+/** What the library holds for one, beside what it was opened from. */
+const KEY_BYTES = 2_000;
 
 type Ports = {
   /** The name under which the configuration lists this provider. */
@@ -31,7 +33,9 @@ type OpenKey = {
  */
 export class LocalKms extends KmsProvider {
   readonly #ports: Ports;
-  readonly #open = new LRUCache<string, OpenKey>(bounded(OPEN_KEYS));
+  readonly #open = new LRUCache<string, OpenKey>(
+    boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length),
+  );
 
   constructor(ports: Ports) {
     super();

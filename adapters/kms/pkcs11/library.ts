@@ -35,7 +35,7 @@ export class Pkcs11Library {
   readonly #threads = new Map<SessionThread, Place | undefined>();
   /** Reasons by token and digest of the PIN. Devices lock their user after few wrong ones. */
   readonly #refused = new Map<string, string>();
-  readonly #turns = new Turns();
+  readonly #turns = new Turns(1_000);
   #users = 0;
   #isInitialized = false;
 

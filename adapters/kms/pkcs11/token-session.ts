@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { bounded } from '../../../application/bounded.ts';
+import { boundedBytes } from '../../../application/bounded.ts';
 import { CURVES, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { MECHANISMS, offeredBy } from './algorithms.ts';
 import { CKF, CKS_RW_USER, CKU_USER, type Cryptoki, type Handle } from './cryptoki.ts';
 import { CKR, faultOf, TokenFault } from './fault.ts';
 import { createPrivateKey, destroyAll, findPrivateKey, generatePair, type KeyName } from './token-keys.ts';
 
-const KNOWN_KEYS = 1_000;
+const KNOWN_KEY_BYTES = 512 * 1024;
 /** More than any signature here takes: an operation whose room is too small would stay open. */
 const ROOM_BYTES = 256;
 
@@ -24,7 +24,7 @@ export type OpenedToken = {
 export class TokenSession {
   readonly #cryptoki: Cryptoki;
   /** By label and algorithm. Handles of objects are good for the session that found them. */
-  readonly #keys = new LRUCache<string, Handle>(bounded(KNOWN_KEYS));
+  readonly #keys = new LRUCache<string, Handle>(boundedBytes<Handle>(KNOWN_KEY_BYTES));
   #session: Handle | undefined;
 
   constructor(cryptoki: Cryptoki) {

@@ -8,6 +8,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { insertUnique } from './existing.ts';
+import type { QuotaKeeper } from './quotas.ts';
 import { withKeysSealedAnew } from './sealed-keys.ts';
 
 type AnyRow = Record<string, unknown>;
@@ -29,13 +30,14 @@ export function placeOf(table: string, tenantId: string, id: string): string {
 
 const NOTHING: Listing<never> = { documents: [], marks: new Map() };
 
-/** Sealed documents of one kind and tenant. @param touch comes before each write. */
+/** Sealed documents of one kind and tenant. @param touch comes before each write, and locks the tenant. */
 export function documentsOf<T extends { readonly id: string }>(
   em: EntityManager,
   cipher: Cipher,
   tenantId: TenantId,
   kind: DocumentKind,
   touch: () => Promise<void>,
+  quotas: QuotaKeeper,
 ): Documents<T> {
   // The tables of documents differ by name only.
   const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
@@ -101,11 +103,16 @@ export function documentsOf<T extends { readonly id: string }>(
     },
     async add(document) {
       await touch();
-      await insertUnique('this id exists already', () => em.insert(row, columns(document) as AnyRow));
+      const data = columns(document);
+      await insertUnique('this id exists already', () => em.insert(row, data as AnyRow));
+      await quotas.check(kind, data.body.length, undefined);
     },
     async put(document) {
       await touch();
-      await em.upsert(row, columns(document) as AnyRow);
+      const before = await quotas.lengthOf(kind, document.id);
+      const data = columns(document);
+      await em.upsert(row, data as AnyRow);
+      await quotas.check(kind, data.body.length, before);
     },
     async remove(id) {
       await touch();

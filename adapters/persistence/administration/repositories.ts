@@ -1,6 +1,7 @@
 import { type EntityManager, raw } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
 import { snakeCase } from '../rows/columns.ts';
@@ -15,6 +16,7 @@ import { addClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { byClientId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { QuotaKeeper } from './quotas.ts';
 import { retiringKeys } from './retired-keys.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
@@ -24,10 +26,12 @@ export function tenantRepositories(
   cipher: Cipher,
   tenantId: TenantId,
   touch: (kind: ConfiguredKind) => Promise<void>,
+  limits: Quotas | undefined,
 ): PlainTenantRepositories {
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
+  const quotas = new QuotaKeeper(em, tenantId, limits);
   const documents = documentRepositories(({ kind, revision }) =>
-    documentsOf(em, cipher, tenantId, kind, () => touch(revision)),
+    documentsOf(em, cipher, tenantId, kind, () => touch(revision), quotas),
   );
   return {
     ...documents,
@@ -55,6 +59,7 @@ export function tenantRepositories(
       async add(client) {
         await touch('clients');
         await addClient(em, { ...client, tenantId });
+        await quotas.checkClients();
       },
       async save(client) {
         await touch('clients');

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import { keysAtProviders } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { beginRemoval, endRemoval } from '../maintenance/tenant-remains.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
@@ -11,10 +12,15 @@ import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
 import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { QuotaKeeper } from './quotas.ts';
 import { keyChainsOf, retire } from './retired-keys.ts';
 import { raiseRevision } from './revisions.ts';
 
-export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainServiceRepositories {
+export function serviceRepositories(
+  em: EntityManager,
+  cipher: Cipher,
+  limits: Quotas | undefined,
+): PlainServiceRepositories {
   const unscoped = { filters: { tenant: false }, ...FRESH } as const;
   return {
     tenants: {
@@ -33,11 +39,13 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
         );
-        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {});
+        const quotas = new QuotaKeeper(em, tenant.id, limits);
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, quotas);
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
           await addClient(em, { ...client, tenantId: tenant.id });
         }
+        await quotas.checkClients();
       },
       async remove(id) {
         // Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten.
@@ -67,6 +75,7 @@ export function serviceRepositories(em: EntityManager, cipher: Cipher): PlainSer
       async add(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         await addClient(em, client);
+        if (client.tenantId !== null) await new QuotaKeeper(em, client.tenantId, limits).checkClients();
       },
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });

@@ -58,7 +58,7 @@ export class PostgresChains {
   readonly #macs: Macs;
   readonly #settle: (tenantId: TenantId) => Promise<void>;
   readonly #heads = new Map<string, AuditHead>();
-  readonly #turns = new Turns();
+  readonly #turns = new Turns(1_000);
 
   /** @param settle makes the chain of a tenant one that has a sound head. */
   constructor(sql: PostgresSql, macs: Macs, settle: (tenantId: TenantId) => Promise<void>) {

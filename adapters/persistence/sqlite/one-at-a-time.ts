@@ -1,4 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { StoreUnavailable } from '../../../application/ports/store.ts';
+
+/** Steps and transactions, under way and waiting. */
+const MAX_PRESENT = 10_000;
 
 /**
  * Lets one transaction in at a time where only one connection exists. A step passes at once while nobody is
@@ -29,6 +33,8 @@ export class OneAtATime {
   }
 
   #queue<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#present >= MAX_PRESENT)
+      return Promise.reject(new StoreUnavailable('too much waits for the database'));
     this.#present++;
     const turn = this.#last.then(work);
     const leave = () => {
