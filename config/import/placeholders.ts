@@ -12,6 +12,12 @@ const WITHHELD: ReadonlySet<string> = new Set([
   'AMQP_URL',
   'KMS_CONFIG',
 ]);
+/**
+ * What the process, its database driver, its key providers and the cloud around it find their own credentials by:
+ * `PGPASSWORD`, `VAULT_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `NPM_TOKEN`.
+ */
+const WITHHELD_FAMILIES =
+  /^(?:PG|AMQP_|KMS_|VAULT_|BAO_|AWS_|AZURE_|ARM_|GOOGLE_|GCP_|CLOUDSDK_|KUBERNETES_|DOCKER_|NPM_|NODE_|GITHUB_|GITLAB_|CI_|SSH_)/i;
 
 /** In this order: an escaped beginning, a placeholder, the beginning of one that never ends. */
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
@@ -67,8 +73,8 @@ function lookUp(inside: string | undefined, environment: Environment, withheld: 
       fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${`,
     };
   }
-  if (WITHHELD.has(name) || withheld.includes(name))
-    return { fault: `${name} is a secret of the service itself; use another variable` };
+  if (WITHHELD.has(name) || WITHHELD_FAMILIES.test(name) || withheld.includes(name))
+    return { fault: `${name} belongs to the service itself or to what it runs on; use another variable` };
   const value = environment[name];
   if (value !== undefined && value !== '') return { value, name };
   if (fallback !== undefined) return { value: fallback };

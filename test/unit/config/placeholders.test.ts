@@ -42,7 +42,11 @@ describe('placeholders in configuration files', () => {
     ['no name', of(''), /is written/],
     ['a default without a name', of(':x'), /is written/],
     ['one that never ends', 'a ${NAME', /is written/],
-    ['a secret of the service', of('MASTER_SECRET'), /secret of the service itself/],
+    ['a secret of the service', of('MASTER_SECRET'), /belongs to the service itself/],
+    ...[
+      ...['PGPASSWORD', 'pgpassword', 'VAULT_TOKEN', 'BAO_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'NPM_TOKEN'],
+      ...['AZURE_CLIENT_SECRET', 'GOOGLE_APPLICATION_CREDENTIALS', 'KUBERNETES_SERVICE_HOST', 'KMS_PIN'],
+    ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, of(name), /what it runs on/]),
     ['the same with a default', of('DATABASE_URL:x'), /secret of the service itself/],
   ];
   for (const [what, text, message] of refused) {
