@@ -94,7 +94,8 @@ export const CredentialConfigurationBody = z
       .max(10)
       .nullish()
       .describe(
-        'What the user does before, in this order, in an interactive authorization. With any, the credential is issued ' +
+        'What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role ' +
+          '`presentation:manage` or `presentation:request`. With any, the credential is issued ' +
           'in no other way: not by pre-authorized code, pushed request or external server',
       ),
     embeddedDisclosurePolicy: DisclosurePolicy.nullish().describe(
