@@ -26,7 +26,7 @@ function forge(
   const key = createSecretKey(deriveKey(MASTER_SECRET, 'vidimus/access-token'));
   const issuer = { key, issuer: 'platform-service', lifetimeSeconds: 3600 };
   const tokens = new LocalAccessTokens({ clock: { now: () => at }, random: new NodeRandom() }, issuer);
-  return tokens.issue({ subject, clientId, roles, clientSince }).token;
+  return tokens.issue({ subject, clientId, roles, clientSince, secretRevision: 0 }).token;
 }
 
 const MANAGERS = ['issuance:manage', 'presentation:manage'];
