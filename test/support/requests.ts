@@ -113,7 +113,13 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /client': nothing,
   'GET /client/:id': { request: client },
   'POST /client': { request: (_, fresh) => ({ json: { clientId: fresh, roles: ['clients:manage'] } }) },
-  'PATCH /client/:id': { request: (ids) => ({ ...client(ids), json: { roles: ['presentation:request'] } }) },
+  'PATCH /client/:id': {
+    request: (ids, _, role) => ({
+      ...client(ids),
+      json: { roles: [role === undefined ? 'presentation:request' : 'clients:manage'] },
+    }),
+    prepare: freshClient,
+  },
   'DELETE /client/:id': { request: client, prepare: freshClient },
   'GET /client/:id/secret': { request: client, prepare: freshClient },
   'POST /client/:id/rotate-secret': { request: client, prepare: freshClient },
