@@ -42,7 +42,9 @@ export async function readRequest(
   if (redirectUri !== undefined && client.redirectUris?.includes(redirectUri) === false) {
     throw new Failure('invalid_request', 'redirect_uri is not registered for this client');
   }
-  return request;
+  const registered = [...(client.redirectUris ?? []), ...(client.knownRedirectUris ?? [])];
+  const isRegistered = redirectUri !== undefined && registered.includes(redirectUri);
+  return isRegistered ? { ...request, isRegisteredRedirect: true } : request;
 }
 
 /**

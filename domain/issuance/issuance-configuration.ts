@@ -6,6 +6,7 @@ import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
 import { WalletClient } from './wallet-client.ts';
+import { WalletProvider } from './wallet-provider.ts';
 
 export { ChainedAsConfig, WalletClient };
 
@@ -65,6 +66,11 @@ export const IssuanceConfigurationBody = z
       .max(200)
       .default([])
       .describe('Wallets that authenticate by `private_key_jwt`, and in no other way'),
+    walletProviders: z
+      .array(WalletProvider)
+      .max(50)
+      .default([])
+      .describe('What is known of single providers of attested wallets, beyond that the lists name them'),
     builtInAs: z
       .strictObject({
         walletInitiated: z
