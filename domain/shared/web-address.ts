@@ -30,3 +30,18 @@ export const IssuerAddress = WebAddress.refine(
   (text) => !/[?#\s\\]/.test(text),
   'an issuer has neither query nor fragment',
 );
+
+const MAX_IMAGE_LENGTH = 100_000;
+/** RFC 2397, of the types that RFC 9512 and its like call images; no text, no script in it, and nothing that loads more. */
+const IMAGE_DATA =
+  /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+)$/i;
+
+/** Of a logo or a background that wallets and browsers show (OpenID4VCI 1.0 section 12.2.4: also a data URI). */
+export const ImageUri = z
+  .string()
+  .min(1)
+  .max(MAX_IMAGE_LENGTH)
+  .refine(
+    (text) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebAddress(text)),
+    'an http or https address without credentials, or a data URL of an image',
+  );
