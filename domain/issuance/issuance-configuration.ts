@@ -156,7 +156,8 @@ export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {
 
 /** A stored configuration with the defaults of members that came later than it. */
 export function withDefaults(stored: IssuanceConfiguration): IssuanceConfiguration {
-  return { ...IssuanceConfigurationBody.parse({ display: stored.display }), ...stored };
+  // Not read anew: what was written under the rules of an earlier release still counts.
+  return { ...defaultIssuance('-'), ...stored };
 }
 
 /** What `preferredAuthServer` calls the server that is part of the issuer. */

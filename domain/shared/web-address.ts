@@ -32,7 +32,7 @@ export const IssuerAddress = WebAddress.refine(
 );
 
 const MAX_IMAGE_LENGTH = 100_000;
-/** RFC 2397, of the types that RFC 9512 and its like call images; no text, no script in it, and nothing that loads more. */
+/** RFC 2397, of images that every browser shows without running or loading anything. */
 const IMAGE_DATA =
   /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+)$/i;
 
@@ -44,4 +44,20 @@ export const ImageUri = z
   .refine(
     (text) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebAddress(text)),
     'an http or https address without credentials, or a data URL of an image',
+  );
+
+/** Schemes whose addresses run, open or read something where they are shown as links. */
+const HARMFUL = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|intent|jar):/i;
+
+/** Any absolute URI, such as the name of a type, that does nothing where a program makes a link of it. */
+export const isHarmlessUri = (text: string) => URL.canParse(text) && !HARMFUL.test(text.trim());
+
+/** A name that may be a URI; one that would run or open something is none. */
+export const NameUri = z
+  .string()
+  .min(1)
+  .max(2048)
+  .refine(
+    (text) => !HARMFUL.test(text.trim()),
+    'a name; addresses that begin with javascript:, data:, file: and the like are none',
   );
