@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { ConfiguredKind, Revisions, StoredRevisions } from '../domain/tenants/revisions.ts';
+import { partOfMemory } from './bounded.ts';
 import type { TenantState } from './ports/store.ts';
 import { sizeOf } from './size-of.ts';
 
@@ -21,7 +22,10 @@ export type Kept = {
 
 /** What was read of configurations and made of it, of all tenants together, bounded by its size. */
 export class ConfigurationMemory {
-  readonly #kept = new LRUCache<string, Kept>({ maxSize: MAX_BYTES, sizeCalculation: ({ bytes }) => bytes });
+  readonly #kept = new LRUCache<string, Kept>({
+    maxSize: partOfMemory(MAX_BYTES),
+    sizeCalculation: ({ bytes }) => bytes,
+  });
 
   /** @returns what was made under this name, if nothing that it rests on has changed since. */
   find(state: TenantState, name: string): Kept | undefined {
@@ -43,7 +47,7 @@ export class ConfigurationMemory {
   keep(state: TenantState, name: string, value: unknown, kinds: ReadonlySet<ConfiguredKind>): void {
     const key = `${state.id} ${name}`;
     if (!(value instanceof Promise)) {
-      this.#kept.set(key, { value, kinds, isUnderWay: false, state, bytes: sizeOf(value) });
+      this.#kept.set(key, { value, kinds, isUnderWay: false, state, bytes: bytesOf(value) });
       return;
     }
     const underWay = { value, kinds, isUnderWay: true, state, bytes: UNKNOWN_BYTES };
@@ -51,13 +55,36 @@ export class ConfigurationMemory {
     const isKept = () => this.#kept.peek(key) === underWay;
     value.then(
       (made) => {
-        if (isKept()) this.#kept.set(key, { ...underWay, isUnderWay: false, bytes: sizeOf(made) });
+        if (isKept()) this.#kept.set(key, { ...underWay, isUnderWay: false, bytes: bytesOf(made) });
       },
       () => {
         if (isKept()) this.#kept.delete(key);
       },
     );
   }
+}
+
+/** Sizes of documents, which stay the same objects while others of their kind change. */
+const SIZES = new WeakMap<object, number>();
+
+/** Of lists, maps by id, and what has such a list among its members. */
+function bytesOf(value: unknown): number {
+  if (Array.isArray(value)) return sumOf(value);
+  if (value instanceof Map) return sumOf([...value.values()]) + 50 * value.size;
+  const { documents } = (value ?? {}) as { readonly documents?: unknown };
+  if (!Array.isArray(documents)) return sizeOf(value);
+  return sumOf(documents) + sizeOf({ ...(value as object), documents: undefined });
+}
+
+function sumOf(entries: readonly unknown[]): number {
+  return entries.reduce((sum: number, entry) => sum + 8 + entryBytes(entry), 48);
+}
+
+function entryBytes(entry: unknown): number {
+  if (typeof entry !== 'object' || entry === null) return sizeOf(entry);
+  const bytes = SIZES.get(entry) ?? sizeOf(entry);
+  SIZES.set(entry, bytes);
+  return bytes;
 }
 
 /** Revisions of these kinds, and that of processes that know of no kinds. */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
+import { partOfMemory } from './bounded.ts';
 import { sizeOfDocument } from './size-of.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -22,7 +23,7 @@ type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & {
  */
 export class Remembered {
   readonly #entries = new LRUCache<string, Entry>({
-    maxSize: MAX_BYTES,
+    maxSize: partOfMemory(MAX_BYTES),
     sizeCalculation: ({ bytes }) => bytes,
     ttl: KEEP_MS,
     // Else a timer is set each time somebody looks.

@@ -14,6 +14,7 @@ import { SystemClock } from '../adapters/system/clock.ts';
 import { PinoLog } from '../adapters/system/pino-log.ts';
 import { NodeRandom } from '../adapters/system/random.ts';
 import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
+import { setCacheMemory } from '../application/bounded.ts';
 import { CheckHealth } from '../application/health/check-health.ts';
 import type { Token } from '../application/needs.ts';
 import { AccessTokens } from '../application/ports/access-tokens.ts';
@@ -64,6 +65,7 @@ export class Closers {
 
 /** Opens the adapters that the configuration chooses, and binds each to its port. */
 export async function openPlatform(settings: Settings, closers: Closers): Promise<Container> {
+  setCacheMemory(settings.CACHE_MEMORY);
   const service = serviceSettings(settings);
   const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
   closers.add(async () => log.close());

@@ -138,6 +138,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written',
     ),
+  CACHE_MEMORY: wholeNumber(16, 65_536)
+    .default(160)
+    .describe(
+      'MiB that all caches of one process have together, roughly; see docs/architecture/memory.md. More for a thousand tenants, with a larger heap (`NODE_OPTIONS=--max-old-space-size`)',
+    ),
   CONFIG_FOLDER: z
     .string()
     .min(1)

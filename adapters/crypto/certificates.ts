@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { partOfMemory } from '../../application/bounded.ts';
 import {
   Certificates,
   type ChainProfile,
@@ -45,7 +46,7 @@ const MAX_TRIED = 32;
 export class NodeCertificates extends Certificates {
   /** Strangers send certificates, too, so these are bounded by what they take. */
   readonly #certificates = new LRUCache<string, Certificate>({
-    maxSize: MAX_KEPT_LENGTH,
+    maxSize: partOfMemory(MAX_KEPT_LENGTH),
     sizeCalculation: (_certificate, base64) => base64.length + CERTIFICATE_OVERHEAD,
   });
   readonly #verdicts = verdicts();
@@ -143,7 +144,7 @@ export class NodeCertificates extends Certificates {
 
 function verdicts() {
   return new LRUCache<string, Remembered>({
-    maxSize: MAX_VERDICTS_LENGTH,
+    maxSize: partOfMemory(MAX_VERDICTS_LENGTH),
     sizeCalculation: ({ verdict }, key) => key.length + textOf(verdict).length + VERDICT_OVERHEAD,
   });
 }

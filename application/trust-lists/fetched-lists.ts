@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../bounded.ts';
+import { boundedBytes, partOfMemory } from '../bounded.ts';
 import { madeOnce } from '../made-once.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
@@ -50,7 +50,10 @@ export class FetchedLists<L extends Fetched> {
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;
-    this.#lists = new SharedLists({ maxBytes: MAX_CACHE_BYTES, sizeOf: (list) => rules.sizeOf(list) });
+    this.#lists = new SharedLists({
+      maxBytes: partOfMemory(MAX_CACHE_BYTES),
+      sizeOf: (list) => rules.sizeOf(list),
+    });
     rules.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'missed') this.clearAll();
       else if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);

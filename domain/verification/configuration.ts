@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -123,10 +123,15 @@ function isThisMachine(host: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
 }
 
+/** Each request carries it, and each answer is held against it. */
+const MAX_QUERY_LENGTH = 65_536;
+
 export const PresentationConfigurationBody = z
   .object({
     id: ConfigurationId,
-    dcql_query: SupportedDcqlQuery,
+    dcql_query: SupportedDcqlQuery.refine((query) => lengthOf(query) <= MAX_QUERY_LENGTH, {
+      message: `a query has at most ${MAX_QUERY_LENGTH} characters as JSON`,
+    }),
     description: z.string().max(1000).nullish(),
     lifeTime: wholeNumber(30, 86_400).default(300).describe('seconds for which a request can be answered'),
     transaction_data: listUpTo(TransactionData, 20).nullish(),

