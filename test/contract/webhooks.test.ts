@@ -1,14 +1,19 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
+import { SystemClock } from '../../adapters/system/clock.ts';
 import { Remote, RemoteError } from '../../application/ports/remote.ts';
 import { WebhookError } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { UNTOLD } from '../../domain/webhooks/webhook-secret.ts';
 
-const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId };
+const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId, secret: UNTOLD };
+const clock = new SystemClock();
+const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
 
 async function errorOf(work: Promise<unknown>): Promise<WebhookError> {
   const error = await work.then(
@@ -26,7 +31,7 @@ describe('RemoteWebhooks', () => {
   let attempts = 0;
   let respond: (response: ServerResponse) => void;
   const remote = new GuardedHttpClient({ allow: ['127.0.0.1/32'] });
-  const webhooks = new RemoteWebhooks({ remote });
+  const webhooks = new RemoteWebhooks({ remote, clock, cipher });
 
   before((done) => {
     server = createServer((request, response) => {
@@ -103,7 +108,7 @@ describe('RemoteWebhooks', () => {
   });
 
   it('fails on an address that may not be called', async () => {
-    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }) });
+    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
     expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
     expect(attempts).to.equal(0);
   });
@@ -132,7 +137,7 @@ describe('RemoteWebhooks', () => {
           throw new RemoteError(fault, 'no answer');
         }
       }
-      const failing = new RemoteWebhooks({ remote: new Failing() });
+      const failing = new RemoteWebhooks({ remote: new Failing(), clock, cipher });
       const error = await errorOf(failing.post({ url: 'https://backend.example' }, {}, delivery));
       expect(error).to.include({ reason: fault });
       expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 262_144 });
@@ -169,6 +174,8 @@ describe('WebhookConfig', () => {
     'a Content header': withHeader('Content-Length'),
     'a hop-by-hop header': withHeader('transfer-encoding'),
     'the Idempotency-Key header': withHeader('Idempotency-Key'),
+    'a header of the signature': withHeader('Webhook-Signature'),
+    'another Webhook header': withHeader('webhook-token'),
     'a value with a line break': withHeader('X-Api-Key', 'a\r\nb: c'),
     'a value with NUL': withHeader('X-Api-Key', 'a\0b'),
     'an empty value': withHeader('X-Api-Key', ''),

@@ -65,6 +65,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'POST /registrar/config': ['changed registrar-configuration'],
   'PATCH /registrar/config': ['changed registrar-configuration'],
   'DELETE /registrar/config': ['removed registrar-configuration'],
+  'PATCH /webhook-secret': ['changed webhook-secret'],
+  'POST /webhook-secret/rotate': ['rotated webhook-secret'],
   'POST /registrar/access-certificate': ['changed key-chain'],
 };
 

@@ -37,7 +37,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
   [/ \/client/, ['clients:manage']],
   [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
-  [/ \/(certs|key-chain|key|trust-list|session-config|cache)\b/, MANAGERS],
+  [/ \/(certs|key-chain|key|trust-list|session-config|cache|webhook-secret)\b/, MANAGERS],
   [/ \/issuer\/(offer|deferred)\b/, ['issuance:offer', 'issuance:manage']],
   [/ \/(issuer|status-lists|status-list-config)\b/, ['issuance:manage']],
   [/^GET \/verifier\/config/, ['presentation:manage', 'presentation:request']],
