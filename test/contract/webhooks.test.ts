@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
@@ -9,7 +10,7 @@ import { Remote, RemoteError } from '../../application/ports/remote.ts';
 import { WebhookError } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { UNTOLD } from '../../domain/webhooks/webhook-secret.ts';
+import { rotateWebhookSecret, UNTOLD, writeSecret } from '../../domain/webhooks/webhook-secret.ts';
 
 const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId, secret: UNTOLD };
 const clock = new SystemClock();
@@ -70,6 +71,50 @@ describe('RemoteWebhooks', () => {
       'idempotency-key': 'delivery-1',
       'x-api-key': 'top secret',
     });
+  });
+
+  it('lets the signature go before a key that is stored under one of its headers, and leaves all other keys', async () => {
+    const keyed = (headerName: string): WebhookConfig => ({
+      url: base,
+      auth: { type: 'apiKey', config: { headerName, value: 'stored by an earlier release' } },
+    });
+    for (const name of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP']) {
+      await webhooks.post(keyed(name), {}, delivery);
+      expect(JSON.stringify(seen?.headers), name).to.not.include('earlier release');
+      expect(seen?.headers['webhook-id']).to.equal('delivery-1');
+      expect(seen?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
+      const unsigned = { ...delivery, secret: { ...UNTOLD, signing: 'off' } } as const;
+      await webhooks.post(keyed(name), {}, unsigned);
+      expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal(
+        'stored by an earlier release',
+      );
+    }
+    await webhooks.post(keyed('Webhook-Token'), {}, delivery);
+    expect(seen?.headers['webhook-token']).to.equal('stored by an earlier release');
+  });
+
+  it('signs what it sends, byte for byte, at the time of the attempt', async () => {
+    const secret = rotateWebhookSecret(undefined, writeSecret(Buffer.alloc(32, 1)), {}, new Date());
+    const body = { name: 'Zoë 😀', lone: '\ud800', 'a"b': '\u2028' };
+    await webhooks.post({ url: base }, body, { ...delivery, secret });
+    const { headers = {}, body: text = '' } = seen ?? {};
+    expect(JSON.parse(text)).to.deep.equal(body);
+    expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(
+      body,
+    );
+  });
+
+  it('signs for a tenant that was told no secret with a key of its own', async () => {
+    const sign = async (tenantId: string, of = webhooks) => {
+      await of.post({ url: base }, {}, { ...delivery, tenantId: tenantId as TenantId });
+      return seen?.headers['webhook-signature'];
+    };
+    const fixed = { now: () => new Date() };
+    const at = fixed.now();
+    fixed.now = () => at;
+    const [one, again] = [0, 1].map(() => new RemoteWebhooks({ remote, clock: fixed, cipher }));
+    expect(await sign('acme', one), 'in each process').to.equal(await sign('acme', again));
+    expect(await sign('acme', one)).to.not.equal(await sign('other', one));
   });
 
   it('returns no body where none was answered', async () => {

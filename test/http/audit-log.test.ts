@@ -276,6 +276,8 @@ for (const kind of databases()) {
         secret,
       });
       const rotated = await service.call('POST', `/client/told-${kind.name}/rotate-secret`, { token });
+      const signing = await created(service, token, '/webhook-secret/rotate', {});
+      await created(service, token, '/webhook-secret/rotate', {});
       const credentialConfiguration = {
         claimsWebhook: { url: `https://backend.example/?token=${WEBHOOK_KEY}` },
         claims: { given_name: 'Wilhelmina', family_name: 'Unmistakable' },
@@ -298,6 +300,7 @@ for (const kind of databases()) {
       };
       const secrets = [
         ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotated.body.secret, ROOT.secret],
+        signing.secret.slice('whsec_'.length),
         ...[
           'Wilhelmina',
           'Unmistakable',
