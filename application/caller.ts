@@ -21,7 +21,7 @@ export type TenantCaller = {
 };
 
 /** A caller that stays: what its token says tells what it may know later on. */
-export type Listener = TenantCaller & { readonly access: VerifiedAccess };
+export type Listener = TenantCaller & { readonly access: VerifiedAccess; readonly endsAt?: Date };
 
 /**
  * A tenant's client as this process knew it when it last looked: cheap, but possibly out of date. `attemptFor` alone

@@ -34,7 +34,7 @@ export class DryRunsInMemory
       cipher,
       kms,
       // A new secret need not be hashed to be forgotten.
-      secrets: { hash: async () => '', verify: (secret, hash) => secrets.verify(secret, hash) },
+      secrets: { hash: async () => '', verify: (secret, hash, name) => secrets.verify(secret, hash, name) },
       certificateAuthority: new X509Authority({ kms, random }),
       close: () => store.close(),
     };

@@ -26,6 +26,9 @@ export function openIdentity(settings: Settings, ports: Ports): Identity {
   return issuer === undefined ? local(settings, ports) : external(settings, issuer, ports);
 }
 
+/** Anybody may ask for our health, and each login is work for the provider. */
+const LOGIN_REST_MS = 10_000;
+
 function local(settings: Settings, ports: Ports): Identity {
   // A former secret opens what was sealed under it and nothing else: who found it makes no tokens with it.
   const [present = ''] = settings.MASTER_SECRET;
@@ -59,6 +62,7 @@ function external(settings: Settings, issuer: string, { clock, log }: Ports): Id
   // The provider answers, and knows the client of this service.
   const probe = {
     name: 'identity-provider',
+    restMs: LOGIN_REST_MS,
     check: () => authorizationServers.logInAsClient(issuer, client),
   };
   return { accessTokens, probe, close: () => outgoing.close() };

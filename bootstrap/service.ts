@@ -81,6 +81,7 @@ export async function startService(
         rateLimits: {
           token: settings.RATE_LIMIT_TOKEN,
           nonce: settings.RATE_LIMIT_NONCE,
+          login: settings.RATE_LIMIT_LOGIN,
           offer: settings.RATE_LIMIT_OFFER,
         },
         bodyMemory: settings.BODY_MEMORY * MEBIBYTE,

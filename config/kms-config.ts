@@ -148,7 +148,7 @@ function parseFilled(
   environment: Environment,
   refused: (...faults: string[]) => ReadKmsConfig,
 ): ReadKmsConfig {
-  const { value, faults, used } = fillPlaceholders(json, environment);
+  const { value, faults, used } = fillPlaceholders(json, environment, undefined);
   if (faults.length > 0) return refused(...faults.map(({ path, message }) => `${path}: ${message}`));
   const parsed = KmsConfigSchema.safeParse(value);
   if (!parsed.success) {

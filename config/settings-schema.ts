@@ -109,6 +109,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Calls per minute of one public address to nonce and challenge endpoints and for offers; 0 for any number',
     ),
+  RATE_LIMIT_LOGIN: wholeNumber(0, 1_000_000)
+    .default(60)
+    .describe(
+      'Logins per minute that browsers of one public address may begin at, or bring back from, an upstream provider, which is called for each; 0 for any number',
+    ),
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
     .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),

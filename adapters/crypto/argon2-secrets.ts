@@ -1,4 +1,5 @@
 import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { boundedBytes } from '../../application/bounded.ts';
@@ -25,24 +26,32 @@ const derive = promisify(argon2);
 const REMEMBERED_BYTES = 4 * 1024 * 1024;
 const REMEMBERED_MS = 5 * 60 * 1000;
 
-/** Computations for one client at a time: one under way and two that wait. */
-const MAX_OF_ONE_CLIENT = 3;
+/** Attempts on one name at a time: one under way and two that wait. */
+const MAX_OF_ONE_NAME = 3;
+
+/** Attempts on names that nobody has which are kept waiting without a computation. */
+const MAX_KEPT_WAITING = 1_000;
+const FIRST_GUESS_MS = 25;
 
 /**
  * Argon2id (RFC 9106), stored as `argon2id$m=19456,t=2,p=1$<salt>$<tag>` in base64url. A secret that was right
  * is remembered for five minutes under an HMAC that only this process can compute.
  *
- * Anybody may ask for a computation by naming a client. New secrets, clients that exist and clients that do not
- * queue apart, and one client's attempts take few places, so that a stranger who floods one queue finds nobody else
- * in it.
+ * Anybody may ask for a computation by naming a client. New secrets queue apart, and attempts on one name take few
+ * places, so that a stranger who floods finds nobody else in the queue. A name that nobody has is answered like any other:
+ * as many attempts on it are let in, and each takes as long. One computation at a time is really done for such names and the
+ * others wait without: in a queue of their own its length would tell them from the rest.
  * @throws Failure `too_many_requests` when too many computations wait.
  */
 export class Argon2Secrets extends Secrets {
   readonly #clients: Gate;
-  readonly #strangers = new Gate({ atOnce: 1, waiting: 8 });
   readonly #newSecrets = new Gate({ atOnce: 1, waiting: 64 });
-  /** Computations under way or waiting, by the stored hash, which no two clients share. */
-  readonly #ofClient = new Map<string, number>();
+  /** Attempts under way or waiting, by the name of the client. */
+  readonly #ofName = new Map<string, number>();
+  #isStrangerComputed = false;
+  #keptWaiting = 0;
+  /** What a computation for a client that exists took lately, in milliseconds. */
+  #usualMs = FIRST_GUESS_MS;
   readonly #memoryKey = randomBytes(32);
   readonly #verified = new LRUCache<string, true>({
     ...boundedBytes<true>(REMEMBERED_BYTES),
@@ -63,44 +72,66 @@ export class Argon2Secrets extends Secrets {
     return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
   }
 
-  override async verify(secret: string, hash: string): Promise<boolean> {
+  override async verify(secret: string, hash: string, name: string): Promise<boolean> {
     const memory = createHmac('sha256', this.#memoryKey)
-      .update(hash)
-      .update('\0')
+      .update(JSON.stringify([hash, name]))
       .update(secret)
       .digest('base64');
     if (this.#verified.get(memory)) return true;
 
     // A client that opens many connections at once asks the same question many times.
     return this.#running.run(memory, async () => {
-      const right = await this.#compare(secret, hash);
+      const right = await this.#inTurn(name, (before) => this.#compare(secret, hash, before));
       if (right) this.#verified.set(memory, true);
       return right;
     });
   }
 
-  async #compare(secret: string, hash: string): Promise<boolean> {
+  /** @param before how many attempts on the same name are under way. */
+  async #compare(secret: string, hash: string, before: number): Promise<boolean> {
     const stored = readStored(hash);
     if (stored === undefined) {
-      // The same work without a hash, so that time does not tell an unknown client from a wrong secret.
-      await this.#strangers.pass(() => compute(secret, Buffer.alloc(SALT_BYTES), COST));
+      await this.#asLongAsUsual(secret, before);
       return false;
     }
     const { salt, tag, ...cost } = stored;
-    const computed = await this.#inTurn(hash, () => compute(secret, salt, cost));
+    const begun = performance.now();
+    const computed = await this.#clients.pass(() => compute(secret, salt, cost));
+    if (before === 0) this.#usualMs += (performance.now() - begun - this.#usualMs) / 4;
     return timingSafeEqual(computed, tag);
   }
 
-  async #inTurn(hash: string, work: () => Promise<Buffer>): Promise<Buffer> {
-    const before = this.#ofClient.get(hash) ?? 0;
-    if (before >= MAX_OF_ONE_CLIENT) throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
-    this.#ofClient.set(hash, before + 1);
+  async #asLongAsUsual(secret: string, before: number): Promise<void> {
+    if (!this.#isStrangerComputed && before === 0) {
+      this.#isStrangerComputed = true;
+      try {
+        await compute(secret, Buffer.alloc(SALT_BYTES), COST);
+      } finally {
+        this.#isStrangerComputed = false;
+      }
+      return;
+    }
+    if (this.#keptWaiting >= MAX_KEPT_WAITING)
+      throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
+    this.#keptWaiting++;
     try {
-      return await this.#clients.pass(work);
+      // Of three attempts on a client that exists, two are computed together and one after them.
+      await pause(this.#usualMs * (before < 2 ? 1 : 2));
     } finally {
-      const left = (this.#ofClient.get(hash) ?? 1) - 1;
-      if (left > 0) this.#ofClient.set(hash, left);
-      else this.#ofClient.delete(hash);
+      this.#keptWaiting--;
+    }
+  }
+
+  async #inTurn<T>(name: string, work: (before: number) => Promise<T>): Promise<T> {
+    const before = this.#ofName.get(name) ?? 0;
+    if (before >= MAX_OF_ONE_NAME) throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
+    this.#ofName.set(name, before + 1);
+    try {
+      return await work(before);
+    } finally {
+      const left = (this.#ofName.get(name) ?? 1) - 1;
+      if (left > 0) this.#ofName.set(name, left);
+      else this.#ofName.delete(name);
     }
   }
 }

@@ -17,12 +17,26 @@ const Identity = z
       'the claims of its own access token, which name nobody: its page authenticates no user.',
   );
 
+const Issuer = z.object({
+  subject: z.string().describe('Name in the certificate of the signer (RFC 4514)'),
+  fingerprint: z.string().describe('SHA-256 of that certificate, base64url'),
+  anchor: z.string().describe('SHA-256 of the anchor that vouches for it, base64url'),
+  listed: z
+    .array(z.object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
+    .optional()
+    .describe('Where the anchor stands on trust lists; absent for one that is configured'),
+});
+
 const Presented = z.object({
   id: z.string().describe('Id of the credential query'),
   values: z
     .union([Values, z.array(Values)])
     .optional()
     .describe('What was verified; an array for a query with `multiple`'),
+  issuer: z
+    .union([Issuer, z.array(Issuer)])
+    .optional()
+    .describe('Who signed it; an array beside an array of `values`'),
   error: z.string().optional().describe('Why nothing was taken, in place of `values`'),
 });
 

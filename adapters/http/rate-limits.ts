@@ -4,7 +4,7 @@ import { boundedBytes } from '../../application/bounded.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { callerAddress } from './caller-address.ts';
 
-export type RateLimitGroup = 'token' | 'nonce' | 'offer';
+export type RateLimitGroup = 'token' | 'nonce' | 'login' | 'offer';
 
 /** Calls per minute, of one address or one client; 0 for any number. */
 export type RateLimitSettings = Readonly<Record<RateLimitGroup, number>>;

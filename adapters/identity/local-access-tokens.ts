@@ -56,6 +56,7 @@ export class LocalAccessTokens extends AccessTokens {
       client_id: claims.clientId,
       roles: claims.roles,
       client_since: claims.clientSince,
+      secret_revision: claims.secretRevision,
       jti: this.#ports.random.token(),
       iat: now,
       exp: now + lifetimeSeconds,
@@ -86,11 +87,12 @@ export class LocalAccessTokens extends AccessTokens {
     if (!timingSafeEqual(mac(this.#settings.key, signed), signature)) return undefined;
     const payload = parseJsonObject(decodeBase64url(signed.slice(HEADER.length + 1))?.toString('utf8') ?? '');
     if (payload === undefined) return undefined;
-    const { iss, aud, sub, client_id, client_since, roles, iat, exp } = payload;
+    // Tokens of earlier releases have no revision, and none of their secrets had been replaced in this one.
+    const { iss, aud, sub, client_id, client_since, secret_revision = 0, roles, iat, exp } = payload;
     if (iss !== this.#settings.issuer || aud !== AUDIENCE) return undefined;
     if (typeof iat !== 'number' || typeof exp !== 'number') return undefined;
     if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined;
-    if (typeof client_since !== 'number') return undefined;
+    if (typeof client_since !== 'number' || typeof secret_revision !== 'number') return undefined;
     const known = Role.array().safeParse(roles);
     if (!known.success) return undefined;
     const access = {
@@ -98,6 +100,7 @@ export class LocalAccessTokens extends AccessTokens {
       clientId: client_id,
       roles: known.data,
       clientSince: client_since,
+      secretRevision: secret_revision,
       expiresAt: new Date(exp * 1000),
     };
     const read = { access, iat, exp };

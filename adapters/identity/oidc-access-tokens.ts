@@ -13,7 +13,7 @@ import {
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Log } from '../../application/ports/log.ts';
 import { type ExternalIdentityRules, readExternalIdentity } from '../../domain/clients/external-identity.ts';
-import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
+import { assertAccessToken, assertBearer, EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AUDIENCE } from './local-access-tokens.ts';
@@ -43,6 +43,9 @@ const WORDS: Partial<Record<ForeignTokenReason, string>> = {
   expired: 'has expired',
   not_yet_valid: 'is not valid yet; check the clocks',
   type: 'is of another type; typ is at+jwt or JWT',
+  id_token: 'is an ID token or another that is no access token; send the access token',
+  key_binding:
+    'is bound to a key (cnf), and calls here bring no proof of it; have the provider issue a bearer token',
   unknown_key: 'is signed with a key that the provider does not publish',
   signature: 'is not signed by the provider',
 };
@@ -86,6 +89,8 @@ export class OidcAccessTokens extends AccessTokens {
       const verified = await this.#ports.authorizationServers.verifyToken(issuer, token, expected);
       // RFC 8725 section 3.1: the algorithm is the operator's choice.
       if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');
+      assertAccessToken(verified.type, verified.claims);
+      assertBearer(verified.claims);
       const identity = readExternalIdentity(verified.claims, this.#settings);
       if (identity === undefined) throw new ForeignTokenError('subject');
       const ends = Number(verified.claims['exp']) * 1000;

@@ -4,6 +4,7 @@ import { SERVING } from '../../domain/tenants/tenant.ts';
 import type { Caller, Listener, RememberedCaller, ServiceCaller, TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { AccessTokens, type VerifiedAccess } from '../ports/access-tokens.ts';
+import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -13,6 +14,7 @@ import { type NoRights, rightsOf } from './rights.ts';
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
   removed: 'the client of this token was removed; it counts again when it is made anew',
+  replaced: 'the secret of the client of this token was replaced; get a token with the new one',
   gone: 'the client of this token does not exist any more',
 };
 
@@ -22,6 +24,7 @@ export class AuthenticateClient extends needs({
   store: Store,
   tenantConfigurations: TenantConfigurations,
   settings: ServiceSettings,
+  clock: Clock,
 }) {
   /**
    * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
@@ -29,7 +32,7 @@ export class AuthenticateClient extends needs({
    */
   async execute(token: string | undefined): Promise<Listener | ServiceCaller> {
     const access = await this.#verify(token);
-    return 'tenantId' in access ? access : callerOf(access, await this.#stored(access));
+    return 'tenantId' in access ? access : this.#callerOf(access, await this.#stored(access));
   }
 
   /**
@@ -47,7 +50,7 @@ export class AuthenticateClient extends needs({
       return access;
     }
     const again = async (configured: TenantConfiguration) => {
-      const caller = await callerOf(access, configured);
+      const caller = await this.#callerOf(access, configured);
       admit(caller);
       return caller;
     };
@@ -75,6 +78,13 @@ export class AuthenticateClient extends needs({
     return tenantConfigurations.ofCaller(await store.read(subject as TenantId).state());
   }
 
+  async #callerOf(access: VerifiedAccess, configured: TenantConfiguration): Promise<Listener> {
+    if (configured.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
+    const rights = await rightsOf(access, configured, this.ports.clock.now());
+    if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
+    return { tenantId: configured.tenantId, clientId: access.clientId, configured, access, ...rights };
+  }
+
   /** @returns what the token says, or the caller itself when it manages tenants. */
   async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
     const { accessTokens, settings } = this.ports;
@@ -92,13 +102,6 @@ export class AuthenticateClient extends needs({
     if (!managesTenants(claims, settings)) return claims;
     return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
   }
-}
-
-async function callerOf(access: VerifiedAccess, configured: TenantConfiguration): Promise<Listener> {
-  if (configured.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
-  const rights = await rightsOf(access, configured);
-  if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
-  return { tenantId: configured.tenantId, clientId: access.clientId, configured, access, ...rights };
 }
 
 /** An account without a tenant names itself in place of one. */

@@ -1,4 +1,4 @@
-import { type Client, PICK_UP_MINUTES, type SecretPickUp } from '../../domain/clients/client.ts';
+import { type Client, PICK_UP_MINUTES, type SecretPickUp, withSecret } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
@@ -12,7 +12,15 @@ import { assertMayHoldSecret } from './restrictions.ts';
 
 export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
 
-type NewClient = Omit<Client, 'secretHash' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt'>;
+type Made =
+  | 'secretHash'
+  | 'secretRevision'
+  | 'formerSecretUntil'
+  | 'pickUp'
+  | 'version'
+  | 'createdAt'
+  | 'updatedAt';
+type NewClient = Omit<Client, Made>;
 
 /**
  * A client that comes into being. Its secret, the given one or one of 256 bits, waits to be picked up.
@@ -31,7 +39,8 @@ export async function makeClient(
   const sealedSecret = ports.cipher.seal(secret, pickUpPlace(own.clientId));
   const pickUp = { sealedSecret, role, expiresAt };
   const roles = [...new Set(own.roles)];
-  const client = { ...own, roles, secretHash, pickUp, version: 1, createdAt: now, updatedAt: now };
+  const first = { secretRevision: 0, formerSecretUntil: null, version: 1, createdAt: now, updatedAt: now };
+  const client = { ...own, ...first, roles, secretHash, pickUp };
   return { client, secret };
 }
 
@@ -106,10 +115,16 @@ function gone(): Failure {
   return new Failure('gone', 'there is no secret to fetch (any more); rotate it to get a new one');
 }
 
-/** Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased. */
+/**
+ * Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased, and access
+ * tokens that were had with it end.
+ */
 export class RotateSecret extends needs({ store: Store, clock: Clock, random: Random, secrets: Secrets }) {
-  /** @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`. */
-  async execute(caller: Caller, clientId: string): Promise<string> {
+  /**
+   * @param graceSeconds for which access tokens go on to count that are out already.
+   * @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`.
+   */
+  async execute(caller: Caller, clientId: string, graceSeconds = 0): Promise<string> {
     const { store, clock, random, secrets } = this.ports;
     assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
     const secret = random.token(256);
@@ -117,7 +132,7 @@ export class RotateSecret extends needs({ store: Store, clock: Clock, random: Ra
     // Read again: hashing takes long enough for somebody else to change the client.
     const client = await readClientFor(store, caller, clientId);
     assertMayHoldSecret(caller, client);
-    await saveClientFor(store, caller, { ...client, secretHash, pickUp: null, updatedAt: clock.now() });
+    await saveClientFor(store, caller, withSecret(client, secretHash, clock.now(), graceSeconds));
     return secret;
   }
 }

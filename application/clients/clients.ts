@@ -13,7 +13,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
-import { assertMayChange, assertWithinOwnRestrictions } from './restrictions.ts';
+import { assertMayChange, assertMayHoldSecret, assertWithinOwnRestrictions } from './restrictions.ts';
 
 /** The clients of the caller's tenant, in order of their ids. */
 export class ListClients extends needs({ store: Store }) {
@@ -53,7 +53,7 @@ export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, setti
 
 /** Changes roles, description and restrictions. What is left out stays; the client's rights change at once. */
 export class UpdateClient extends needs({ store: Store, clock: Clock }) {
-  /** @throws Failure `not_found`, or `forbidden` for what would give the client more than the caller has. */
+  /** @throws Failure `not_found`, or `forbidden` for a client that has, or would get, more than the caller has. */
   async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
     const { store, clock } = this.ports;
     assertWithinOwnRestrictions(caller, defined(wanted));
@@ -69,8 +69,11 @@ export class UpdateClient extends needs({ store: Store, clock: Clock }) {
 
 /** Removes a client of the caller's tenant; its access tokens end with it. */
 export class DeleteClient extends needs({ store: Store }) {
-  /** @throws Failure `not_found`. */
+  /** @throws Failure `not_found`, or `forbidden` for a client with rights that the caller lacks. */
   async execute(caller: TenantCaller, clientId: string): Promise<void> {
-    await changeOwn(this.ports.store, caller, ({ clients }) => clients.remove(clientId));
+    await changeOwn(this.ports.store, caller, async ({ clients }) => {
+      assertMayHoldSecret(caller, await clients.get(clientId));
+      await clients.remove(clientId);
+    });
   }
 }

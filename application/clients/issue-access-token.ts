@@ -15,7 +15,7 @@ export class IssueAccessToken extends needs({
 }) {
   /**
    * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
-   *   `too_many_requests` when too many attempts on this client, or on unknown ones, are under way.
+   *   `too_many_requests` when too many attempts on this name are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { accessTokens, secrets, store, settings } = this.ports;
@@ -25,9 +25,19 @@ export class IssueAccessToken extends needs({
     }
     const refused = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {
-      if (!equal(secret, settings.rootClient.secret)) throw refused;
+      if (!equal(secret, settings.rootClient.secret)) {
+        // As long as for any other name, which this is for a stranger.
+        await secrets.verify(secret, '', clientId);
+        throw refused;
+      }
       const clientSince = sinceOfRoot(settings);
-      return accessTokens.issue({ subject: clientId, clientId, roles: ['tenants:manage'], clientSince });
+      return accessTokens.issue({
+        subject: clientId,
+        clientId,
+        roles: ['tenants:manage'],
+        clientSince,
+        secretRevision: 0,
+      });
     }
     const client = await store.forService(async ({ clients, tenants }) => {
       const found = await clients.find(clientId);
@@ -35,11 +45,12 @@ export class IssueAccessToken extends needs({
       const tenant = await tenants.find(found.tenantId);
       return tenant?.status === 'active' ? found : undefined;
     });
-    // No hash costs as much as a real one, so an unknown client is not answered sooner; and it has a queue of its own.
-    const matches = await secrets.verify(secret, client?.secretHash ?? '');
+    // Whether there is a hash can be seen neither by the time nor by the number of attempts that are let in.
+    const matches = await secrets.verify(secret, client?.secretHash ?? '', clientId);
     if (client === undefined || client.tenantId === null || !matches) throw refused;
+    const { tenantId: subject, roles, secretRevision } = client;
     const clientSince = client.createdAt.getTime();
-    return accessTokens.issue({ subject: client.tenantId, clientId, roles: client.roles, clientSince });
+    return accessTokens.issue({ subject, clientId, roles, clientSince, secretRevision });
   }
 }
 

@@ -16,20 +16,18 @@ export function assertMayHoldSecret(caller: Caller, client: Client): void {
 }
 
 /**
- * Roles and lists work together: a new role counts for all that the lists allow, a wider list for all roles. So a
- * change that adds either is measured by what the client has afterwards; taking away is always allowed.
- * @throws Failure `forbidden` when the client would get something that the caller does not have.
+ * Who may not hold a client's secret does not change the client, since a client that was made less than it was is easily
+ * taken over, and taking rights away from one that has more is a way to stop it.
+ * @throws Failure `forbidden` when the client has, or would get, something that the caller does not have.
  */
 export function assertMayChange(caller: TenantCaller, before: Client, after: Client): void {
-  // Roles that the client has already are not granted anew.
-  const added = after.roles.filter((role) => !before.roles.includes(role));
-  assertMayGrant(added, caller.roles);
-  const widened =
-    isWider(before.allowedPresentationConfigs, after.allowedPresentationConfigs) ||
-    isWider(before.allowedIssuanceConfigs, after.allowedIssuanceConfigs);
-  if (added.length === 0 && !widened) return;
-  assertHoldsRolesOf(caller, before);
-  if (added.length > 0) assertWithinOwnRestrictions(caller, after);
+  // Also a role that no client of a tenant gets is told as such.
+  assertMayGrant(
+    after.roles.filter((role) => !before.roles.includes(role)),
+    caller.roles,
+  );
+  assertMayHoldSecret(caller, before);
+  assertWithinOwnRestrictions(caller, after);
 }
 
 function assertHoldsRolesOf(caller: Caller, client: Client): void {

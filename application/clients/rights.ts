@@ -1,12 +1,15 @@
-import type { Client } from '../../domain/clients/client.ts';
+import { type Client, isSecretCurrent } from '../../domain/clients/client.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { VerifiedAccess } from '../ports/access-tokens.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
-export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>;
+export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'> & {
+  /** When the token ends before its time, since the secret was replaced that it was had with. */
+  readonly endsAt?: Date;
+};
 
-/** Why a token gives no rights: its client was removed, or is not the one that it was made for. */
-export type NoRights = 'removed' | 'gone';
+/** Why a token gives no rights: its client was removed, is not the one that it was made for, or got another secret. */
+export type NoRights = 'removed' | 'gone' | 'replaced';
 
 /**
  * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment.
@@ -17,12 +20,16 @@ export type NoRights = 'removed' | 'gone';
 export async function rightsOf(
   access: VerifiedAccess,
   configured: TenantConfiguration,
+  now: Date,
 ): Promise<Rights | NoRights> {
   const client = await configured.client(access.clientId);
   if (!access.isExternal) {
     // A client made anew under an old name does not inherit the old one's tokens.
     if (client === undefined || access.clientSince !== client.createdAt.getTime()) return 'gone';
-    return withRoles(client.roles, client);
+    if (!isSecretCurrent(client, access.secretRevision, now)) return 'replaced';
+    const { secretRevision, formerSecretUntil } = client;
+    const isFormer = access.secretRevision !== secretRevision && formerSecretUntil !== null;
+    return { ...withRoles(client.roles, client), ...(isFormer && { endsAt: formerSecretUntil }) };
   }
   const roles = access.roles.filter((role) => role !== 'tenants:manage');
   if (client !== undefined) {

@@ -1,3 +1,4 @@
+import { withSecret } from '../../domain/clients/client.ts';
 import type { FolderFault } from '../../domain/configuration-files/folder.ts';
 import type { TenantCaller } from '../caller.ts';
 import { CreateClient, UpdateClient } from '../clients/clients.ts';
@@ -24,7 +25,7 @@ export async function applyClient(
   const rights = { roles: [...new Set(roles)], description, ...allowed };
   const present = Object.fromEntries(Object.entries(known).filter(([name]) => name in rights));
   const hasRights = isSame(present, rights);
-  const hasSecret = secret === undefined || (await ports.secrets.verify(secret, known.secretHash));
+  const hasSecret = secret === undefined || (await ports.secrets.verify(secret, known.secretHash, id));
   if (!hasRights) await new UpdateClient(ports).execute(caller, id, rights);
   if (secret !== undefined && !hasSecret) await replaceSecret(administration, caller, id, secret);
   return hasRights && hasSecret ? 'unchanged' : 'changed';
@@ -39,7 +40,7 @@ async function replaceSecret(
   const secretHash = await secrets.hash(secret);
   await changeOwn(store, caller, async ({ clients }) => {
     const client = await clients.get(clientId);
-    await clients.save({ ...client, secretHash, pickUp: null, updatedAt: clock.now() });
+    await clients.save(withSecret(client, secretHash, clock.now()));
   });
 }
 

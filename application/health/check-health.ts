@@ -13,10 +13,16 @@ export type Health = {
   readonly degraded: boolean;
 };
 
-/** Runs all probes. Questions that come at once share one run, so that nobody can load the dependencies with it. */
+type Outcome = { readonly name: string; readonly up: boolean };
+
+/**
+ * Runs all probes. Questions that come at once share one run, and probes that ask others rest between two, so that nobody can
+ * load the dependencies with it.
+ */
 export class CheckHealth {
   readonly #ports: Ports;
   #running: Promise<Health> | undefined;
+  readonly #remembered = new Map<Probe, { readonly outcome: Outcome; readonly until: number }>();
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -31,13 +37,23 @@ export class CheckHealth {
 
   async #run(): Promise<Health> {
     const { probes: all } = this.#ports;
-    const probes = await Promise.all(all.map((probe) => this.#check(probe)));
+    const probes = await Promise.all(all.map((probe) => this.#latest(probe)));
     const areUp = (partial: boolean) =>
       probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
     return { healthy: areUp(false), degraded: !areUp(true), probes };
   }
 
-  async #check(probe: Probe): Promise<{ name: string; up: boolean }> {
+  async #latest(probe: Probe): Promise<Outcome> {
+    const { restMs } = probe;
+    if (restMs === undefined) return this.#check(probe);
+    const known = this.#remembered.get(probe);
+    if (known !== undefined && performance.now() < known.until) return known.outcome;
+    const outcome = await this.#check(probe);
+    this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
+    return outcome;
+  }
+
+  async #check(probe: Probe): Promise<Outcome> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);

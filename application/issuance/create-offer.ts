@@ -1,6 +1,6 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { authorizationServers } from '../../domain/issuance/issuance-configuration.ts';
+import { authorizationServers, serverOfOffers } from '../../domain/issuance/issuance-configuration.ts';
 import {
   checkOfferRequest,
   composeOffer,
@@ -52,13 +52,14 @@ export class CreateOffer extends needs({
     return attemptFor(this.ports, caller, (known, present) => this.#offer(known, present, request));
   }
 
-  async #offer(known: Known, caller: TenantCaller, request: OfferRequest): Promise<CreatedOffer> {
+  async #offer(known: Known, caller: TenantCaller, asked: OfferRequest): Promise<CreatedOffer> {
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const { issuer } = configured;
-    assertMayUse(caller.allowedIssuanceConfigs, request.credentialConfigurationIds);
+    assertMayUse(caller.allowedIssuanceConfigs, asked.credentialConfigurationIds);
     const context = await this.#context(configured);
-    checkOfferRequest(request, context);
+    checkOfferRequest(asked, context);
+    const request = await withServer(configured, context, asked);
     assertCallable(this.ports.webhooks, tenantId, addressesOf(request));
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
@@ -153,6 +154,22 @@ export class CreateOffer extends needs({
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;
   }
+}
+
+/**
+ * Says for which server the offer is, where there are several: one that asks nobody who they are must not stand in for the
+ * one where the user logs in.
+ */
+async function withServer(
+  configured: TenantConfiguration,
+  { known, servers, issuer }: OfferContext,
+  request: OfferRequest,
+): Promise<OfferRequest> {
+  const { flow, authorization_server: named, credentialConfigurationIds: ids } = request;
+  if (flow !== 'authorization_code' || named !== undefined || servers.length < 2) return request;
+  const isInteractive = ids.some((id) => known.get(id)?.interactive === true);
+  const issuance = await configured.issuance();
+  return { ...request, authorization_server: serverOfOffers(issuer, issuance, isInteractive) };
 }
 
 function sourcesOf({ id, config }: CredentialConfiguration): string {

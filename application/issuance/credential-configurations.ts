@@ -5,7 +5,6 @@ import {
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
-import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
@@ -15,11 +14,11 @@ import { requireKeyChain } from '../keys/key-references.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
-import type { TenantRepositories } from '../ports/repositories.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
+import { assertMayAskFor, assertOwnCredential } from './credential-rights.ts';
 
 const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks };
 type Ports = PortsOf<typeof PORTS>;
@@ -99,16 +98,19 @@ async function put(
     const { credentialConfigurations, keyChains } = repositories;
     const before = await credentialConfigurations.find(id);
     const body = next(before);
-    requireKeyChain(await keyChains.list(), 'signing', body.keyChainId, 'keyChainId', now);
+    const chains = await keyChains.list();
+    requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
     checkSchema(schemaValidator, body.schema, before?.schema);
     assertCallable(webhooks, caller.tenantId, addressesOf(body));
-    await requirePresentations(repositories, caller, body, before);
+    await assertMayAskFor(repositories, caller, body.iaeActions, before);
     const configuration: CredentialConfiguration = {
       ...keepSecrets(credentialConfigurationResource, body, before),
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
     };
-    assertScopeOfOneType(configuration, await credentialConfigurations.list(), caller);
+    const all = await credentialConfigurations.list();
+    assertScopeOfOneType(configuration, all, caller);
+    assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);
     return configuration;
   });
@@ -135,31 +137,6 @@ function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: Credent
     { path: 'notificationWebhook.url', url: notificationWebhook?.url },
     ...callbacks,
   ];
-}
-
-/**
- * What the user has to present before the issuance must be something that can be asked for. For a restricted client
- * there are only its own configurations, and those that somebody else named here before.
- */
-async function requirePresentations(
-  { presentationConfigurations }: TenantRepositories,
-  { allowedPresentationConfigs }: TenantCaller,
-  { iaeActions }: CredentialConfigurationBody,
-  before: CredentialConfiguration | undefined,
-): Promise<void> {
-  const named = new Set((before?.iaeActions ?? []).map(presentationOf));
-  for (const [index, action] of (iaeActions ?? []).entries()) {
-    const id = presentationOf(action);
-    if (id === undefined) continue;
-    const isKnown = (await presentationConfigurations.find(id)) !== undefined;
-    if (isKnown && (mayUse(allowedPresentationConfigs, id) || named.has(id))) continue;
-    const path = `iaeActions.${index}.presentationConfigId`;
-    throw invalidInput(path, 'there is no such presentation configuration');
-  }
-}
-
-function presentationOf(action: InteractiveAction): string | undefined {
-  return action.type === 'openid4vp_presentation' ? action.presentationConfigId : undefined;
 }
 
 /** HAIP 1.0 section 4.3: a scope means one type of credential, in however many configurations. */

@@ -2,6 +2,7 @@ import {
   authorizationServerMetadata,
   chainedAsMetadata,
 } from '../../domain/issuance/authorization-server-metadata.ts';
+import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
 import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
@@ -39,7 +40,7 @@ export class GetIssuerMetadata extends needs({
 }) {
   /**
    * @returns JSON text.
-   * @throws Failure `not_found` for an unknown or suspended tenant, and for a chained server that is not enabled.
+   * @throws Failure `not_found` for an unknown or suspended tenant, and for a server that is not enabled.
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
     const configured = await this.ports.tenantConfigurations.serving(tenantId);
@@ -112,6 +113,7 @@ export class GetIssuerMetadata extends needs({
         throw new Failure('not_found', 'unknown authorization server');
       return chainedAsMetadata(parts);
     }
+    if (!hasBuiltIn(issuance)) throw new Failure('not_found', 'unknown authorization server');
     const aggregation = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
     return authorizationServerMetadata({ ...parts, aggregation });
   }

@@ -2,6 +2,7 @@ import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import type { CertificateCreation, CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
+import { assertCertifiedFor, assertMayTouch } from '../../domain/keys/key-chain-rights.ts';
 import { isSameHandle, signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -59,6 +60,7 @@ export class CreateCertificate extends needs({
     const known = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
     const holders = holdersOf(wanted.keyId, known);
     const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
+    assertMayCertify(caller, wanted, holders, known);
 
     const { crt } = wanted;
     const active =
@@ -91,6 +93,7 @@ export class CreateCertificate extends needs({
     return changeOwnAlone(store, caller, async ({ keyChains }) => {
       const present = await keyChains.list();
       const chain = withPresentKeys(made, holdersOf(wanted.keyId, present));
+      assertMayCertify(caller, wanted, holdersOf(wanted.keyId, present), present);
       await keyChains.add(chain);
       return { chain, all: [...present, chain] };
     });
@@ -110,6 +113,20 @@ export class CreateCertificate extends needs({
       subjectName: subjectName ?? (await caller.configured.tenant()).name,
     });
   }
+}
+
+/** @throws Failure `forbidden`; `invalid_input` where the authority of the key is for other things. */
+function assertMayCertify(
+  { roles }: TenantCaller,
+  { crt, certUsageTypes: usages }: CertificateCreation,
+  holders: readonly KeyChain[],
+  all: readonly KeyChain[],
+): void {
+  assertMayTouch(roles, [...holders, { usages }], all);
+  const root = holders.find((chain) => chain.root !== undefined)?.root;
+  if (crt !== undefined || root === undefined || holders.every((holder) => holder.usages.length === 0))
+    return;
+  assertCertifiedFor(usages, root, all, 'certUsageTypes');
 }
 
 /** @throws Failure `not_found`. */
@@ -145,7 +162,12 @@ export class RequestCertificate extends needs({
   /** @returns a PKCS#10 request (RFC 2986) for the active key as PEM. @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
     const { store, certificateAuthority, settings } = this.ports;
-    const { active } = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id));
+    const { chain, all } = await store.forTenant(caller.tenantId, async ({ keyChains }) => ({
+      chain: await keyChains.get(id),
+      all: await keyChains.list(),
+    }));
+    assertMayTouch(caller.roles, [chain], all);
+    const { active } = chain;
     const known = subjectNames(active.certificates[0] ?? '');
     const country = wanted.country ?? known.country;
     const organization = wanted.organization ?? known.organization;
@@ -176,6 +198,7 @@ export class DeleteKey extends needs({ ...DESTROYING, clock: Clock }) {
       const all = await repositories.keyChains.list();
       const chains = chainsOfKey(keyId, all).filter((chain) => keyIdOf(chain, all) === keyId);
       if (chains.length === 0) throw new Failure('not_found', 'there is no key of this id');
+      assertMayTouch(caller.roles, chains, all);
       for (const chain of chains) {
         await assertUnused(repositories, chain.id);
         await assertNotLast(repositories, chain, chain.usages, clock.now());

@@ -1,10 +1,17 @@
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import type {
   KeyChainCreation,
   KeyChainImport,
   KeyChainRotation,
   KeyChainUpdate,
 } from '../../domain/keys/key-chain-input.ts';
+import {
+  assertCertifiedFor,
+  assertKeepsPurpose,
+  assertMayTouch,
+} from '../../domain/keys/key-chain-rights.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
@@ -56,12 +63,20 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
     const { rootKeyChainId: rootId } = wanted;
     const { name, kms } = await caller.configured.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    assertMayMake(caller, wanted, chains);
     return withNewKeys(this.ports, async (ports) => {
       const made = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
       return store.forTenant(
         tenantId,
         async ({ keyChains }) => {
-          const chain = rootId === undefined ? made : withPresentRoot(await keyChains.list(), rootId, made);
+          if (rootId === undefined) {
+            await keyChains.add(made);
+            return made;
+          }
+          const present = await keyChains.list();
+          const chain = withPresentRoot(present, rootId, made);
+          assertMayTouch(caller.roles, [chain], present);
+          assertCertifiedFor(chain.usages, chain.root, present, 'rootKeyChainId');
           await keyChains.add(chain);
           return chain;
         },
@@ -69,6 +84,18 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
       );
     });
   }
+}
+
+/** @throws Failure `forbidden`. What is wrong with the root itself is told when the key chain is made. */
+function assertMayMake(
+  { roles }: TenantCaller,
+  { usageType, usages = [], rootKeyChainId }: KeyChainCreation | KeyChainImport,
+  all: readonly KeyChain[],
+): void {
+  const wanted = usageType === undefined ? usages : [...usages, usageType];
+  const root = all.find(({ id }) => id === rootKeyChainId)?.root;
+  assertMayTouch(roles, [{ usages: wanted, ...defined({ root }) }], all);
+  if (root !== undefined) assertCertifiedFor(wanted, root, all, 'rootKeyChainId');
 }
 
 /** Changes the description of a key chain, what it may sign, when it is rotated, and its certificates. */
@@ -90,17 +117,27 @@ export class UpdateKeyChain extends needs({
   ): Promise<KeyChain> {
     const { store, clock } = this.ports;
     const signer = wanted.usages?.includes('signing')
-      ? await signerFor(
-          this.ports,
-          await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.get(id)),
-        )
+      ? await this.#signer(caller, id, wanted.usages)
       : undefined;
     return changeOwnAlone(store, caller, async (own) => {
       const known = await own.keyChains.get(id);
+      const all = await own.keyChains.list();
+      assertMayTouch(caller.roles, [known, { usages: wanted.usages ?? [] }], all);
       const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
+      assertKeepsPurpose(known, changed, all, paths.usages);
       await own.keyChains.put(changed);
       return changed;
     });
+  }
+
+  /** The rights are looked at first: the authority signs here. */
+  async #signer({ tenantId, roles }: TenantCaller, id: string, usages: readonly KeyUsage[]) {
+    const [known, all] = await this.ports.store.forTenant(
+      tenantId,
+      async ({ keyChains }) => [await keyChains.get(id), await keyChains.list()] as const,
+    );
+    assertMayTouch(roles, [known, { usages }], all);
+    return signerFor(this.ports, known);
   }
 }
 
@@ -111,6 +148,7 @@ export class DeleteKeyChain extends needs({ ...DESTROYING, clock: Clock }) {
     const { store, clock } = this.ports;
     await changeOwnAlone(store, caller, async (own) => {
       const chain = await own.keyChains.get(id);
+      assertMayTouch(caller.roles, [chain], await own.keyChains.list());
       await assertUnused(own, id);
       await assertNotLast(own, chain, chain.usages, clock.now());
       await own.keyChains.remove(id);
@@ -131,7 +169,10 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     const provider = wanted.provider ?? wanted.kmsProvider;
     const path = wanted.provider === undefined ? 'kmsProvider' : 'provider';
     assertProvider(kms, tenantId, provider, path);
-    const chain = await store.forTenant(tenantId, ({ keyChains }) => keyChains.get(id));
+    const all = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chain = all.find((one) => one.id === id);
+    if (chain === undefined) throw new Failure('not_found', 'there is no such key chain');
+    assertMayTouch(caller.roles, [chain], all);
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
     return renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller });

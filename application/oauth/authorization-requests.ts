@@ -42,7 +42,9 @@ export async function readRequest(
   if (redirectUri !== undefined && client.redirectUris?.includes(redirectUri) === false) {
     throw new Failure('invalid_request', 'redirect_uri is not registered for this client');
   }
-  return request;
+  const registered = [...(client.redirectUris ?? []), ...(client.knownRedirectUris ?? [])];
+  const isRegistered = redirectUri !== undefined && registered.includes(redirectUri);
+  return isRegistered ? { ...request, isRegisteredRedirect: true } : request;
 }
 
 /**
@@ -65,7 +67,8 @@ export async function findOffer(
   const found = await store.read(configured.tenantId).sessionByPublicId(issuerState as PublicId);
   const session = found?.session;
   const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
-  if (!isOffered(session, credentialConfigurationIds, now) || !isMeantFor(session, issuer)) {
+  const isOpen = isOffered(session, credentialConfigurationIds, now);
+  if (!isOpen || !(await isMeantFor(configured, session, issuer))) {
     throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
   }
   return { id: session.id, publicId: session.publicId };

@@ -1,6 +1,7 @@
 import { fitsKey } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
+import { registrationOf } from '../../domain/issuance/wallet-provider.ts';
 import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
 import {
   acceptAttestation,
@@ -39,6 +40,8 @@ export type AuthenticatedClient = {
   readonly instance?: string;
   /** Of the client's registration, if it names any. */
   readonly redirectUris?: readonly string[];
+  /** Those that its wallet provider is known to use; others are not refused. */
+  readonly knownRedirectUris?: readonly string[];
   /**
    * To be spent by the commit that does what the client asked for, and not before: a wallet that is
    * told to use a DPoP nonce sends the same proof of possession again.
@@ -99,7 +102,7 @@ export class ClientAuthenticator extends needs({
 
   async #attested(call: Call, opened: OpenedAttestation): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
-    const { walletClients, attestationMaxAgeSeconds } = await configured.issuance();
+    const { walletClients, walletProviders, attestationMaxAgeSeconds } = await configured.issuance();
     const provider = await this.ports.walletProviderTrust.check(
       configured,
       chainOf(opened.attestation.header),
@@ -126,6 +129,12 @@ export class ClientAuthenticator extends needs({
     if (findClient(walletClients, accepted.clientId) !== undefined) {
       throw invalidClient('this client is registered and authenticates with client_assertion');
     }
+    // Other providers on the lists vouch for names of their own wallets, not for this one.
+    const { chain, issuer } = provider.issuer;
+    const registration = registrationOf(walletProviders, accepted.clientId, { chain, anchor: issuer.anchor });
+    if (registration === undefined) {
+      throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
+    }
     this.#requireChallenge(call, accepted.challenge);
     // Last, since it asks an address that the attestation names
     const revoked = await this.ports.walletProviderTrust.checkStatus(
@@ -138,6 +147,7 @@ export class ClientAuthenticator extends needs({
       kind: 'attested',
       clientId: accepted.clientId,
       instance: accepted.instance,
+      knownRedirectUris: registration.redirectUris,
       used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
     };
   }

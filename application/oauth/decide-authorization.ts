@@ -36,7 +36,7 @@ export type ShownConsent = Consent & { readonly keep?: KeptByBrowser };
 export class ShowAuthorization extends needs({ ...WORLD, random: Random, settings: ServiceSettings }) {
   /**
    * @returns a page to show, or where the browser goes: to the customer's page of an interactive authorization of a wallet
-   *   that proved who it is. Of visits of an interactive authorization the last one counts.
+   *   that proved who it is and comes back to an address that is registered for it. Of visits of an interactive authorization the last one counts.
    * @throws Failure `invalid_request`.
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<ShownConsent | SentBrowser> {
@@ -49,8 +49,8 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
   }
 
   /**
-   * Anybody can begin in the name of any wallet and hand on the address, so the user hears where the answer goes before
-   * doing anything for it.
+   * Anybody can begin in the name of any wallet, or with a wallet of his own, and hand on the address; so the user hears where
+   * the answer goes before doing anything for it.
    * @returns undefined when another step was first.
    */
   async #interact(
@@ -59,7 +59,7 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
     browser: BrowserRequest,
     now: Date,
   ): Promise<ShownConsent | SentBrowser | undefined> {
-    if (authorization.holder.authenticated === true) {
+    if (authorization.request.isRegisteredRedirect === true) {
       return sendToPage(this.ports, configured, authorization, now);
     }
     const keep = await bindBrowser(this.ports, configured, authorization, now);

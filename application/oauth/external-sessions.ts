@@ -66,7 +66,7 @@ export class ExternalSessions extends needs({
     // Its server copies it from the wallet's request, so it can be anything.
     const found = NAME.test(issuerState) ? await reads.sessionByPublicId(issuerState as PublicId) : undefined;
     const session = found?.session;
-    if (session === undefined || !isMeantFor(session, token.issuer)) {
+    if (session === undefined || !(await isMeantFor(configured, session, token.issuer))) {
       throw new Failure('invalid_token', 'issuer_state of the access token names no offer for it');
     }
     // An offer that is over stays so; the request that follows is refused for that.
@@ -85,11 +85,11 @@ export class ExternalSessions extends needs({
     const known = await this.ports.store
       .read(configured.tenantId)
       .sessionsOfSubject(this.#hash('subject', configured, token));
-    const own = known.find(
-      (session) =>
-        session.expiresAt > now && isOffered(session, covered, now) && isMeantFor(session, token.issuer),
-    );
-    return own ?? this.#open(asked);
+    for (const session of known) {
+      if (session.expiresAt <= now || !isOffered(session, covered, now)) continue;
+      if (await isMeantFor(configured, session, token.issuer)) return session;
+    }
+    return this.#open(asked);
   }
 
   /** One session per token, however many requests come with it at once. */

@@ -1,3 +1,4 @@
+import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
 import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
@@ -84,14 +85,14 @@ async function bindsTokens(configured: TenantConfiguration, server: Authorizatio
   return server === 'chained' ? (chainedAs?.requireDPoP ?? true) : dPopRequired;
 }
 
-/** @throws Failure `not_found` for a tenant without a chained authorization server. */
+/** @throws Failure `not_found` for a tenant without this authorization server. */
 export async function assertServed(
   configured: TenantConfiguration,
   server: AuthorizationServer,
 ): Promise<void> {
-  if (server === 'built-in') return;
-  if ((await configured.issuance()).chainedAs?.enabled !== true)
-    throw new Failure('not_found', 'unknown address');
+  const issuance = await configured.issuance();
+  const isServed = server === 'built-in' ? hasBuiltIn(issuance) : issuance.chainedAs?.enabled === true;
+  if (!isServed) throw new Failure('not_found', 'unknown address');
 }
 
 /** The failure for a value that was used before. @param client who used it, at an authorization server. */

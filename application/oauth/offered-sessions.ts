@@ -1,3 +1,4 @@
+import { serverOfOffers } from '../../domain/issuance/issuance-configuration.ts';
 import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
@@ -23,13 +24,24 @@ export function isOffered(
 
 /**
  * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in
- * there, is for no other: the built-in server asks nobody who they are.
+ * there, is for no other: the built-in server asks nobody who they are. One that names none is for the server that the
+ * tenant prefers.
  * @param server its issuer.
  */
-export function isMeantFor({ request }: Session, server: string): boolean {
+export async function isMeantFor(
+  configured: TenantConfiguration,
+  { request, configurationIds }: Session,
+  server: string,
+): Promise<boolean> {
   if (request?.kind !== 'issuance') return false;
   const { flow, authorization_server: named } = request.offerRequest;
-  return flow === 'authorization_code' && (named === undefined || named === server);
+  if (flow !== 'authorization_code') return false;
+  if (named !== undefined) return named === server;
+  const offered = (await configured.credentialConfigurations()).filter(({ id }) =>
+    configurationIds.includes(id),
+  );
+  const isInteractive = offered.some(({ iaeActions }) => (iaeActions?.length ?? 0) > 0);
+  return serverOfOffers(configured.issuer, await configured.issuance(), isInteractive) === server;
 }
 
 /**

@@ -21,13 +21,14 @@ export async function upstreamOf(configured: TenantConfiguration): Promise<Chain
 /**
  * Whether the user has to say that the wallet is the right one before a browser is sent to it. Anybody can push a
  * request in the name of any client and have the answer sent anywhere, and a user with a session at the upstream
- * provider would see nothing of it (RFC 9700 section 4.11.2).
+ * provider would see nothing of it (RFC 9700 section 4.11.2). A wallet that proved who it is may be the attacker's own: only an
+ * address that is registered for it is known to be its own.
  */
 export async function needsConfirmation(
   configured: TenantConfiguration,
-  { holder }: Authorization,
+  { request }: Authorization,
 ): Promise<boolean> {
-  if (holder.authenticated === true) return false;
+  if (request.isRegisteredRedirect === true) return false;
   return (await configured.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
 }
 

@@ -1,3 +1,4 @@
+import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { ExternalToken } from '../../domain/oauth/external-token.ts';
@@ -120,8 +121,10 @@ async function isServed(
   configured: TenantConfiguration,
   { issuer, audience }: WalletTokenClaims,
 ): Promise<boolean> {
-  if (serverOf(issuer, audience) !== 'chained') return true;
-  return (await configured.issuance()).chainedAs?.enabled === true;
+  const issuance = await configured.issuance();
+  return serverOf(issuer, audience) === 'chained'
+    ? issuance.chainedAs?.enabled === true
+    : hasBuiltIn(issuance);
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */

@@ -8,10 +8,14 @@ export type AccessTokenClaims = {
   readonly roles: readonly Role[];
   /** When the client was made, in milliseconds: tells it from one made later under the same name. */
   readonly clientSince: number;
+  /** How often the secret had been replaced with which the token was had. */
+  readonly secretRevision: number;
 };
 
 /** What the token of an external identity provider says; its clients need not be known here. */
-export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince'> & { readonly isExternal: true };
+export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince' | 'secretRevision'> & {
+  readonly isExternal: true;
+};
 
 export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & {
   /** From then on the token is good for nothing. */

@@ -4,6 +4,8 @@ export type Probe = {
   readonly name: string;
   /** Others go on without it: the service is degraded, and not down. */
   readonly isPartial?: true;
+  /** An answer counts so long, whatever it was: for what costs the one who is asked more than a look. */
+  readonly restMs?: number;
   /** Resolves when it works; throws, or never resolves, when it does not. */
   check(): Promise<void>;
 };

@@ -89,10 +89,11 @@ export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatch
   /** The session of now, for a listener that may still know of it. */
   async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
     const { store, clock } = this.ports;
-    if (rights.expiresAt <= clock.now()) return undefined;
+    const now = clock.now();
+    if (rights.expiresAt <= now) return undefined;
     const read = await store.read(tenantId).session(id);
     if (read?.session === undefined) return undefined;
-    return (await rights.cover(read.session, read.tenant)) ? essenceOf(read.session) : undefined;
+    return (await rights.cover(read.session, read.tenant, now)) ? essenceOf(read.session) : undefined;
   }
 
   /** What to say: the changes after `after`, then the present where they do not say it already. */
@@ -143,17 +144,19 @@ class ListenerRights {
 
   /** The end of the access token: a stream gives no more than the requests that the token is good for. */
   get expiresAt(): Date {
-    return this.#caller.access.expiresAt;
+    const { access, endsAt = access.expiresAt } = this.#caller;
+    return endsAt < access.expiresAt ? endsAt : access.expiresAt;
   }
 
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
-  async cover(session: Session, head: TenantState): Promise<boolean> {
+  async cover(session: Session, head: TenantState, now: Date): Promise<boolean> {
     if (head.status !== 'active') return false;
     if (head.revision !== this.#caller.configured.state.revision) {
       const configured = this.#tenantConfigurations.of(head);
-      const rights = await rightsOf(this.#caller.access, configured);
+      const rights = await rightsOf(this.#caller.access, configured, now);
       if (typeof rights === 'string') return false;
-      this.#caller = { ...this.#caller, ...rights, configured };
+      const { endsAt: _endsAt, ...caller } = this.#caller;
+      this.#caller = { ...caller, ...rights, configured };
     }
     return isVisible(this.#caller, session);
   }

@@ -21,6 +21,7 @@ import { Store } from '../ports/store.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 import { checkReferences } from './configuration-references.ts';
+import { assertMayOrder, assertOwnAccessKey } from './presentation-rights.ts';
 
 const PORTS = {
   store: Store,
@@ -55,7 +56,7 @@ export class GetPresentationConfiguration extends needs({}) {
 /** Creates a presentation configuration, or replaces the one of that id. */
 export class ReplacePresentationConfiguration extends needs(PORTS) {
   /**
-   * @throws Failure `forbidden` for an id outside the client's restriction, `invalid_input` for references that
+   * @throws Failure `forbidden` for an id outside the client's restriction and an order without its role, `invalid_input` for references that
    *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query,
    *   `unavailable` without registrar.
    */
@@ -65,9 +66,11 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
   ): Promise<PresentationConfiguration> {
     const { store, clock, registrationCertificates } = this.ports;
     assertMayUse(caller.allowedPresentationConfigs, [body.id]);
+    assertMayOrder(caller, await caller.configured.presentationConfiguration(body.id), body);
     await registrationCertificates.check(caller.configured, body, clock.now());
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
+      await assertMayPut(caller, repositories, known, body);
       return put(this.ports, caller.tenantId, repositories, known, body);
     });
   }
@@ -86,11 +89,15 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
     const before = await caller.configured.presentationConfiguration(id);
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
-      await registrationCertificates.check(caller.configured, merge(before, changes), clock.now());
+      const after = merge(before, changes);
+      assertMayOrder(caller, before, after);
+      await registrationCertificates.check(caller.configured, after, clock.now());
     }
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.get(id);
-      return put(this.ports, caller.tenantId, repositories, known, merge(known, changes));
+      const after = merge(known, changes);
+      await assertMayPut(caller, repositories, known, after);
+      return put(this.ports, caller.tenantId, repositories, known, after);
     });
   }
 }
@@ -126,6 +133,17 @@ function assertNotAskedFor(
     ? `the credential configuration ${asking.id}`
     : 'a credential configuration';
   throw new Failure('conflict', `${named} asks for it in its iaeActions`);
+}
+
+/** Looks again at what is stored: somebody may have changed it meanwhile. @throws Failure `forbidden`. */
+async function assertMayPut(
+  caller: TenantCaller,
+  { presentationConfigurations }: TenantRepositories,
+  known: PresentationConfiguration | undefined,
+  body: PresentationConfigurationBody,
+): Promise<void> {
+  assertMayOrder(caller, known, body);
+  assertOwnAccessKey(caller, body, known, await presentationConfigurations.list());
 }
 
 async function put(

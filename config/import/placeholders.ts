@@ -12,6 +12,12 @@ const WITHHELD: ReadonlySet<string> = new Set([
   'AMQP_URL',
   'KMS_CONFIG',
 ]);
+/**
+ * What the process, its database driver, its key providers and the cloud around it find their own credentials by:
+ * `PGPASSWORD`, `VAULT_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `NPM_TOKEN`.
+ */
+const WITHHELD_FAMILIES =
+  /^(?:PG|AMQP_|KMS_|VAULT_|BAO_|AWS_|AZURE_|ARM_|GOOGLE_|GCP_|CLOUDSDK_|KUBERNETES_|DOCKER_|NPM_|NODE_|GITHUB_|GITLAB_|CI_|SSH_)/i;
 
 /** In this order: an escaped beginning, a placeholder, the beginning of one that never ends. */
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
@@ -31,12 +37,13 @@ export type Filled = {
 /**
  * Fills `${NAME}` and `${NAME:default}` in the texts of a document; names of members stay as they are. An empty
  * variable counts as absent. `$${` stands for `${`. What is filled in is not looked at again.
- * @param withheld further variables that no document may name.
+ * @param withheld further variables that no document may name; undefined for a file of the operator's own, which may name
+ *   credentials of what the service runs on.
  */
 export function fillPlaceholders(
   document: Json,
   environment: Environment,
-  withheld: readonly string[] = [],
+  withheld: readonly string[] | undefined,
 ): Filled {
   const faults: { path: string; message: string }[] = [];
   const used = new Map<string, string>();
@@ -60,15 +67,20 @@ export function fillPlaceholders(
 
 type LookUp = { readonly value: string; readonly name?: string } | { readonly fault: string };
 
-function lookUp(inside: string | undefined, environment: Environment, withheld: readonly string[]): LookUp {
+function lookUp(
+  inside: string | undefined,
+  environment: Environment,
+  withheld: readonly string[] | undefined,
+): LookUp {
   const [, name, fallback] = NAME.exec(inside ?? '') ?? [];
   if (name === undefined) {
     return {
       fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${`,
     };
   }
-  if (WITHHELD.has(name) || withheld.includes(name))
-    return { fault: `${name} is a secret of the service itself; use another variable` };
+  const isForeign = withheld !== undefined && (WITHHELD_FAMILIES.test(name) || withheld.includes(name));
+  if (WITHHELD.has(name) || isForeign)
+    return { fault: `${name} belongs to the service itself or to what it runs on; use another variable` };
   const value = environment[name];
   if (value !== undefined && value !== '') return { value, name };
   if (fallback !== undefined) return { value: fallback };

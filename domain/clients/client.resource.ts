@@ -5,7 +5,7 @@ export const clientResource = resource<Client>()({
   kind: 'client',
   repository: 'clients',
   shown: ['roles', 'allowedPresentationConfigs', 'allowedIssuanceConfigs'],
-  silent: ['clientId', 'secretHash', 'pickUp'],
+  silent: ['clientId', 'secretHash', 'secretRevision', 'formerSecretUntil', 'pickUp'],
   edited: ({ pickUp: _pickUp, version: _version, ...client }: Client) => client,
   secrets: { secret: { variable: 'SECRET' } },
   file: {

@@ -14,6 +14,10 @@ export type Client = {
   readonly allowedIssuanceConfigs: readonly string[] | null;
   /** Salted slow hash. The secret itself is nowhere. */
   readonly secretHash: string;
+  /** How often the secret was replaced; access tokens name it, and end with it. */
+  readonly secretRevision: number;
+  /** Until when tokens count that were made for the secret before; null where they ended with it. */
+  readonly formerSecretUntil: Date | null;
   /** A new secret that waits, sealed, to be picked up once. */
   readonly pickUp: SecretPickUp | null;
   readonly version: number;
@@ -30,6 +34,34 @@ export type SecretPickUp = {
 
 /** Minutes for which a new secret can be fetched, once. */
 export const PICK_UP_MINUTES = 10;
+
+/** Seconds for which tokens of a replaced secret may count at most. */
+export const MAX_GRACE_SECONDS = 300;
+
+/**
+ * The client with another secret. What waits to be picked up was the one before.
+ * @param graceSeconds for which its access tokens of the present secret go on to count.
+ */
+export function withSecret(client: Client, secretHash: string, now: Date, graceSeconds = 0): Client {
+  return {
+    ...client,
+    secretHash,
+    secretRevision: client.secretRevision + 1,
+    formerSecretUntil: graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000),
+    pickUp: null,
+    updatedAt: now,
+  };
+}
+
+/** Whether an access token counts that was made when the secret had this revision. */
+export function isSecretCurrent(
+  { secretRevision, formerSecretUntil }: Pick<Client, 'secretRevision' | 'formerSecretUntil'>,
+  revision: number,
+  now: Date,
+): boolean {
+  if (revision === secretRevision) return true;
+  return revision === secretRevision - 1 && formerSecretUntil !== null && now < formerSecretUntil;
+}
 
 export const ClientId = z
   .string()

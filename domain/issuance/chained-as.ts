@@ -34,7 +34,8 @@ export const ChainedAsConfig = z
       .boolean()
       .default(true)
       .describe(
-        'ask users, after their login, about a wallet that did not authenticate; switched off, anybody who sends a ' +
+        'ask users, after their login, before a browser goes to an address that is not registered for a wallet that ' +
+          'authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a ' +
           'link to a user with a session at the upstream gets the credentials of that user unseen',
       ),
   })

@@ -4,6 +4,7 @@ import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
+import { ImageUri, NameUri, WebAddress } from '../shared/web-address.ts';
 import { writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
@@ -16,22 +17,34 @@ const Integrity = z
   .string()
   .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
 
+/** SD-JWT VC section 5.5.1: logos, backgrounds and templates below `rendering`, each with its `uri`. */
+function refuseOtherImages(value: unknown, context: z.RefinementCtx, path: (string | number)[] = []): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    const place = [...path, Array.isArray(value) ? Number(name) : name];
+    if (name === 'uri' && !ImageUri.safeParse(member).success) {
+      const message = 'an http or https address without credentials, or a data URL of an image';
+      context.addIssue({ code: 'custom', path: place, message });
+    } else if (place.length < 10) refuseOtherImages(member, context, place);
+  }
+}
+
 const VctObject = writtenFreely({
-  vct: textUpTo(2048)
-    .optional()
-    .describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
+  vct: NameUri.optional().describe(
+    'The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`',
+  ),
   name: Text.optional().describe('For developers; the first display name unless stated'),
   description: z
     .string()
     .max(5000)
     .optional()
     .describe('For developers; that of the configuration unless stated'),
-  extends: z.string().max(2048).optional().describe('The type that this one specializes'),
+  extends: NameUri.optional().describe('The type that this one specializes'),
   'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
-  schema_uri: z.string().max(2048).optional().describe('A JSON Schema for readers; not applied here'),
+  schema_uri: WebAddress.optional().describe('A JSON Schema for readers; not applied here'),
   'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
   display: z
-    .array(z.record(z.string(), z.json()))
+    .array(z.record(z.string(), z.json()).superRefine((entry, context) => refuseOtherImages(entry, context)))
     .max(50)
     .optional()
     .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
@@ -68,7 +81,7 @@ export const CredentialConfigurationBody = z
       .nullish()
       .describe('For administrators, and in the metadata of a hosted type'),
     vct: z
-      .union([textUpTo(2048), VctObject])
+      .union([NameUri, VctObject])
       .nullish()
       .describe(
         'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. Credentials carry the ' +
@@ -94,7 +107,8 @@ export const CredentialConfigurationBody = z
       .max(10)
       .nullish()
       .describe(
-        'What the user does before, in this order, in an interactive authorization. With any, the credential is issued ' +
+        'What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role ' +
+          '`presentation:manage` or `presentation:request`. With any, the credential is issued ' +
           'in no other way: not by pre-authorized code, pushed request or external server',
       ),
     embeddedDisclosurePolicy: DisclosurePolicy.nullish().describe(

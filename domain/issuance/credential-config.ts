@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
 
@@ -27,7 +28,7 @@ const CredentialDisplay = written({
   description: Text.optional().describe('For the user'),
   background_color: Color.optional().describe('Such as #12355b'),
   text_color: Color.optional().describe('Such as #ffffff'),
-  background_image: written({ uri: textUpTo(100_000).describe('https or data URL') })
+  background_image: written({ uri: ImageUri.describe('https or data URL of an image') })
     .optional()
     .describe('Behind the card'),
   logo: Logo.optional().describe('On the card'),

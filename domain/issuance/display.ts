@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { textUpTo } from '../shared/bounds.ts';
+import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
 export const DisplayText = z.string().max(500);
@@ -10,7 +10,7 @@ export const Locale = z
   .describe('BCP 47, such as en or de-AT; each language at most once');
 
 export const Logo = written({
-  uri: textUpTo(100_000).describe('https or data URL'),
+  uri: ImageUri.describe('https or data URL of an image'),
   alt_text: DisplayText.optional().describe('For those who do not see it'),
 });
 

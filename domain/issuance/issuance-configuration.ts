@@ -6,6 +6,7 @@ import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
 import { WalletClient } from './wallet-client.ts';
+import { WalletProvider } from './wallet-provider.ts';
 
 export { ChainedAsConfig, WalletClient };
 
@@ -65,8 +66,20 @@ export const IssuanceConfigurationBody = z
       .max(200)
       .default([])
       .describe('Wallets that authenticate by `private_key_jwt`, and in no other way'),
+    walletProviders: z
+      .array(WalletProvider)
+      .max(50)
+      .default([])
+      .describe('What is known of single providers of attested wallets, beyond that the lists name them'),
     builtInAs: z
       .strictObject({
+        enabled: z
+          .boolean()
+          .default(true)
+          .describe(
+            'false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens ' +
+              'end. Offers by pre-authorized code and configurations with `iaeActions` need it',
+          ),
         walletInitiated: z
           .boolean()
           .default(false)
@@ -95,7 +108,7 @@ export const IssuanceConfigurationBody = z
     preferredAuthServer: textUpTo(2048)
       .nullish()
       .describe(
-        'Stands first in the metadata, where many wallets take it. `built-in`, one of `authServers`, or the enabled ' +
+        'Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled ' +
           'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +
           'chained one, then the built-in one',
       ),
@@ -119,6 +132,9 @@ export const IssuanceConfigurationBody = z
     if (new Set(body.walletClients.map((client) => client.client_id)).size !== body.walletClients.length) {
       refuse('walletClients', 'a client_id stands twice');
     }
+    if (authorizationServers('built-in', body).length === 0) {
+      refuse('builtInAs', 'no authorization server is left; name authServers or enable chainedAs');
+    }
     // OpenID4VCI 1.0 section 8.2: a response is encrypted only for a request that was
     if (body.responseEncryption !== 'off' && body.requestEncryption === 'off') {
       refuse('responseEncryption', 'needs requestEncryption; switch both off');
@@ -140,13 +156,20 @@ export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {
 
 /** A stored configuration with the defaults of members that came later than it. */
 export function withDefaults(stored: IssuanceConfiguration): IssuanceConfiguration {
-  return { ...IssuanceConfigurationBody.parse({ display: stored.display }), ...stored };
+  // Not read anew: what was written under the rules of an earlier release still counts.
+  return { ...defaultIssuance('-'), ...stored };
 }
 
 /** What `preferredAuthServer` calls the server that is part of the issuer. */
 const BUILT_IN = 'built-in';
 
-type Servers = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'preferredAuthServer'>;
+type Servers = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'preferredAuthServer'> &
+  Partial<Pick<IssuanceConfigurationBody, 'builtInAs'>>;
+
+/** Whether the issuer itself is an authorization server. */
+export function hasBuiltIn({ builtInAs }: Partial<Pick<IssuanceConfigurationBody, 'builtInAs'>>): boolean {
+  return builtInAs?.enabled !== false;
+}
 
 /**
  * Issuers of the authorization servers that wallets may use, the preferred one first.
@@ -155,14 +178,25 @@ type Servers = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'pr
 export function authorizationServers(issuer: string, issuance: Servers): readonly string[] {
   const { authServers, chainedAs, preferredAuthServer } = issuance;
   const chained = chainedAs?.enabled === true ? [`${issuer}/chained-as`] : [];
-  const all = [...new Set([...authServers, ...chained, issuer])];
+  const all = [...new Set([...authServers, ...chained, ...(hasBuiltIn(issuance) ? [issuer] : [])])];
   const preferred = preferredAuthServer === BUILT_IN ? issuer : preferredAuthServer;
   return all.sort((one, other) => Number(other === preferred) - Number(one === preferred));
+}
+
+/**
+ * Issuer of the server that an offer is for which names none: the preferred one, since users may have to log in there; where
+ * something is asked of the user first, the one that asks.
+ * @param issuer Credential Issuer Identifier.
+ */
+export function serverOfOffers(issuer: string, issuance: Servers, isInteractive: boolean): string {
+  const [preferred = issuer] = authorizationServers(issuer, issuance);
+  return isInteractive ? issuer : preferred;
 }
 
 /** Whether the preferred server, if any is named, is one of the tenant's. */
 export function isPreferenceKnown(issuer: string, issuance: Servers): boolean {
   const { preferredAuthServer: preferred } = issuance;
-  if (preferred === null || preferred === undefined || preferred === BUILT_IN) return true;
+  if (preferred === null || preferred === undefined) return true;
+  if (preferred === BUILT_IN) return hasBuiltIn(issuance);
   return authorizationServers(issuer, issuance).includes(preferred);
 }

@@ -37,6 +37,7 @@ export type IssuerMetadataParts = {
     | 'batchSize'
     | 'authServers'
     | 'chainedAs'
+    | 'builtInAs'
     | 'preferredAuthServer'
     | 'requestEncryption'
     | 'responseEncryption'
@@ -55,7 +56,7 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
   return compact({
     credential_issuer: issuer,
     // OpenID4VCI 1.0 section 12.2.4: absent when the issuer is its own authorization server
-    authorization_servers: servers.length === 1 ? undefined : servers,
+    authorization_servers: servers.length === 1 && servers[0] === issuer ? undefined : servers,
     credential_endpoint: `${issuer}/credential`,
     // HAIP 1.0 section 4.1
     nonce_endpoint: configurations.some(({ keyBinding }) => keyBinding) ? `${issuer}/nonce` : undefined,

@@ -63,7 +63,8 @@ export const OfferRequest = z
       .optional()
       .describe(
         'Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
-          'or one of `authServers`; with pre_authorized_code only the first. Unless stated the wallet chooses',
+          'or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant ' +
+          'prefers, and for configurations with `iaeActions` the first',
       ),
     notifyWebhook: WebhookConfig.optional().describe(
       'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
@@ -98,6 +99,12 @@ export function checkOfferRequest(request: OfferRequest, context: OfferContext):
       throw invalidInput(`credentialClaims.${id}`, 'the offer has no such credential configuration');
   }
   const { authorization_server: server, flow } = request;
+  if (flow === 'pre_authorized_code' && !context.servers.includes(context.issuer)) {
+    throw invalidInput(
+      'flow',
+      'pre-authorized codes are redeemed at the built-in server, which is switched off',
+    );
+  }
   if (server === undefined) return;
   if (!context.servers.includes(server)) {
     throw invalidInput('authorization_server', `name one of ${context.servers.join(', ')}`);
@@ -118,13 +125,19 @@ function checkTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void
 
 function checkConfigurations(
   { credentialConfigurationIds: ids, flow }: OfferRequest,
-  { known }: OfferContext,
+  { known, servers, issuer }: OfferContext,
 ): void {
   ids.forEach((id, index) => {
     const path = `credentialConfigurationIds.${index}`;
     const configuration = known.get(id);
     if (configuration === undefined) throw invalidInput(path, 'there is no such credential configuration');
     if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
+    if (configuration.interactive && !servers.includes(issuer)) {
+      throw invalidInput(
+        path,
+        `${id} has iaeActions, for which the built-in server is needed; it is switched off`,
+      );
+    }
     // Its actions come before the issuance, and a pre-authorized code leaves no room for them.
     if (configuration.interactive && flow === 'pre_authorized_code') {
       throw invalidInput('flow', `${id} has iaeActions, so it is issued by authorization_code only`);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { algorithmOf, readPublicJwk } from '../shared/jwk.ts';
+import { RedirectAddress } from '../shared/redirect-address.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
@@ -29,10 +30,11 @@ export const WalletClient = z
       .optional()
       .describe('Its public keys: ES256, ES384, ES512 or EdDSA'),
     jwks_uri: WebAddress.optional().describe('Where they are found, in place of `jwks`'),
-    redirect_uris: listUpTo(textUpTo(2048), 50)
+    redirect_uris: listUpTo(RedirectAddress, 50)
       .optional()
       .describe(
-        'The only `redirect_uri` values that it may use, compared letter by letter; any unless stated',
+        'The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user ' +
+          'is shown where the browser goes',
       ),
   })
   .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), {

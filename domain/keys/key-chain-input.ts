@@ -30,7 +30,9 @@ const PrivateKey = z
   );
 
 const usages = {
-  usageType: Usage.optional().describe('One usage; `usages` takes several'),
+  usageType: Usage.optional().describe(
+    'One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`',
+  ),
   usages: Usages.optional(),
 };
 /** For `refine`: one of the two ways to say what a key chain is for. */
@@ -61,7 +63,8 @@ const birth = {
   ),
 };
 const RootKeyChainId = Reference.optional().describe(
-  'A key chain whose internal authority certifies this one, too. Otherwise it gets one of its own',
+  'A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for ' +
+    'others. Otherwise it gets one of its own',
 );
 const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
 

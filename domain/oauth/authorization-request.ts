@@ -1,5 +1,6 @@
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
+import { isRedirectAddress } from '../shared/redirect-address.ts';
 import { isChallenge } from './pkce.ts';
 import { readDetails, refusedDetails } from './token-request.ts';
 
@@ -8,6 +9,8 @@ export type AuthorizationRequest = {
   readonly clientId: string;
   /** Where the browser goes in the end; absent only in an interactive authorization without one. */
   readonly redirectUri?: string;
+  /** Whether that address is registered for the client, which proved who it is. */
+  readonly isRegisteredRedirect?: boolean;
   /** Echoed to the wallet as it came. */
   readonly state?: string;
   /** Absent only in an interactive authorization without a web step. */
@@ -62,8 +65,10 @@ export function readAuthorizationRequest(
     throw invalid('only the response mode query is supported');
   }
   const redirectUri = form['redirect_uri'];
-  if (redirectUri === undefined ? needs.redirectUri : !isRedirectUri(redirectUri)) {
-    throw invalid('redirect_uri must be absolute, without fragment, and https or an app scheme');
+  if (redirectUri === undefined ? needs.redirectUri : !isRedirectAddress(redirectUri)) {
+    throw invalid(
+      'redirect_uri must be absolute, without fragment, and https, a private scheme with a dot or a known scheme of wallets',
+    );
   }
   const { code_challenge: codeChallenge, code_challenge_method: method } = form;
   const isChallenged = needs.codeChallenge || codeChallenge !== undefined || method !== undefined;
@@ -82,44 +87,6 @@ export function readAuthorizationRequest(
     ...defined({ redirectUri, codeChallenge, state, issuerState }),
     ...readWanted(form, context),
   };
-}
-
-/** Characters of a URI (RFC 3986 section 2); whatever else there is, programs read in different ways. */
-const URI_TEXT = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,2048}$/;
-
-/** What browsers and systems do something of their own with, in place of opening the app of a wallet. */
-const HARMFUL_SCHEMES: ReadonlySet<string> = new Set([
-  ...['javascript:', 'vbscript:', 'data:', 'blob:', 'about:', 'file:', 'filesystem:', 'content:', 'jar:'],
-  ...['ftp:', 'ws:', 'wss:', 'mailto:', 'sms:', 'tel:'],
-  ...['intent:', 'android-app:', 'view-source:', 'resource:', 'devtools:', 'search-ms:'],
-  ...['chrome:', 'chrome-extension:', 'edge:', 'moz-extension:'],
-]);
-
-/**
- * FAPI 2.0 section 5.3.2.2: https or a private-use scheme; plain http only to the device itself (RFC 8252 section 7.3).
- */
-function isRedirectUri(text: string): boolean {
-  // RFC 6749 section 3.1.2: absolute, without fragment
-  if (!URI_TEXT.test(text) || text.includes('#') || !URL.canParse(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
-  if (username !== '' || password !== '') return false;
-  if (protocol === 'https:') return namesItsHost(text);
-  if (protocol === 'http:') return namesItsHost(text) && LOOPBACK.has(hostname);
-  // RFC 8252 section 7.1 wants a domain name in reverse; wallets use short names too, so only harmful ones are refused
-  return !HARMFUL_SCHEMES.has(protocol) && !protocol.startsWith('ms-');
-}
-
-const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
-
-/**
- * Whether the host that stands in an http address is the one that a browser goes to. Browsers mend what is no such
- * address (`https:evil.example`, `https://0x7f.1`), so that people and programs that read it see another host, or none.
- */
-function namesItsHost(text: string): boolean {
-  const [, authority] = /^https?:\/\/([^/?#]+)/i.exec(text) ?? [];
-  const { protocol, host } = new URL(text);
-  const written = authority?.toLowerCase();
-  return written === host || written === `${host}:${protocol === 'https:' ? 443 : 80}`;
 }
 
 type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetails' | 'scope'>;

@@ -51,10 +51,7 @@ export function readExternalToken(
   context: Context,
 ): ExternalToken {
   const { iss, sub, exp, jti, client_id, issuer_state, cnf } = claims;
-  // RFC 9068 section 5: an ID token is no access token; where the type does not tell, its own claims do.
-  if (type !== 'at+jwt' && (claims['nonce'] !== undefined || claims['at_hash'] !== undefined)) {
-    throw new ForeignTokenError('id_token');
-  }
+  assertAccessToken(type, claims);
   if (typeof iss !== 'string') throw new ForeignTokenError('issuer');
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) {
     throw new ForeignTokenError('subject');
@@ -72,6 +69,33 @@ export function readExternalToken(
     ...(typeof jti === 'string' ? { tokenId: jti } : {}),
     ...(keyThumbprint === undefined ? {} : { keyThumbprint }),
   };
+}
+
+/** Members of ID tokens (OpenID Connect Core 1.0 sections 2 and 3.3.2.11, FAPI 1.0 part 2 section 5.1) that no access token has. */
+const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
+/** What some providers write into a `typ` claim of tokens that are no access tokens. */
+const OTHER_TYPES = ['id', 'refresh', 'offline', 'logout'];
+
+/**
+ * RFC 9068 section 5: an ID token is no access token; where the type does not tell, its own claims do.
+ * @param type of the header, in lower case without `application/`.
+ * @throws ForeignTokenError `id_token`.
+ */
+export function assertAccessToken(type: string | undefined, claims: JsonObject): void {
+  if (type === 'at+jwt') return;
+  const { typ } = claims;
+  const isOther = typeof typ === 'string' && OTHER_TYPES.includes(typ.toLowerCase());
+  if (isOther || OF_ID_TOKENS.some((name) => Object.hasOwn(claims, name))) {
+    throw new ForeignTokenError('id_token');
+  }
+}
+
+/**
+ * Of tokens that are taken without a proof of their holder.
+ * @throws ForeignTokenError `key_binding` (RFC 7800 section 3.1, RFC 8705 section 3.1, RFC 9449 section 6.1).
+ */
+export function assertBearer(claims: JsonObject): void {
+  if (Object.hasOwn(claims, 'cnf')) throw new ForeignTokenError('key_binding');
 }
 
 /** RFC 7800 section 3.1: a token that is bound in a way we cannot check is not a bearer token for that. */

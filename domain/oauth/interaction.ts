@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { VerificationRequest } from '../sessions/session.ts';
+import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { InteractionKind, InteractionWire } from './interaction-wire.ts';
@@ -45,7 +46,7 @@ export type Interaction = {
   readonly actions: readonly InteractiveAction[];
   /** What the wallet has to answer; absent while a backend is asked. */
   readonly pending?: PendingPresentation | PendingWebStep;
-  /** What was presented so far: `id` of the query and `values`. */
+  /** What was presented so far: `id` of the query, `values`, and who signed them. */
   readonly presented: readonly JsonObject[];
   /** Marks of the actions that are done. */
   readonly done: readonly string[];
@@ -107,8 +108,8 @@ export function completeAction(
 ): Interaction {
   const { presented, done } = interaction;
   const [action, ...actions] = interaction.actions;
-  const values = credentials.flatMap(({ id, values }) =>
-    id === undefined || values === undefined ? [] : [{ id, values }],
+  const values = credentials.flatMap(({ id, values, issuer }) =>
+    id === undefined || values === undefined ? [] : [{ id, values, ...defined({ issuer }) }],
   );
   return {
     ...suspend(interaction),

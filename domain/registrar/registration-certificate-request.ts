@@ -45,7 +45,7 @@ export const registrationCertificateMembers = {
   jwt: textUpTo(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
   id: textUpTo(200).optional().describe('One that the registrar has issued'),
   body: RegistrationBody.optional().describe(
-    'One to be obtained. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
+    'One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
       '`purpose` come from the defaults of the registrar configuration unless given',
   ),
 } as const;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMemberName } from './json.ts';
 
 /** A text that says something, in at most `max` characters. */
 export const textUpTo = (max: number) => z.string().min(1).max(max);
@@ -16,4 +17,6 @@ export const Reference = textUpTo(128);
 /** The name of a configuration; of a credential, also the `credential_configuration_id` of wallets and offers. */
 export const ConfigurationId = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128');
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128')
+  // Documents have members of this name, and readers take `constructor` for another thing.
+  .refine(isMemberName, 'this name is not allowed');

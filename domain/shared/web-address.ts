@@ -30,3 +30,34 @@ export const IssuerAddress = WebAddress.refine(
   (text) => !/[?#\s\\]/.test(text),
   'an issuer has neither query nor fragment',
 );
+
+const MAX_IMAGE_LENGTH = 100_000;
+/** RFC 2397, of images that every browser shows without running or loading anything. */
+const IMAGE_DATA =
+  /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+)$/i;
+
+/** Of a logo or a background that wallets and browsers show (OpenID4VCI 1.0 section 12.2.4: also a data URI). */
+export const ImageUri = z
+  .string()
+  .min(1)
+  .max(MAX_IMAGE_LENGTH)
+  .refine(
+    (text) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebAddress(text)),
+    'an http or https address without credentials, or a data URL of an image',
+  );
+
+/** Schemes whose addresses run, open or read something where they are shown as links. */
+const HARMFUL = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|intent|jar):/i;
+
+/** Any absolute URI, such as the name of a type, that does nothing where a program makes a link of it. */
+export const isHarmlessUri = (text: string) => URL.canParse(text) && !HARMFUL.test(text.trim());
+
+/** A name that may be a URI; one that would run or open something is none. */
+export const NameUri = z
+  .string()
+  .min(1)
+  .max(2048)
+  .refine(
+    (text) => !HARMFUL.test(text.trim()),
+    'a name; addresses that begin with javascript:, data:, file: and the like are none',
+  );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listUpTo, wholeNumber } from '../shared/bounds.ts';
-import { ContactUri, WebAddress } from '../shared/web-address.ts';
+import { ContactUri, isHarmlessUri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers } from './list-profiles.ts';
 
 /** BCP 47, as far as anybody uses it. */
@@ -9,7 +9,10 @@ export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}
 export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
 export const Line = z.string().trim().min(1).max(500);
 
-const Uri = z.string().max(2048).refine(URL.canParse, 'an absolute URI');
+const Uri = z
+  .string()
+  .max(2048)
+  .refine(isHarmlessUri, 'an absolute URI, not one of a script, a file or data');
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
 const Texts = texts(z.strictObject({ lang: Language, value: Line }));
 const Pages = texts(z.strictObject({ lang: Language, uriValue: WebAddress }));

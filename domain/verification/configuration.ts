@@ -3,9 +3,10 @@ import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { WebAddress } from '../shared/web-address.ts';
+import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
@@ -80,8 +81,8 @@ export const RedirectUri = z
   .max(2048)
   .refine((text) => {
     const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
-    return url !== null && !['javascript:', 'data:', 'file:', 'vbscript:'].includes(url.protocol);
-  }, 'an absolute address, for example https://shop.example/done?session={sessionId}');
+    return url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
+  }, 'an absolute address, for example https://shop.example/done?session={sessionId}, or com.example.app:/done');
 
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
@@ -92,9 +93,13 @@ const ConfirmingElements = z
 const InvocationUri = z
   .string()
   .max(500)
-  .regex(/^(?!https?:|javascript:|data:|file:|vbscript:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
+  .regex(/^(?!https?:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
     message: 'a scheme of wallets such as openid4vp://, or an https address without a fragment',
-  });
+  })
+  .refine((text) => {
+    const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
+    return scheme === 'https:' || isSchemeOfApp(scheme);
+  }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets');
 
 /**
  * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address

@@ -2,8 +2,15 @@ import { expect } from 'chai';
 import { Argon2Secrets } from '../../adapters/crypto/argon2-secrets.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 
+/** Whose names are their hashes, unless a test says who. */
+class Named extends Argon2Secrets {
+  override verify(secret: string, hash: string, name = hash): Promise<boolean> {
+    return super.verify(secret, hash, name);
+  }
+}
+
 describe('Argon2Secrets', () => {
-  const secrets = new Argon2Secrets();
+  const secrets = new Named();
   let hash: string;
 
   before(async () => {
@@ -28,7 +35,7 @@ describe('Argon2Secrets', () => {
   });
 
   it('verifies what another process hashed', async () => {
-    expect(await new Argon2Secrets().verify('correct horse', hash)).to.equal(true);
+    expect(await new Named().verify('correct horse', hash)).to.equal(true);
   });
 
   it('remembers a verified secret, but not for another hash', async () => {
@@ -60,13 +67,13 @@ describe('Argon2Secrets', () => {
   });
 
   it('answers many simultaneous questions about one secret with one computation', async () => {
-    const narrow = new Argon2Secrets({ atOnce: 1, waiting: 0 });
+    const narrow = new Named({ atOnce: 1, waiting: 0 });
     const answers = await Promise.all(Array.from({ length: 50 }, () => narrow.verify('correct horse', hash)));
     expect(new Set(answers)).to.deep.equal(new Set([true]));
   });
 
   it('refuses when too many computations wait, and recovers', async () => {
-    const narrow = new Argon2Secrets({ atOnce: 1, waiting: 1 });
+    const narrow = new Named({ atOnce: 1, waiting: 1 });
     const results = await Promise.allSettled(
       ['a', 'b', 'c', 'd'].map((secret) => narrow.verify(secret, hash)),
     );
@@ -86,21 +93,50 @@ describe('Argon2Secrets', () => {
     const attempts = Array.from({ length: 20 }, (_, i) => secrets.verify(`guess ${i}`, hash));
     const results = await Promise.allSettled(attempts);
     expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
-    expect(await new Argon2Secrets().verify('correct horse', hash)).to.equal(true);
+    expect(await new Named().verify('correct horse', hash)).to.equal(true);
     expect(await secrets.verify('guess again', hash)).to.equal(false);
   });
 
   it('lets neither strangers nor floods on another client delay a client or a new secret', async () => {
-    const crowded = new Argon2Secrets();
+    const crowded = new Named();
     const other = await crowded.hash('battery staple');
     const flood = Array.from({ length: 150 }, (_, i) => [
-      crowded.verify(`guess ${i}`, ''),
+      crowded.verify(`guess ${i}`, '', `stranger ${i}`),
       crowded.verify(`guess ${i}`, other),
     ]).flat();
     const ended = Promise.allSettled(flood);
     expect(await crowded.verify('correct horse', hash)).to.equal(true);
     expect(await crowded.hash('new')).to.match(/^argon2id/);
     const refused = (await ended).filter(({ status }) => status === 'rejected');
-    expect(refused).to.have.length(300 - 9 - 3);
+    expect(refused).to.have.length(150 - 3);
+  });
+
+  it('lets in as many attempts on a name that nobody has, and takes as long over them', async () => {
+    const asked = new Named();
+    const attempts = async (known: string, name: string) => {
+      const begun = performance.now();
+      const results = await Promise.allSettled(
+        Array.from({ length: 24 }, async (_, i) => {
+          await asked.verify(`guess ${i}`, known, name);
+          return performance.now() - begun;
+        }),
+      );
+      const times = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      const codes = results.flatMap((result) =>
+        result.status === 'rejected' ? [(result.reason as Failure).code] : [],
+      );
+      return { codes, times, last: Math.max(...times) };
+    };
+    await attempts(hash, 'known');
+    const known = await attempts(hash, 'known');
+    const unknown = await attempts('', 'unknown');
+    expect(unknown.codes).to.deep.equal(known.codes);
+    expect(unknown.times).to.have.length(known.times.length);
+    expect(unknown.last / known.last, `${unknown.times} against ${known.times}`).to.be.within(0.2, 5);
+    // Others with unknown names do not show by a queue.
+    const crowd = Array.from({ length: 60 }, (_, i) => attempts('', `crowd ${i}`));
+    const amid = await attempts('', 'amid');
+    expect(amid.codes).to.deep.equal(known.codes);
+    await Promise.all(crowd);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
@@ -103,9 +103,23 @@ describe('the token endpoint for administrators', () => {
     expect(answer.status, answer.text).to.equal(200);
     expect(performance.now() - began, 'not behind all of them').to.be.lessThan(50 * single);
     const others = await Promise.all(strangers);
-    const refused = others.filter(({ status }) => status === 429);
-    expect(refused.length).to.be.greaterThan(0);
-    for (const { headers } of refused) expect(headers.get('retry-after')).to.equal('1');
-    expect(new Set(others.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+    expect(new Set(others.map(({ status }) => status))).to.deep.equal(new Set([401]));
+  });
+
+  it('tells by no number of attempts at once whether there is a client', async () => {
+    const outcomes = async (client_id: string) => {
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, i) =>
+          post({ json: { ...grant, client_id, client_secret: `wrong ${i}` } }),
+        ),
+      );
+      return answers
+        .map(({ status, text, headers }) => `${status} ${headers.get('retry-after')} ${text}`)
+        .sort();
+    };
+    const known = await outcomes('caller');
+    expect(known.filter((outcome) => outcome.startsWith('429 1'))).to.have.length(3);
+    for (const name of ['nobody-at-all', ROOT.clientId])
+      expect(await outcomes(name), name).to.deep.equal(known);
   });
 });

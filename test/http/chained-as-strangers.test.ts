@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { BentProvider } from '../support/bent-provider.ts';
 import { Browser, type ChainedWallet, type Visit } from '../support/chained-wallet.ts';
 import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
+import { certify } from '../support/test-certificates.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const EVIL = 'https://evil.example/take?all=this';
@@ -102,17 +103,21 @@ describe('a login for whoever pushed a request', () => {
       await world.configure(token, { upstream: world.upstream(), ...asItComes });
       await provider.close();
     });
-    const configure = (upstream: object) =>
-      world.configure(token, { upstream, ...asItComes }, provider.configuration());
-    const begin = async () => {
+    const configure = (upstream: object, by = provider.registered([AUTHORIZATION_REQUEST.redirect_uri])) =>
+      world.configure(token, { upstream, ...asItComes }, by);
+    const push = async (form: Record<string, string> = {}) => {
       const { body } = await world.service.call('POST', '/acme/chained-as/challenge');
       const pushed = await wallet.par(
-        { scope: 'card' },
+        { scope: 'card', ...form },
         {
           DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/par`),
           ...provider.headers(newKey(), wallet.server, body.attestation_challenge),
         },
       );
+      return pushed;
+    };
+    const begin = async (form: Record<string, string> = {}) => {
+      const pushed = await push(form);
       expect(pushed.status, pushed.text).to.equal(201);
       const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushed.body.request_uri });
       return `${wallet.server}/authorize?${query}`;
@@ -123,6 +128,40 @@ describe('a login for whoever pushed a request', () => {
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
       expect(answer.status, answer.text).to.equal(303);
       expect(told(answer.location)).to.have.property('code');
+    });
+
+    it('but to an address that is not registered for it: the user sees where the browser goes', async () => {
+      for (const by of [
+        provider.registered([AUTHORIZATION_REQUEST.redirect_uri]),
+        provider.registered(['https://other.example/cb']),
+        provider.configuration(),
+      ]) {
+        await configure(world.upstream(), by);
+        const browser = new Browser();
+        const address = await begin({ redirect_uri: EVIL });
+        const shown = await browser.visit(await wallet.logIn(world.provider, browser, address));
+        expect([shown.status, shown.location], shown.text).to.deep.equal([200, undefined]);
+        expect(shown.text).to.include('<strong id="destination">evil.example</strong>');
+        expect((await browser.press(shown, 'approve')).location?.origin).to.equal('https://evil.example');
+      }
+      await configure(world.upstream());
+    });
+
+    it('whose name another provider of the lists may not attest', async () => {
+      const stranger = await certify({ name: 'Another Wallet CA', ca: true });
+      await configure(world.upstream(), provider.registered([AUTHORIZATION_REQUEST.redirect_uri], stranger));
+      const refused = await push();
+      expect([refused.status, refused.body.error], refused.text).to.deep.equal([
+        400,
+        'invalid_client_attestation',
+      ]);
+      // By the certificate that signs attestations, too
+      await configure(
+        world.upstream(),
+        provider.registered([AUTHORIZATION_REQUEST.redirect_uri], provider.signer),
+      );
+      expect((await push()).status).to.equal(201);
+      await configure(world.upstream());
     });
 
     it('which is told of failures', async () => {

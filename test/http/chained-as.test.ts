@@ -173,7 +173,10 @@ describe('the chained authorization server', () => {
     expect((await builtIn.par({ issuer_state: own, scope: 'card' })).status).to.equal(400);
     expect((await wallet.par({ issuer_state: own, scope: 'card' })).status).to.equal(201);
     const open = await world.offer(token, wallet, 'card');
-    expect((await builtIn.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(201);
+    expect((await builtIn.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(400);
+    expect((await wallet.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(201);
+    const named = await world.offer(token, wallet, 'card', { authorization_server: builtIn.issuer });
+    expect((await builtIn.par({ issuer_state: named.issuer_state, scope: 'card' })).status).to.equal(201);
   });
 
   it('takes no request for more credentials than a session can count', async () => {

@@ -100,6 +100,29 @@ describe('clients through HTTP', () => {
     expect((await call('GET', '/client/steward')).body.roles).to.have.members(roles);
   });
 
+  it('are not changed or deleted by who holds less than they do', async () => {
+    await create('mighty', { roles: ['issuance:manage', 'clients:manage'], secret: SECRET });
+    await create('lesser', { roles: ['clients:manage'], secret: SECRET });
+    const lesser = await service.token('lesser', SECRET);
+    for (const [method, path, json] of [
+      ['PATCH', '/client/mighty', { roles: ['clients:manage'] }],
+      ['PATCH', '/client/mighty', { roles: ['issuance:manage', 'clients:manage'], description: 'x' }],
+      ['PATCH', '/client/acme-admin', { roles: ['clients:manage'] }],
+      ['DELETE', '/client/mighty', undefined],
+      ['DELETE', '/client/acme-admin', undefined],
+      ['POST', '/client/mighty/rotate-secret', undefined],
+      ['GET', '/client/mighty/secret', undefined],
+    ] as const) {
+      const answer = await call(method, path, json, lesser);
+      expect([answer.status, answer.body.code], `${method} ${path}`).to.deep.equal([403, 'forbidden']);
+    }
+    expect((await login('mighty', SECRET)).status).to.equal(200);
+    expect((await call('PATCH', '/client/lesser', { roles: ['clients:manage'] }, lesser)).status).to.equal(
+      200,
+    );
+    expect((await call('DELETE', '/client/mighty')).status).to.equal(200);
+  });
+
   it('lose and gain rights at once, whatever their tokens say', async () => {
     await create('clerk', { secret: SECRET, roles: ['issuance:manage'] });
     const clerk = await service.token('clerk', SECRET);

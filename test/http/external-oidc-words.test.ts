@@ -72,6 +72,32 @@ describe('an external OpenID provider', () => {
     expect(offer.status, 'not its role').to.equal(403);
   });
 
+  for (const [what, claims, header, words] of [
+    ['an ID token', { nonce: 'n' }, { typ: 'JWT' }, /is an ID token/],
+    ['an ID token without nonce', { at_hash: 'h' }, {}, /is an ID token/],
+    ['an ID token of the front channel', { c_hash: 'h' }, { typ: 'JWT' }, /is an ID token/],
+    ['an ID token that says so in a claim', { typ: 'ID' }, { typ: 'JWT' }, /is an ID token/],
+    ['a refresh token', { typ: 'Refresh' }, { typ: 'JWT' }, /no access token/],
+    ['a token bound to a DPoP key', { cnf: { jkt: 'k' } }, { typ: 'at+jwt' }, /bound to a key/],
+    ['a token bound to a certificate', { cnf: { 'x5t#S256': 'c' } }, { typ: 'JWT' }, /bound to a key/],
+    ['a token bound to nothing that we know', { cnf: null }, { typ: 'at+jwt' }, /bound to a key/],
+  ] as const) {
+    it(`gives no access by ${what}`, async () => {
+      const bad = token({ ...tenant(), ...claims }, { ...header, alg: 'ES256', kid: '1' });
+      for (const scheme of ['Bearer', 'DPoP']) {
+        const headers = { Authorization: `${scheme} ${bad}` };
+        const answer = await service.call('GET', '/issuer/credentials', { headers });
+        expect([answer.status, answer.body.code], answer.text).to.deep.equal([401, 'unauthenticated']);
+        if (scheme === 'Bearer') expect(answer.body.detail).to.match(words);
+      }
+    });
+  }
+
+  it('takes an access token whose type says so, whatever else it holds', async () => {
+    const marked = token({ ...tenant(), nonce: 'n', typ: 'Bearer' });
+    expect((await call(marked, 'GET', '/issuer/credentials')).status).to.equal(200);
+  });
+
   it('is named letter by letter, with the slash that it ends in', async () => {
     const other = await start(issuer.replace(/\/$/, ''));
     try {

@@ -359,6 +359,25 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
+  it('are judged by a provider that is not asked for its health by everybody', async () => {
+    const logins = () => provider.hits('/token');
+    for (const [secret, status] of [
+      [CONFIDENTIAL.clientSecret, 200],
+      ['wrong', 503],
+    ] as const) {
+      const asked = await startTestService(settings({ OIDC_CLIENT_SECRET: secret }));
+      try {
+        const before = logins();
+        const crowd = await Promise.all(Array.from({ length: 24 }, () => asked.call('GET', '/health')));
+        for (let again = 0; again < 5; again++) crowd.push(await asked.call('GET', '/health'));
+        expect(new Set(crowd.map((answer) => answer.status))).to.deep.equal(new Set([status]));
+        expect(logins() - before).to.equal(1);
+      } finally {
+        await asked.close();
+      }
+    }
+  });
+
   it('cannot be judged while the provider is down', async () => {
     const gone = await startUpstreamProvider();
     const token = await gone.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme' } });

@@ -5,7 +5,7 @@ import { stepsOf } from '../contract/store/steps.ts';
 import { Browser } from '../support/chained-wallet.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
-import { CLIENT_ID, CODE_VERIFIER, newKey } from '../support/raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, newKey } from '../support/raw-wallet.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 describe('The browser that goes to a page before an issuance', () => {
@@ -146,12 +146,25 @@ describe('The browser that goes to a page before an issuance', () => {
 
     before(async () => {
       provider = await WalletProvider.start();
-      const attestation = { ...provider.configuration(), walletAttestationRequired: false };
+      const registered = provider.registered([AUTHORIZATION_REQUEST.redirect_uri]);
+      const attestation = { ...registered, walletAttestationRequired: false };
       await issuer.write('/issuer/config', { display, ...attestation });
     });
     after(async () => {
       await issuer.write('/issuer/config', { display });
       await provider.close();
+    });
+
+    it('is asked first where the wallet would have it sent to an address that is not registered', async () => {
+      const wallet = issuer.wallet();
+      const { body } = await issuer.service.call('POST', `/${issuer.id}/challenge`);
+      const headers = provider.headers(newKey(), wallet.issuer, body.attestation_challenge);
+      const { uri } = await issuer.offer('visitor');
+      const redirect_uri = 'https://evil.example/take';
+      const begun = await wallet.begin(uri, { scope: 'visitor', redirect_uri }, headers);
+      const { status, location, text } = await wallet.open(wallet.asksWeb(begun));
+      expect([status, location]).to.deep.equal([200, undefined]);
+      expect(text).to.include('<strong id="destination">evil.example</strong>');
     });
 
     it('goes at once, and is still the only one that comes back', async () => {

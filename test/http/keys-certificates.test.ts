@@ -183,10 +183,10 @@ describe('The certificates of a key', () => {
   });
 
   it('of a key for mdocs are made when it becomes one, and its usages are kept apart', async () => {
-    const { id } = await created('/key-chain', { usageType: 'access', country: 'DE' });
-    const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['access', 'signing'] });
+    const { id } = await created('/key-chain', { usageType: 'trustList', country: 'DE' });
+    const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['trustList', 'signing'] });
     expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal([
-      'access',
+      'trustList',
       'signing',
     ]);
     const mdoc = {
@@ -201,9 +201,9 @@ describe('The certificates of a key', () => {
     };
     const written = await call('POST', '/issuer/credentials', mdoc);
     expect(written.status, written.text).to.be.oneOf([200, 201]);
-    const both = { certUsageTypes: ['access'], usages: ['signing'] };
+    const both = { certUsageTypes: ['trustList'], usages: ['signing'] };
     expectInvalid(await call('PATCH', `/certs/${id}`, both), 'usages', /either/);
-    expect((await call('PATCH', `/certs/${id}`, { usages: ['access'] })).status, 'in use').to.equal(409);
+    expect((await call('PATCH', `/certs/${id}`, { usages: ['trustList'] })).status, 'in use').to.equal(409);
   });
 
   describe('that are for one usage alone', () => {

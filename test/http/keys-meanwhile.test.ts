@@ -76,11 +76,11 @@ describe('While a certificate is made', () => {
   }
 
   it('its key chain can get another key, and has a certificate for mdocs all the same', async () => {
-    await created('/key-chain', { id: 'mdocs', usageType: 'access' });
+    await created('/key-chain', { id: 'mdocs', usageType: 'trustList' });
     meanwhile('POST', '/key-chain/mdocs/rotate');
-    const usages = { usages: ['access', 'signing'] };
+    const usages = { usages: ['trustList', 'signing'] };
     expect(outcome(await call('PATCH', '/key-chain/mdocs', usages))).to.deep.equal([409, 'conflict']);
-    expect((await call('GET', '/key-chain/mdocs')).body.usages).to.deep.equal(['access']);
+    expect((await call('GET', '/key-chain/mdocs')).body.usages).to.deep.equal(['trustList']);
     expect((await call('PATCH', '/key-chain/mdocs', usages)).status).to.equal(200);
   });
 });

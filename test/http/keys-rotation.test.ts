@@ -185,7 +185,7 @@ describe('The rotation of keys', () => {
       expect(cwt.fingerprint256).to.not.equal(jwt.fingerprint256);
       return jwt.publicKey.export({ format: 'jwk' });
     };
-    await created('/key-chain', { id: 'pid-status', usageType: 'access', rootKeyChainId: 'pid' });
+    await created('/key-chain', { id: 'pid-status', usageType: 'trustList', rootKeyChainId: 'pid' });
     await configure('alone', 'pid');
     const { x } = (await chainOf('pid')).activeKey;
     expect(await signersOf('alone'), 'itself, without another').to.include({ x });

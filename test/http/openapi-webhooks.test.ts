@@ -155,7 +155,7 @@ describe('the description of webhooks', () => {
     guest.wallet.issuedCode(await guest.wallet.resume(back));
 
     const told = issuer.backend.at('/presented')[0]?.body;
-    expect(told.credentials[0]).to.have.keys(['id', 'issuer', 'values']);
+    expect(told.credentials[0]).to.have.keys(['id', 'values', 'issuer']);
     expect(fault(told, requestOf('presentation'))).to.equal(undefined);
     expect(fault(issuer.backend.at('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
     await issuer.close();

@@ -19,6 +19,7 @@ describe('callers that call too often', () => {
       TRUST_PROXY: '1',
       RATE_LIMIT_TOKEN: '5',
       RATE_LIMIT_NONCE: '5',
+      RATE_LIMIT_LOGIN: '3',
       RATE_LIMIT_OFFER: '8',
     });
     ({ token } = await createTenant(service, 'acme'));
@@ -53,6 +54,21 @@ describe('callers that call too often', () => {
         form: { client_id: 'x' },
       });
     expect(await statusesOf(6, begin)).to.deep.equal([400, 400, 400, 400, 400, 429]);
+  });
+
+  it('are counted where each call would be one to an upstream provider', async () => {
+    for (const path of ['authorize', 'callback']) {
+      const login = (address: string) =>
+        service.call('GET', `/acme/chained-as/${path}?code=x&state=y`, { headers: from(address) });
+      const address = path === 'authorize' ? '9.9.9.40' : '9.9.9.41';
+      const statuses = await statusesOf(4, () => login(address));
+      expect(
+        statuses.slice(0, 3).every((status) => status >= 400 && status < 429),
+        `${statuses}`,
+      ).to.equal(true);
+      expect(statuses[3]).to.equal(429);
+      expect((await login('9.9.9.42')).status).to.not.equal(429);
+    }
   });
 
   it('are counted by what one subscriber is given of IPv6', async () => {

@@ -26,7 +26,7 @@ function forge(
   const key = createSecretKey(deriveKey(MASTER_SECRET, 'vidimus/access-token'));
   const issuer = { key, issuer: 'platform-service', lifetimeSeconds: 3600 };
   const tokens = new LocalAccessTokens({ clock: { now: () => at }, random: new NodeRandom() }, issuer);
-  return tokens.issue({ subject, clientId, roles, clientSince }).token;
+  return tokens.issue({ subject, clientId, roles, clientSince, secretRevision: 0 }).token;
 }
 
 const MANAGERS = ['issuance:manage', 'presentation:manage'];
@@ -37,7 +37,9 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
   [/ \/client/, ['clients:manage']],
   [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
-  [/ \/(certs|key-chain|key|trust-list|session-config|cache|webhook-secret)\b/, MANAGERS],
+  [/^GET \/trust-list\b/, MANAGERS],
+  [/ \/trust-list\b/, ['issuance:manage']],
+  [/ \/(certs|key-chain|key|session-config|cache|webhook-secret)\b/, MANAGERS],
   [/ \/issuer\/(offer|deferred)\b/, ['issuance:offer', 'issuance:manage']],
   [/ \/(issuer|status-lists|status-list-config)\b/, ['issuance:manage']],
   [/^GET \/verifier\/config/, ['presentation:manage', 'presentation:request']],

@@ -125,9 +125,30 @@ describe('the event stream of a session', () => {
         client_secret: 'root-secret-for-the-tests',
       },
     });
-    const path = `/client/${clientId}/rotate-secret`;
+    // The token of the tests goes on to count.
+    const path = `/client/${clientId}/rotate-secret?graceSeconds=300`;
     return (await shop.service.call('POST', path, { token: root.body.access_token })).body.secret;
   };
+
+  it('ends with the secret that its token was had with', async () => {
+    const secret = 'a-secret-of-the-listener';
+    const json = { clientId: 'listener', roles: ['issuance:offer'], secret };
+    expect((await shop.call('POST', '/client', json, shop.acme.token)).status).to.equal(201);
+    const token = await shop.service.token('listener', secret);
+    const { session, uri } = await offer();
+    const stream = await follow(session, token);
+    await stream.next();
+    const path = '/client/listener/rotate-secret';
+    expect((await shop.call('POST', path, undefined, shop.acme.token)).status).to.equal(201);
+    // There is something to tell, and nobody to tell it to.
+    await fetch(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
+    expect((await shop.call('GET', `/session/${session}`, undefined, shop.acme.token)).body.status).to.equal(
+      'fetched',
+    );
+    expect(await stream.next()).to.equal(undefined);
+    const again = await fetch(`${shop.service.address}/session/${session}/events?token=${token}`);
+    expect(again.status).to.equal(401);
+  });
 
   it('ends when the session is deleted', async () => {
     const { session } = await offer();

@@ -81,7 +81,12 @@ describe('tenants through HTTP', () => {
     const { container } = service.service;
     const planted = { ...json, tenantId: 'squatter' as TenantId, secretHash: '', pickUp: null, version: 1 };
     const rest = { allowedPresentationConfigs: null, allowedIssuanceConfigs: null, description: null };
-    const times = { createdAt: new Date(), updatedAt: new Date() };
+    const times = {
+      createdAt: new Date(),
+      updatedAt: new Date(),
+      formerSecretUntil: null,
+      secretRevision: 0,
+    };
     const client: Client = { ...planted, ...rest, ...times, roles: ['issuance:offer'] };
     await container.get(Store).forService(({ clients }) => clients.add(client), { by: 'system' });
     const later = await create({ id: 'later', name: 'Later', roles: ['clients:manage'] });

@@ -453,7 +453,7 @@ describe('trust lists through HTTP', () => {
       expect((await as('POST', '/trust-list', json)).status).to.equal(201);
       for (const id of ['issuer', 'revoker', 'signer']) await conflict('DELETE', `/key-chain/${id}`);
       await conflict('PATCH', '/key-chain/signer', { usages: ['signing'] });
-      expect((await as('PATCH', '/key-chain/issuer', { usages: ['access'] })).status).to.equal(200);
+      expect((await as('PATCH', '/key-chain/issuer', { usages: ['statusList'] })).status).to.equal(200);
       await as('PATCH', '/trust-list/held', { certId: null, entities: [] });
       for (const id of ['issuer', 'revoker', 'signer']) {
         expect((await as('DELETE', `/key-chain/${id}`)).status, id).to.equal(200);

@@ -155,7 +155,10 @@ export async function populate(service: TestService, id: string): Promise<Popula
   const ofPage = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
   const deferred = await defer(service, id, issued.session, ids.credential);
   const unused = await offer();
-  const coded = await post('/issuer/offer', { ...offerBody(ids.credential), flow: 'authorization_code' });
+  const coded = await post('/issuer/offer', {
+    ...{ ...offerBody(ids.credential), flow: 'authorization_code' },
+    authorization_server: wallet.issuer,
+  });
   return {
     service,
     token,

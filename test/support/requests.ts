@@ -55,14 +55,24 @@ const freshDeferred: Recipe['prepare'] = async ({ service, token, ids }) => {
 };
 
 const made =
-  (kind: keyof Ids, path: string, body: (id: string, ids: Ids) => object): NonNullable<Recipe['prepare']> =>
-  async ({ service, token, ids }, fresh) => {
-    await created(service, token, path, body(fresh, ids));
+  (
+    kind: keyof Ids,
+    path: string,
+    body: (id: string, ids: Ids, role?: string) => object,
+  ): NonNullable<Recipe['prepare']> =>
+  async ({ service, token, ids }, fresh, role) => {
+    await created(service, token, path, body(fresh, ids, role));
     return { [kind]: fresh };
   };
 
+/** Whoever manages presentations has a say over keys for access alone. */
+const usageOf = (role?: string) => (role === 'presentation:manage' ? 'access' : 'signing');
+
 /** That nothing names. */
-const ownKeyChain = made('keyChain', '/key-chain', (id) => ({ id, usageType: 'signing' }));
+const ownKeyChain = made('keyChain', '/key-chain', (id, _, role) => ({ id, usageType: usageOf(role) }));
+/** That the role may touch. */
+const keyChainOf = (ids: Ids, role?: string) =>
+  role === 'presentation:manage' ? 'access' : role === 'issuance:manage' ? 'signing' : ids.keyChain;
 const IMPORTED = newKey().privateKey.export({ format: 'jwk' });
 
 const registrar = await sharedRegistrar();
@@ -103,42 +113,60 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /client': nothing,
   'GET /client/:id': { request: client },
   'POST /client': { request: (_, fresh) => ({ json: { clientId: fresh, roles: ['clients:manage'] } }) },
-  'PATCH /client/:id': { request: (ids) => ({ ...client(ids), json: { roles: ['presentation:request'] } }) },
+  'PATCH /client/:id': {
+    request: (ids, _, role) => ({
+      ...client(ids),
+      json: { roles: [role === undefined ? 'presentation:request' : 'clients:manage'] },
+    }),
+    prepare: freshClient,
+  },
   'DELETE /client/:id': { request: client, prepare: freshClient },
   'GET /client/:id/secret': { request: client, prepare: freshClient },
   'POST /client/:id/rotate-secret': { request: client, prepare: freshClient },
   'GET /key-chain': nothing,
   'GET /key-chain/providers': nothing,
   'GET /key-chain/:id': { request: keyChain },
-  'POST /key-chain': { request: (_, fresh) => ({ json: { id: fresh, usageType: 'signing' } }) },
-  'PATCH /key-chain/:id': { request: (ids) => ({ ...keyChain(ids), json: { description: 'Changed' } }) },
+  'POST /key-chain': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role) } }) },
+  'PATCH /key-chain/:id': {
+    request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { description: 'Changed' } }),
+  },
   'DELETE /key-chain/:id': {
     request: keyChain,
     prepare: ownKeyChain,
   },
   'POST /key-chain/import': {
-    request: (_, fresh) => ({ json: { id: fresh, usageType: 'signing', key: IMPORTED } }),
+    request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role), key: IMPORTED } }),
   },
   'POST /key-chain/:id/rotate': { request: keyChain, prepare: ownKeyChain },
-  'POST /key-chain/:id/csr': { request: (ids) => ({ ...keyChain(ids), json: { subjectName: 'Acme' } }) },
+  'POST /key-chain/:id/csr': {
+    request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }),
+  },
   'GET /key': nothing,
   'GET /key/:id': { request: keyChain },
   'POST /key': { request: (_, fresh) => ({ json: { id: fresh, key: IMPORTED } }) },
   'DELETE /key/:id': { request: keyChain, prepare: ownKeyChain },
   'GET /certs': nothing,
   'PATCH /certs/:certId': {
-    request: (ids) => ({ params: { certId: ids.keyChain }, json: { description: 'Changed' } }),
+    request: (ids, _, role) => ({
+      params: { certId: keyChainOf(ids, role) },
+      json: { description: 'Changed' },
+    }),
   },
   'DELETE /certs/:certId': {
     request: (ids) => ({ params: { certId: ids.keyChain } }),
     prepare: ownKeyChain,
   },
   'POST /certs/:certId/csr': {
-    request: (ids) => ({ params: { certId: ids.keyChain }, json: { subjectName: 'Acme' } }),
+    request: (ids, _, role) => ({
+      params: { certId: keyChainOf(ids, role) },
+      json: { subjectName: 'Acme' },
+    }),
   },
   'GET /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }) },
   'POST /certs': {
-    request: (ids, id) => ({ json: { id, keyId: ids.keyChain, certUsageTypes: ['signing'] } }),
+    request: (ids, id, role) => ({
+      json: { id, keyId: keyChainOf(ids, role), certUsageTypes: [usageOf(role)] },
+    }),
   },
   'GET /session-config': nothing,
   'PUT /session-config': { request: () => ({ json: { ttlSeconds: 86_400 } }) },

@@ -128,6 +128,12 @@ export class WalletProvider {
     };
   }
 
+  /** The same, where it is known to which addresses its wallets have browsers sent. */
+  registered(redirect_uris: readonly string[], by = this.root): Record<string, unknown> {
+    const walletProviders = [{ certificates: [pem(by)], client_ids: [this.clientId], redirect_uris }];
+    return { ...this.configuration(), walletProviders };
+  }
+
   /** The list that an operator would sign: this provider with both of its services, unless bent. */
   list(options: ListOptions = {}): string {
     return trustList({ entities: [this.entity()], signer: this.operator, ...options }, this.#seconds());

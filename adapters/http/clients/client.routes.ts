@@ -7,12 +7,19 @@ import {
   ListClients,
   UpdateClient,
 } from '../../../application/clients/clients.ts';
-import { ClientCreation, ClientUpdate } from '../../../domain/clients/client.ts';
+import { ClientCreation, ClientUpdate, MAX_GRACE_SECONDS } from '../../../domain/clients/client.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import { ClientView, SecretView, toClientView } from './client.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Client id') });
+const GraceSeconds = z.coerce
+  .number()
+  .int()
+  .min(0)
+  .max(MAX_GRACE_SECONDS)
+  .default(0)
+  .describe('For so long access tokens go on to count that are out already, in seconds');
 const common = { tag: 'Clients', surface: 'admin', access: { anyOf: ['clients:manage'] } } as const;
 const secretAccess = { either: ['clients:manage', 'tenants:manage'] } as const;
 
@@ -40,7 +47,9 @@ export const clientRoutes = families(
   }),
   client.update({
     summary: 'Change a client',
-    description: 'Rights change at once, also those of tokens that are out already.',
+    description:
+      'Rights change at once, also those of tokens that are out already. Only clients whose roles and configurations lie ' +
+      'within those of the caller are changed, and deleted.',
     body: ClientUpdate,
     example: { roles: ['presentation:request', 'issuance:offer'] },
     by: UpdateClient,
@@ -67,11 +76,14 @@ export const clientRoutes = families(
       method: 'post',
       path: '/client/:id/rotate-secret',
       summary: 'Replace the secret',
-      description: 'The new secret is returned here, once. `tenants:manage` may do this for any client.',
+      description:
+        'The new secret is returned here, once. Access tokens that were had with the former one end at once, or with ' +
+        '`graceSeconds` so much later. `tenants:manage` may do this for any client.',
       params,
+      query: z.object({ graceSeconds: GraceSeconds }),
       responses: { 201: SecretView, 409: 'Somebody else changed the client meanwhile' },
-      async handle({ caller, params: { id } }) {
-        return reply(201, { secret: await rotateSecret.execute(caller, id) });
+      async handle({ caller, params: { id }, query: { graceSeconds } }) {
+        return reply(201, { secret: await rotateSecret.execute(caller, id, graceSeconds) });
       },
     }),
   ]),

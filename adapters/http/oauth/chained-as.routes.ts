@@ -68,6 +68,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       ...page,
       method: 'get',
       path: `${base}/authorize`,
+      rateLimit: { group: 'login', perAddress: true },
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       responses: {
@@ -82,6 +83,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       ...page,
       method: 'get',
       path: `${base}/callback`,
+      rateLimit: { group: 'login', perAddress: true },
       summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
       query: CallbackQuery,
       responses: {

@@ -31,8 +31,8 @@ const common = {
 } as const;
 /** Certificates of others weigh most. */
 const BODY_LIMIT = 512 * 1024;
-/** All configurations rest on them. */
-const writes = { bodyLimit: BODY_LIMIT, access: { ...common.access, unrestricted: true } } as const;
+/** All configurations rest on them, and others trust whom the tenant names there under its issuing keys. */
+const writes = { bodyLimit: BODY_LIMIT, access: { anyOf: ['issuance:manage'], unrestricted: true } } as const;
 const params = z.object({ id: z.string().max(128) });
 
 const ENTITIES = [

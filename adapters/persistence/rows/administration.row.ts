@@ -37,6 +37,8 @@ export const ClientRow = defineEntity({
     allowedPresentationConfigs: p.json<readonly string[]>().nullable(),
     allowedIssuanceConfigs: p.json<readonly string[]>().nullable(),
     secretHash: p.text(),
+    secretRevision: p.integer().default(0),
+    formerSecretUntil: time().nullable(),
     pickUp: p.json<unknown>().nullable(),
     version: p.integer(),
     createdAt: time(),

@@ -32,6 +32,7 @@ export function readTenant(row: TenantRow): Tenant {
 export function clientColumns(client: Client) {
   return {
     ...client,
+    formerSecretUntil: client.formerSecretUntil?.getTime() ?? null,
     pickUp:
       client.pickUp === null ? null : { ...client.pickUp, expiresAt: client.pickUp.expiresAt.getTime() },
     createdAt: client.createdAt.getTime(),
@@ -49,6 +50,11 @@ export function readClient(row: ClientRow): Client {
     allowedPresentationConfigs: row.allowedPresentationConfigs ?? null,
     allowedIssuanceConfigs: row.allowedIssuanceConfigs ?? null,
     secretHash: row.secretHash,
+    secretRevision: row.secretRevision ?? 0,
+    formerSecretUntil:
+      row.formerSecretUntil === null || row.formerSecretUntil === undefined
+        ? null
+        : new Date(Number(row.formerSecretUntil)),
     pickUp:
       pickUp === null || pickUp === undefined ? null : { ...pickUp, expiresAt: new Date(pickUp.expiresAt) },
     version: row.version,

@@ -55,6 +55,8 @@ export function aClient(tenantId: TenantId | null, changes: Partial<Client> = {}
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
     secretHash: 'hash',
+    secretRevision: 0,
+    formerSecretUntil: null,
     pickUp: null,
     version: 1,
     createdAt: NOW,

@@ -1,6 +1,7 @@
 import type { RacedSuite } from '../../support/raced-services.ts';
 import { administration } from './administration.suite.ts';
 import { approvals } from './approvals.suite.ts';
+import { clientSecrets } from './client-secrets.suite.ts';
 import { editsWithOneTag } from './edits.suite.ts';
 import { keys } from './keys.suite.ts';
 import { usedOnce } from './once.suite.ts';
@@ -19,5 +20,6 @@ export const SUITES: readonly RacedSuite[] = [
   editsWithOneTag,
   trustLists,
   keys,
+  clientSecrets,
   webhookSecrets,
 ];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PickUpSecret, RotateSecret } from '../../../application/clients/client-secrets.ts';
-import { CreateClient, UpdateClient } from '../../../application/clients/clients.ts';
+import { CreateClient, DeleteClient, UpdateClient } from '../../../application/clients/clients.ts';
 import { ClientCreation } from '../../../domain/clients/client.ts';
 import { ACME, aWorld, codeOf, MANAGER, type World } from './world.ts';
 
@@ -83,13 +83,42 @@ describe('The clients of a tenant', () => {
     expect(await codeOf(update.execute(admin(), 'shop', { roles: ['registrar:manage'] }))).to.equal(
       'forbidden',
     );
-    // A role that is there already is kept, whoever changes the rest.
-    const lesser = world.caller(['clients:manage']);
+    // A role that is there already is kept, by whoever holds the others.
+    const lesser = world.caller(['clients:manage', 'presentation:request']);
     const kept = await update.execute(lesser, 'shop', {
       roles: ['presentation:request'],
       description: 'Till',
     });
     expect(kept).to.include({ description: 'Till' });
+  });
+
+  it('are not changed or deleted by who may not hold their secret', async () => {
+    const roles = ['presentation:request'] as const;
+    await new CreateClient(world).execute(admin(), wanted({ allowedIssuanceConfigs: ['pid', 'mdl'] }));
+    const update = new UpdateClient(world);
+    const remove = new DeleteClient(world);
+    const callers = [
+      world.caller(['clients:manage']),
+      world.caller(['clients:manage', 'issuance:offer']),
+      admin({ allowedIssuanceConfigs: ['pid'] }),
+    ];
+    for (const caller of callers) {
+      for (const change of [
+        { description: 'Mine' },
+        { allowedIssuanceConfigs: ['pid'] },
+        { allowedIssuanceConfigs: ['nothing'] },
+      ]) {
+        expect(await codeOf(update.execute(caller, 'shop', { roles: [...roles], ...change }))).to.equal(
+          'forbidden',
+        );
+      }
+      expect(await codeOf(update.execute(caller, 'shop', { roles: ['clients:manage'] }))).to.equal(
+        'forbidden',
+      );
+      expect(await codeOf(remove.execute(caller, 'shop'))).to.equal('forbidden');
+    }
+    expect((await stored()).allowedIssuanceConfigs).to.deep.equal(['pid', 'mdl']);
+    await remove.execute(admin({ allowedIssuanceConfigs: ['mdl', 'pid', 'more'] }), 'shop');
   });
 
   it('are given no configuration that a restricted maker lacks', async () => {

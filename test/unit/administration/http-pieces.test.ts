@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { z } from 'zod';
 import { readClientCredentials } from '../../../adapters/http/oauth2/client-credentials.ts';
 import { buildOpenApi } from '../../../adapters/http/openapi.ts';
@@ -98,6 +99,34 @@ describe('Health', () => {
     });
     await check.execute();
     expect(runs).to.equal(2);
+  });
+
+  it('asks what rests between two answers once, whether it is up or down', async () => {
+    const timer = sinon.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const runs = { up: 0, down: 0 };
+      const probes = [
+        { name: 'up', restMs: 10_000, check: async () => void runs.up++ },
+        {
+          ...{ name: 'down', restMs: 10_000 },
+          check: async () => {
+            runs.down++;
+            throw new Error('refused');
+          },
+        },
+      ];
+      const check = new CheckHealth({ probes, log: aWorld().log });
+      const answers = [await check.execute(), await check.execute()];
+      expect(answers[1]).to.deep.equal(answers[0]);
+      timer.tick(9_999);
+      await check.execute();
+      expect(runs).to.deep.equal({ up: 1, down: 1 });
+      timer.tick(1);
+      await check.execute();
+      expect(runs).to.deep.equal({ up: 2, down: 2 });
+    } finally {
+      timer.restore();
+    }
   });
 });
 

@@ -6,7 +6,7 @@ import { CreateCertificate, FindCertificates } from '../../../application/keys/c
 import { CreateKeyChain, DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
 import { readCertificates } from '../../../application/keys/read-certificates.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
-import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import type { KeyChain, KeyUsage } from '../../../domain/keys/key-chain.ts';
 import { CertificateCreation, KeyChainCreation } from '../../../domain/keys/key-chain-input.ts';
 import { ACME, aWorld, codeOf, type World } from './world.ts';
 
@@ -18,7 +18,7 @@ describe('The key chains of a tenant', () => {
   beforeEach(async () => {
     world = aWorld();
     await world.createTenant();
-    caller = world.caller(['issuance:manage']);
+    caller = world.caller(['issuance:manage', 'presentation:manage']);
   });
 
   it('are made for one usage or several, and show no private key', async () => {
@@ -60,14 +60,17 @@ describe('The key chains of a tenant', () => {
     await remove.execute(caller, 'trust-list');
     const update = new UpdateKeyChain(world);
     expect(await codeOf(update.execute(caller, 'access', { usages: ['signing'] }))).to.equal('conflict');
-    const wider = await update.execute(caller, 'access', { usages: ['signing', 'access'], description: 'x' });
-    expect(wider).to.deep.include({ usages: ['signing', 'access'], description: 'x' });
-    expect(await update.execute(caller, 'access', { description: null })).to.not.have.property('description');
+    const usages: KeyUsage[] = ['signing', 'trustList'];
+    const wider = await update.execute(caller, 'signing', { usages, description: 'x' });
+    expect(wider).to.deep.include({ usages, description: 'x' });
+    expect(await update.execute(caller, 'signing', { description: null })).to.not.have.property(
+      'description',
+    );
   });
 
   it('give one key several certificates, which go by the name of the first', async () => {
     world.clock.forward(1);
-    const body = CertificateCreation.parse({ keyId: 'signing', certUsageTypes: ['access'], id: 'again' });
+    const body = CertificateCreation.parse({ keyId: 'signing', certUsageTypes: ['trustList'], id: 'again' });
     const { chain } = await new CreateCertificate(world).execute(caller, body);
     const first = await chainOf('signing');
     expect(chain.active.key).to.deep.equal(first.active.key);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RateLimits } from '../../../adapters/http/rate-limits.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
-const LIMITS = { token: 60, nonce: 0, offer: 600 };
+const LIMITS = { token: 60, nonce: 0, login: 60, offer: 600 };
 
 describe('A limit of calls per minute', () => {
   const limits = () => new RateLimits(LIMITS);

@@ -59,6 +59,7 @@ describe('A stream of session statuses', () => {
         clientId: 'listener',
         roles: ['presentation:request'],
         clientSince: since,
+        secretRevision: 0,
         expiresAt: new Date(since + lifetime),
       },
     };
@@ -76,6 +77,8 @@ describe('A stream of session statuses', () => {
           allowedPresentationConfigs: null,
           allowedIssuanceConfigs: null,
           secretHash: '',
+          secretRevision: 0,
+          formerSecretUntil: null,
           pickUp: null,
           version: 1,
           createdAt,

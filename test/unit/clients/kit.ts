@@ -22,8 +22,9 @@ export async function aClientWorld() {
   const put = (changes: Partial<Client>) => {
     const base = { tenantId: ACME, description: null, allowedPresentationConfigs: null, pickUp: null };
     const rest = { allowedIssuanceConfigs: ['card'], secretHash: '', version: 1, clientId: 'shop' };
+    const revision = { secretRevision: 0, formerSecretUntil: null };
     const roles: Role[] = ['issuance:offer'];
-    const client = { ...base, ...rest, roles, createdAt: since, updatedAt: since, ...changes };
+    const client = { ...base, ...rest, ...revision, roles, createdAt: since, updatedAt: since, ...changes };
     return world.store.forTenant(ACME, ({ clients }) => clients.add(client), { by: 'system' });
   };
   const change = (roles: Role[]) =>
@@ -52,7 +53,8 @@ export async function aClientWorld() {
     /** A token of `shop`. */
     tokenOf: (changes: Partial<Parameters<LocalAccessTokens['issue']>[0]> = {}) => {
       const claims = { subject: ACME as string, clientId: 'shop', roles: ['issuance:offer'] as Role[] };
-      return accessTokens.issue({ ...claims, clientSince: since.getTime(), ...changes }).token;
+      return accessTokens.issue({ ...claims, clientSince: since.getTime(), secretRevision: 0, ...changes })
+        .token;
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Json } from '../../../domain/shared/json.ts';
 const of = (inside: string) => `$\{${inside}}`;
 const ENVIRONMENT = { NAME: 'value', _1: 'one', EMPTY: '', BRACES: of('NAME'), MASTER_SECRET: 'the secret' };
 
-const filled = (text: string) => fillPlaceholders(text, ENVIRONMENT);
+const filled = (text: string) => fillPlaceholders(text, ENVIRONMENT, []);
 
 describe('placeholders in configuration files', () => {
   const taken: [string, string, string][] = [
@@ -42,12 +42,16 @@ describe('placeholders in configuration files', () => {
     ['no name', of(''), /is written/],
     ['a default without a name', of(':x'), /is written/],
     ['one that never ends', 'a ${NAME', /is written/],
-    ['a secret of the service', of('MASTER_SECRET'), /secret of the service itself/],
-    ['the same with a default', of('DATABASE_URL:x'), /secret of the service itself/],
+    ['a secret of the service', of('MASTER_SECRET'), /belongs to the service itself/],
+    ...[
+      ...['PGPASSWORD', 'pgpassword', 'VAULT_TOKEN', 'BAO_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'NPM_TOKEN'],
+      ...['AZURE_CLIENT_SECRET', 'GOOGLE_APPLICATION_CREDENTIALS', 'KUBERNETES_SERVICE_HOST', 'KMS_PIN'],
+    ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, of(name), /what it runs on/]),
+    ['the same with a default', of('DATABASE_URL:x'), /belongs to the service itself/],
   ];
   for (const [what, text, message] of refused) {
     it(`refuse ${what}`, () => {
-      const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT);
+      const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT, []);
       expect(faults).to.have.length(1);
       expect(faults[0]?.path).to.equal('a.0.b');
       expect(faults[0]?.message).to.match(message);
@@ -56,14 +60,14 @@ describe('placeholders in configuration files', () => {
 
   it('stand in texts only, at any depth; names and other values stay', () => {
     const document: Json = { [of('NAME')]: [1, true, null, { x: of('NAME') }], n: 7 };
-    expect(fillPlaceholders(document, ENVIRONMENT).value).to.deep.equal({
+    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({
       [of('NAME')]: [1, true, null, { x: 'value' }],
       n: 7,
     });
   });
 
   it('are all looked at, however many are wrong', () => {
-    const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT);
+    const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
     expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
   });
 
@@ -74,10 +78,14 @@ describe('placeholders in configuration files', () => {
   });
 
   it('can be put back where their values would be shown', () => {
-    const { used } = fillPlaceholders([of('A'), of('B'), of('C:default')], {
-      A: 'a secret',
-      B: 'a secret(2)',
-    });
+    const { used } = fillPlaceholders(
+      [of('A'), of('B'), of('C:default')],
+      {
+        A: 'a secret',
+        B: 'a secret(2)',
+      },
+      [],
+    );
     expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(
       `no "${of('B')}", no${of('A')}, the default`,
     );
@@ -165,7 +173,7 @@ describe('placeholders in configuration files', () => {
   });
 
   it('tell texts that they are in by how these were written', () => {
-    const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' });
+    const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' }, []);
     expect([...texts]).to.deep.equal([
       ['key-x', `${of('A')}-x`],
       ['default', of('C:default')],

@@ -140,7 +140,12 @@ describe('CreateOffer', () => {
   it('stores no code for an authorization server, which gets the name of the session', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     const { offer: sent } = session.request as IssuanceRequest;
-    expect(sent['grants']).to.deep.equal({ authorization_code: { issuer_state: session.publicId } });
+    expect(sent['grants']).to.deep.equal({
+      authorization_code: {
+        issuer_state: session.publicId,
+        authorization_server: `${PUBLIC_URL}/${ACME}/chained-as`,
+      },
+    });
   });
 
   it('lives as long as it is wished for, and never longer than sessions do', async () => {

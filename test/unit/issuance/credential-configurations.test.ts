@@ -6,6 +6,8 @@ import {
   ReplaceCredentialConfiguration,
   UpdateCredentialConfiguration,
 } from '../../../application/issuance/credential-configurations.ts';
+import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
+import type { Role } from '../../../domain/clients/role.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { parseWritten } from '../../../domain/shared/read-written.ts';
@@ -25,8 +27,8 @@ const page = (callbackUrl: string) => [
 
 describe('The credential configurations of a tenant', () => {
   let world: AdministrationWorld;
-  const caller = (allowed: { issuance?: string[]; presentation?: string[] } = {}) =>
-    world.caller(['issuance:manage'], {
+  const caller = (allowed: { issuance?: string[]; presentation?: string[]; roles?: Role[] } = {}) =>
+    world.caller(allowed.roles ?? ['issuance:manage', 'presentation:request'], {
       allowedIssuanceConfigs: allowed.issuance ?? null,
       allowedPresentationConfigs: allowed.presentation ?? null,
     });
@@ -109,6 +111,89 @@ describe('The credential configurations of a tenant', () => {
     expect(await endOf(update('card', { iaeActions: asking('age') }, narrow()))).to.equal(
       'invalid_input iaeActions.0.presentationConfigId',
     );
+  });
+
+  it('name a presentation with a role for presentations alone, unless it was named there', async () => {
+    const issuer = () => caller({ roles: ['issuance:manage', 'clients:manage', 'registrar:manage'] });
+    const asked = { iaeActions: asking('age') };
+    expect(await endOf(put(asked, issuer()))).to.equal('forbidden');
+    expect(await endOf(update('card', asked, issuer()))).to.equal('forbidden');
+    expect(await endOf(put({ id: 'again', ...asked }, issuer()))).to.equal('forbidden');
+    for (const role of ['presentation:manage', 'presentation:request'] as const) {
+      await put({ id: role.replace(':', '-'), ...asked }, caller({ roles: ['issuance:manage', role] }));
+    }
+    await put(asked);
+    expect(await update('card', { lifeTime: 7_200 }, issuer())).to.deep.include(asked);
+    expect(await put(asked, issuer())).to.deep.include(asked);
+    await update('card', { iaeActions: null }, issuer());
+    expect(await endOf(update('card', asked, issuer()))).to.equal('forbidden');
+  });
+
+  describe('for a client that is restricted to some', () => {
+    const MINE = { id: 'mine', config: { ...CONFIG, scope: 'mine' }, vct: 'urn:mine:1' };
+    const mine = () => caller({ issuance: ['mine', 'new'] });
+    const mdoc = (docType: string) => ({
+      config: {
+        ...{ format: 'mso_mdoc', docType, scope: 'mine', display: DISPLAY },
+        claimsByNamespace: { [docType]: { name: {} } },
+      },
+      vct: null,
+      claims: null,
+    });
+    beforeEach(async () => {
+      world.clock.forward(1);
+      for (const id of ['theirs', 'own-key']) {
+        await new CreateKeyChain(world).execute(caller(), { id, usageType: 'signing' });
+      }
+      const licence = mdoc('org.iso.18013.5.1.mDL').config;
+      await put({ ...mdoc('org.iso.18013.5.1.mDL'), id: 'mdl', config: { ...licence, scope: 'mdl' } });
+      await put({ id: 'hosted', config: { ...CONFIG, scope: 'hosted' }, vct: { name: 'Hosted' } });
+      await put({ id: 'keyed', config: { ...CONFIG, scope: 'keyed' }, vct: 'urn:k', keyChainId: 'theirs' });
+      await put({ ...MINE, keyChainId: 'own-key' });
+    });
+    const hosted = async () => `${(await caller().configured).issuer}/vct/hosted`;
+    const attacks: [string, () => Promise<object> | object][] = [
+      ['type', () => ({ vct: 'urn:card:1' })],
+      ['type, by metadata', () => ({ vct: { vct: 'urn:card:1' } })],
+      ['type, as a parent', () => ({ vct: { vct: 'urn:mine:2', extends: 'urn:card:1' } })],
+      ['type, which the service hosts', async () => ({ vct: await hosted() })],
+      ['type, in another format', () => mdoc('urn:card:1')],
+      ['document type', () => mdoc('org.iso.18013.5.1.mDL')],
+      ['document type as a type', () => ({ vct: 'org.iso.18013.5.1.mDL' })],
+      ['scope', () => ({ config: { ...CONFIG, scope: 'card' } })],
+      ['scope, with its type', () => ({ vct: 'urn:card:1', config: CONFIG })],
+      ['key', () => ({ keyChainId: 'theirs' })],
+      ['key, which is the default', () => ({ keyChainId: null })],
+      ['key by name, which is the default', () => ({ keyChainId: 'signing' })],
+    ];
+    for (const [what, change] of attacks) {
+      it(`do not get its ${what}`, async () => {
+        const changes = await change();
+        const refused = what === 'scope' ? 'invalid_input config.scope' : 'forbidden';
+        expect(await endOf(update('mine', changes, mine()))).to.equal(refused);
+        const whole = { ...MINE, keyChainId: 'own-key', ...changes };
+        expect(await endOf(put(whole, mine()))).to.equal(refused);
+        expect(await get('mine')).to.deep.include({ vct: MINE.vct, keyChainId: 'own-key' });
+        if (what === 'key' || !what.startsWith('key')) {
+          expect(await endOf(put({ ...whole, id: 'new' }, mine()))).to.be.oneOf([
+            refused,
+            'invalid_input config.scope',
+          ]);
+        }
+        // A client without restrictions knows what it does.
+        expect(await endOf(update('mine', changes))).to.not.equal('forbidden');
+      });
+    }
+
+    it('are made with names of their own under the common key, and keep what others gave them', async () => {
+      const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
+      expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
+      await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
+      expect(await update('mine', { lifeTime: 3_600 }, mine())).to.include({
+        vct: 'urn:card:1',
+        lifeTime: 3_600,
+      });
+    });
   });
 
   const notTheirs = () => caller({ issuance: ['other'] });

@@ -36,7 +36,7 @@ const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Car
 
 describe('Key chains', () => {
   let world: AdministrationWorld;
-  const caller = () => world.caller(['issuance:manage']);
+  const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
   const create = (wanted: object) =>
     new CreateKeyChain(world).execute(
@@ -234,8 +234,8 @@ describe('Key chains', () => {
   });
 
   it('get a certificate for mdocs when they come to sign credentials', async () => {
-    expect((await get('access')).active).to.not.have.property('documentSigner');
-    const { active } = await update('access', { usages: ['access', 'signing'] });
+    expect((await get('trust-list')).active).to.not.have.property('documentSigner');
+    const { active } = await update('trust-list', { usages: ['trustList', 'signing'] });
     expect(active.documentSigner).to.have.length(1);
   });
 

@@ -52,11 +52,17 @@ describe('The web step of an interactive authorization', () => {
       expect(await browserHash(asked)).to.equal(hashSecret(shown.keep?.browserSecret ?? ''));
     });
 
-    it('sends the user of a wallet that proved who it is to the page straight away', async () => {
+    it('sends the user of a wallet that comes back to its registered address to the page straight away', async () => {
       const key = newKey();
       await world.issues({
         builtInAs: { walletInitiated: true },
-        walletClients: [{ client_id: CLIENT_ID, jwks: { keys: [key.jwk] } }],
+        walletClients: [
+          {
+            client_id: CLIENT_ID,
+            jwks: { keys: [key.jwk] },
+            redirect_uris: [AUTHORIZATION_REQUEST.redirect_uri],
+          },
+        ],
       });
       const claims = {
         iss: CLIENT_ID,

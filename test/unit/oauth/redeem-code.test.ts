@@ -27,7 +27,8 @@ describe('RedeemCode', () => {
   type Coded = { readonly code: string; readonly session: Session };
   const coded = async (push: Record<string, string> = {}): Promise<Coded> => {
     const ids = { credentialConfigurationIds: ['card', 'pass'] };
-    const { session } = await anOffer(world, { flow: 'authorization_code', ...ids });
+    const server = { authorization_server: wallet.issuer };
+    const { session } = await anOffer(world, { flow: 'authorization_code', ...ids, ...server });
     const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId, ...push }));
     return { code, session };
   };

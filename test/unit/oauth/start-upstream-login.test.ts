@@ -68,7 +68,8 @@ describe('StartUpstreamLogin', () => {
   });
 
   it('refuses an address of nobody, and one of the built-in server', async () => {
-    const { session } = await anOffer(logins.world, { flow: 'authorization_code' });
+    const authorization_server = logins.wallet.issuer;
+    const { session } = await anOffer(logins.world, { flow: 'authorization_code', authorization_server });
     const builtIn = await logins.wallet.push({ issuer_state: session.publicId });
     const ends = [await endOf(logins.visit(UNKNOWN)), await endOf(logins.visit(builtIn))];
     expect(ends).to.deep.equal(['invalid_request', 'invalid_request']);

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 import { inSqlite, WEBHOOK_SECRETS } from '../both-dialects.ts';
 
-export class Migration00000000000011_webhook_secrets extends Migration {
-  override name = 'Migration00000000000011_webhook_secrets';
+export class Migration00000000000012_webhook_secrets extends Migration {
+  override name = 'Migration00000000000012_webhook_secrets';
 
   override up(): void {
     for (const statement of WEBHOOK_SECRETS.map(inSqlite)) this.addSql(statement);

@@ -1,0 +1,94 @@
+import { mayUse } from '../../domain/clients/client.ts';
+import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
+import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { scopeOf, typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
+import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
+import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { TenantCaller } from '../caller.ts';
+import type { TenantRepositories } from '../ports/repositories.ts';
+
+type Written = {
+  readonly after: CredentialConfiguration;
+  readonly before: CredentialConfiguration | undefined;
+  /** All of the tenant, as they are. */
+  readonly all: readonly CredentialConfiguration[];
+  readonly chains: readonly KeyChain[];
+  readonly now: Date;
+};
+
+/**
+ * @throws Failure `forbidden` for a restricted client that gives its configuration the type, scope or key of another.
+ */
+export function assertOwnCredential(
+  { allowedIssuanceConfigs, configured: { issuer } }: TenantCaller,
+  { after, before, all, chains, now }: Written,
+): void {
+  const defaultKey = keyOf(chains, now, undefined);
+  const named = (configuration: CredentialConfiguration): Named => {
+    const { id, config, vct, keyChainId } = configuration;
+    const isMdoc = config.format === 'mso_mdoc';
+    const parent = typeof vct === 'object' ? vct?.extends : undefined;
+    // One type counts in all formats; and what a hosted type is called is kept for it.
+    const types = isMdoc ? [config.docType] : [vctOf(configuration, issuer), parent];
+    const key = keyOf(chains, now, keyChainId ?? undefined);
+    return {
+      id,
+      names: {
+        'the type': defined([...types, ...(configuration === after ? [] : [typeAddress({ id }, issuer)])]),
+        'config.scope': [scopeOf(configuration)],
+        // A new configuration may sign with what all sign with that name no key.
+        keyChainId: defined([
+          configuration === after && before === undefined && key === defaultKey ? undefined : key,
+        ]),
+      },
+    };
+  };
+  assertOwnNames(allowedIssuanceConfigs, named(after), before && named(before), all.map(named));
+}
+
+function defined(names: readonly (string | undefined)[]): readonly string[] {
+  return names.filter((name) => name !== undefined);
+}
+
+/** @returns the id of the key chain that signs; undefined when there is none. */
+function keyOf(chains: readonly KeyChain[], now: Date, id: string | undefined): string | undefined {
+  try {
+    return pickKeyChain(chains, 'signing', now, id).id;
+  } catch (error) {
+    if (error instanceof Failure) return id;
+    throw error;
+  }
+}
+
+/**
+ * What the user has to present before the issuance must be something that can be asked for. Whoever asks for it is told
+ * the answer, so naming a presentation takes a role for presentations; and for a restricted client there are only its own
+ * configurations. What somebody else named here before may stay.
+ * @throws Failure `forbidden`, `invalid_input`.
+ */
+export async function assertMayAskFor(
+  { presentationConfigurations }: TenantRepositories,
+  { allowedPresentationConfigs, roles }: TenantCaller,
+  iaeActions: readonly InteractiveAction[] | null | undefined,
+  before: CredentialConfiguration | undefined,
+): Promise<void> {
+  const named = new Set((before?.iaeActions ?? []).map(presentationOf));
+  const mayAsk = roles.includes('presentation:manage') || roles.includes('presentation:request');
+  for (const [index, action] of (iaeActions ?? []).entries()) {
+    const id = presentationOf(action);
+    if (id === undefined) continue;
+    const path = `iaeActions.${index}.presentationConfigId`;
+    if (!mayAsk && !named.has(id)) {
+      const message = `${path}: naming a presentation configuration needs presentation:manage or presentation:request`;
+      throw new Failure('forbidden', message);
+    }
+    const isKnown = (await presentationConfigurations.find(id)) !== undefined;
+    if (isKnown && (mayUse(allowedPresentationConfigs, id) || named.has(id))) continue;
+    throw invalidInput(path, 'there is no such presentation configuration');
+  }
+}
+
+function presentationOf(action: InteractiveAction): string | undefined {
+  return action.type === 'openid4vp_presentation' ? action.presentationConfigId : undefined;
+}

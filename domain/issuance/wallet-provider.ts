@@ -1,0 +1,55 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { CertificatePem } from '../formats/der/certificate-pem.ts';
+import { readPemCertificates } from '../formats/der/pem.ts';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { RedirectAddress } from '../shared/redirect-address.ts';
+
+/** What a tenant knows of a provider that attests wallets, beyond that its trust lists name it. */
+export const WalletProvider = z
+  .strictObject({
+    certificates: listUpTo(CertificatePem, 10).describe(
+      'Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations',
+    ),
+    client_ids: listUpTo(textUpTo(500), 50).describe(
+      'Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused',
+    ),
+    redirect_uris: listUpTo(RedirectAddress, 50)
+      .optional()
+      .describe(
+        'Addresses of these wallets, compared letter by letter. A browser that goes to one of these is sent without asking ' +
+          'the user; for every other address the user is shown where it goes',
+      ),
+  })
+  .meta({ id: 'WalletProvider' });
+export type WalletProvider = z.infer<typeof WalletProvider>;
+
+/** Who signed an attestation. */
+export type Attester = {
+  /** `x5c`: DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+  /** SHA-256 of the anchor's DER, base64url. */
+  readonly anchor: string;
+};
+
+/**
+ * What is registered for a wallet that a provider attested.
+ * @returns undefined when the name belongs to other providers.
+ */
+export function registrationOf(
+  providers: readonly WalletProvider[],
+  clientId: string,
+  { chain: [leaf = ''], anchor }: Attester,
+): { readonly redirectUris: readonly string[] } | undefined {
+  const named = providers.filter(({ client_ids: ids }) => ids.includes(clientId));
+  const own = named.filter(({ certificates }) =>
+    certificates.some((pem) => {
+      const [certificate = ''] = readPemCertificates(pem, 1) ?? [];
+      return (
+        certificate === leaf || hash('sha256', Buffer.from(certificate, 'base64'), 'base64url') === anchor
+      );
+    }),
+  );
+  if (named.length > 0 && own.length === 0) return undefined;
+  return { redirectUris: own.flatMap(({ redirect_uris: uris = [] }) => uris) };
+}

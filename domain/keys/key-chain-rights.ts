@@ -1,0 +1,117 @@
+import type { Role } from '../clients/role.ts';
+import { Failure, invalidInput } from '../shared/failure.ts';
+import type { KeyChain, KeyUsage } from './key-chain.ts';
+import { isSameHandle } from './signing-key.ts';
+
+/** What others trust a key for: what the tenant issues, or what it asks of wallets. */
+type KeyPurpose = 'issuing' | 'access';
+
+const PURPOSE_OF: Readonly<Record<KeyUsage, KeyPurpose>> = {
+  signing: 'issuing',
+  statusList: 'issuing',
+  trustList: 'issuing',
+  access: 'access',
+};
+
+const ROLE_OF: Readonly<Record<KeyPurpose, Role>> = {
+  issuing: 'issuance:manage',
+  access: 'presentation:manage',
+};
+
+const WORDS: Readonly<Record<KeyPurpose, string>> = {
+  issuing: 'signing, statusList and trustList, and all under their authority,',
+  access: 'access, and all under their authority,',
+};
+
+type Used = Pick<KeyChain, 'usages'>;
+
+/**
+ * Whoever has a say over a key chain has it over everything under the same authority, since that certifies whatever it is
+ * told to; and over everything with the same key.
+ * @param touched the key chains that are made, changed, removed or signed with, as they are and as they are to be.
+ * @param all the tenant's key chains as they are.
+ * @throws Failure `forbidden` when a role is missing that one of these demands.
+ */
+export function assertMayTouch(
+  roles: readonly Role[],
+  touched: readonly (Used & Partial<Pick<KeyChain, 'root' | 'active'>>)[],
+  all: readonly KeyChain[],
+): void {
+  const related = all.filter((chain) => touched.some((one) => isRelated(one, chain)));
+  for (const purpose of purposesOf([...touched, ...related])) {
+    const role = ROLE_OF[purpose];
+    if (!roles.includes(role)) {
+      throw new Failure('forbidden', `key chains for ${WORDS[purpose]} need the role ${role}`);
+    }
+  }
+}
+
+/**
+ * An authority certifies keys for its own purpose only: who trusts it for credentials would trust them, too.
+ * @param root of the key chain that is named as authority.
+ * @param path of the member that is at fault.
+ * @throws Failure `invalid_input`.
+ */
+export function assertCertifiedFor(
+  usages: readonly KeyUsage[],
+  root: KeyChain['root'],
+  all: readonly KeyChain[],
+  path: string,
+): void {
+  const purposes = purposesOf(under(root, all));
+  if (purposes.size === 0) {
+    throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
+  }
+  if (usages.length === 0) {
+    throw invalidInput(path, 'a key without usages is certified by an authority of its own');
+  }
+  const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
+  if (foreign === undefined) return;
+  throw invalidInput(
+    path,
+    `this authority is for other things than "${foreign}": ${WORDS[PURPOSE_OF[foreign]]} have others than these`,
+  );
+}
+
+/**
+ * What an authority was once trusted for it stays trusted for, so its key chains go on to serve that and nothing else.
+ * @param after the key chain as it is to be; under its authority, unless its certificates come from outside from now on.
+ * @throws Failure `invalid_input`.
+ */
+export function assertKeepsPurpose(
+  before: KeyChain,
+  after: KeyChain,
+  all: readonly KeyChain[],
+  path: string,
+): void {
+  const { root } = after;
+  if (root === undefined || before.usages.length === 0) return;
+  const known = purposesOf(under(root, all));
+  const others = under(root, all).filter(({ id }) => id !== after.id);
+  const next = purposesOf([...others, after]);
+  if (known.size === next.size && [...known].every((purpose) => next.has(purpose))) return;
+  throw invalidInput(
+    path,
+    'what the authority of this key chain is trusted for would change; make another key chain for other usages',
+  );
+}
+
+function purposesOf(chains: readonly Used[]): ReadonlySet<KeyPurpose> {
+  return new Set(chains.flatMap(({ usages }) => usages.map((usage) => PURPOSE_OF[usage])));
+}
+
+function under(root: KeyChain['root'], all: readonly KeyChain[]): readonly KeyChain[] {
+  return all.filter((chain) => isSameRoot(root, chain.root));
+}
+
+function isRelated({ root, active }: Partial<Pick<KeyChain, 'root' | 'active'>>, other: KeyChain): boolean {
+  return (
+    isSameRoot(root, other.root) ||
+    (active !== undefined && isSameHandle(active.key.handle, other.active.key.handle))
+  );
+}
+
+/** By the certificate: the key may be moved to another provider. */
+function isSameRoot(one: KeyChain['root'], other: KeyChain['root']): boolean {
+  return one !== undefined && one.certificate === other?.certificate;
+}
