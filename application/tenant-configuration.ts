@@ -15,6 +15,7 @@ import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
 import type { Tenant } from '../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
+import { UNTOLD, type WebhookSecret } from '../domain/webhooks/webhook-secret.ts';
 import { ConfigurationMemory, revisionsOf } from './configuration-memory.ts';
 import type { Documents, Listing, TenantReader } from './ports/repositories.ts';
 import { issuerIdentifier, type ServiceSettings } from './ports/settings.ts';
@@ -98,6 +99,12 @@ export class TenantConfiguration {
 
   registrarConfiguration(): Promise<RegistrarConfiguration | undefined> {
     return this.#once('registrar', ({ registrarConfiguration }) => registrarConfiguration.find('default'));
+  }
+
+  /** What calls of its backends are signed with. */
+  async webhookSecret(): Promise<WebhookSecret> {
+    const stored = await this.#once('webhookSecret', ({ webhookSecret }) => webhookSecret.find('default'));
+    return stored ?? UNTOLD;
   }
 
   /** The oldest first. */

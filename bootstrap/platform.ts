@@ -112,7 +112,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Store, store);
   provide(CheckHealth, new CheckHealth({ log, probes }));
   provide(Remote, remote);
-  provide(Webhooks, new RemoteWebhooks({ remote }));
+  provide(Webhooks, new RemoteWebhooks({ remote, clock, cipher }));
   provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));
   provide(Registrar, new RemoteRegistrar({ remote, clock }));
   provide(Kms, kms);

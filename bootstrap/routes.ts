@@ -28,6 +28,7 @@ import { trustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.
 import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
 import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
 import { dcApiRoutes, presentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
+import { webhookSecretRoutes } from '../adapters/http/webhooks/webhook-secret.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { obtain } from './wire.ts';
 
@@ -51,6 +52,7 @@ const FAMILIES: readonly Family[] = [
     trustListRoutes,
     cacheRoutes,
     auditRoutes,
+    webhookSecretRoutes,
   ],
 ];
 

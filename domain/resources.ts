@@ -14,6 +14,7 @@ import { sessionSettingsResource, statusListSettingsResource } from './tenants/s
 import { tenantResource } from './tenants/tenant.resource.ts';
 import { trustListResource } from './trust-lists/trust-list.resource.ts';
 import { presentationConfigurationResource } from './verification/presentation-configuration.resource.ts';
+import { webhookSecretResource } from './webhooks/webhook-secret.resource.ts';
 
 /** Every kind of resource. What is told apart by kind anywhere is told apart by these. */
 export const RESOURCES = [
@@ -29,6 +30,7 @@ export const RESOURCES = [
   trustListResource,
   sessionSettingsResource,
   statusListSettingsResource,
+  webhookSecretResource,
 ] as const;
 
 type AnyResource = (typeof RESOURCES)[number];

@@ -1,5 +1,6 @@
 import type { Precondition } from '../../application/ports/repositories.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
+import { resourceOf } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from './route.ts';
 
@@ -26,7 +27,8 @@ export function preconditionOf(
   return {
     kind,
     id: edits.id(input),
-    holds(found) {
+    holds(stored) {
+      const found = stored ?? resourceOf(kind).unset;
       // What is not there is reported as such by who would change or remove it.
       if (found === undefined) return method === 'patch' || method === 'delete';
       return tags === '*' || tags.some((tag) => editTags.isOf(tag, kind, found));

@@ -110,14 +110,30 @@ const HEADERS = z.object({
   'Idempotency-Key': z
     .string()
     .describe('Names this delivery; except for web steps also `deliveries[].id` of the session'),
+  'webhook-id': z.string().optional().describe('The same, as the Standard Webhooks call it'),
+  'webhook-timestamp': z
+    .string()
+    .regex(/^\d+$/)
+    .optional()
+    .describe('Seconds since 1970, of this call. Take none that is more than five minutes away'),
+  'webhook-signature': z
+    .string()
+    .optional()
+    .describe(
+      '`v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for ' +
+        'each secret that signs, separated by spaces',
+    ),
 });
 
 const DELIVERY =
   'One `POST` of JSON, never repeated. The answer is a 2xx with JSON or without a body, complete within 10 seconds, ' +
   'at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
   'Anything else is a failure.';
+const SIGNED =
+  'It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has ' +
+  'switched that off; then the three headers are absent.';
 const KEYED =
-  'With `auth` the header that it names carries its value; without, the call bears no credentials at all.';
+  'With `auth` the header that it names carries its value; without, the signature alone says who calls.';
 
 type Webhook = {
   readonly id: string;
@@ -136,7 +152,7 @@ function webhook({ id, summary, description, body, answer }: Webhook): { post: Z
     post: {
       operationId: id,
       summary,
-      description: [...description, DELIVERY].join('\n\n'),
+      description: [...description, DELIVERY, SIGNED].join('\n\n'),
       tags: ['Webhooks'],
       security: [],
       requestParams: { header: HEADERS },
@@ -193,7 +209,7 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
       '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.',
       'A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its ' +
         'report says why.',
-      'The call bears no credentials; `auth_session` is known only to the service, the page and its visitor.',
+      'The call bears no key; `auth_session` is known only to the service, the page and its visitor.',
     ],
     body: WebStepQuestion,
   }),

@@ -1,14 +1,18 @@
+import type { Cipher } from '../../application/ports/cipher.ts';
+import type { Clock } from '../../application/ports/clock.ts';
 import {
   type Remote,
   RemoteError,
   type RemoteFault,
   type RemoteResponse,
 } from '../../application/ports/remote.ts';
-import { WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
+import { type PostOptions, WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, parseJson } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
+import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { signingKeys, type WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
 import { FAULT_WORDS } from './fault-words.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -21,15 +25,23 @@ const WORDS: Partial<Record<RemoteFault, string>> = {
   redirected: 'answered with a redirect; give the final address',
 };
 
-type DeliveryOptions = { readonly deliveryId: string; readonly tenantId: TenantId };
+/** Purpose of the keys that sign where no tenant was told a secret. */
+const UNTOLD_KEYS = 'vidimus/webhook-signature';
+
+type Headers = Readonly<Record<string, string>>;
+type Ports = { readonly remote: Remote; readonly clock: Clock; readonly cipher: Cipher };
 
 /** Delivers webhooks through the one way out of the service. */
 export class RemoteWebhooks extends Webhooks {
   readonly #remote: Remote;
+  readonly #clock: Clock;
+  readonly #untold: ReturnType<Cipher['macs']>;
 
-  constructor(ports: { readonly remote: Remote }) {
+  constructor({ remote, clock, cipher }: Ports) {
     super();
-    this.#remote = ports.remote;
+    this.#remote = remote;
+    this.#clock = clock;
+    this.#untold = cipher.macs(UNTOLD_KEYS);
   }
 
   override refuses(url: string, tenantId: TenantId): boolean {
@@ -39,7 +51,7 @@ export class RemoteWebhooks extends Webhooks {
   override async post(
     webhook: WebhookConfig,
     body: Json,
-    options: DeliveryOptions,
+    options: PostOptions,
   ): Promise<{ status: number; body: Json | undefined }> {
     const place = describe(webhook.url);
     const answer = await this.#deliver(webhook, JSON.stringify(body), options, place);
@@ -55,22 +67,30 @@ export class RemoteWebhooks extends Webhooks {
     return { status, body: parsed };
   }
 
+  /** Of this attempt. A tenant that was told no secret has one that nobody knows, so that nothing goes out unsigned. */
+  #sign(id: string, body: string, tenantId: TenantId, secret: WebhookSecret): Headers {
+    const now = this.#clock.now();
+    const keys = signingKeys(secret, now, () => Buffer.from(this.#untold.make(tenantId)));
+    return signatureHeaders(id, body, keys, now);
+  }
+
   async #deliver(
     webhook: WebhookConfig,
     body: string,
-    { tenantId, deliveryId: id }: DeliveryOptions,
+    { tenantId, deliveryId: id, secret }: PostOptions,
     place: string,
   ): Promise<RemoteResponse> {
-    const key = webhook.auth?.config;
+    const signature = this.#sign(id, body, tenantId, secret);
     try {
       return await this.#remote.request(webhook.url, {
         tenantId,
         method: 'POST',
         headers: {
-          ...(key === undefined ? {} : { [key.headerName]: key.value }),
+          ...keyHeader(webhook, signature),
           'content-type': 'application/json',
           accept: 'application/json',
           'idempotency-key': id,
+          ...signature,
         },
         body,
         timeoutMs: TIMEOUT_MS,
@@ -83,6 +103,13 @@ export class RemoteWebhooks extends Webhooks {
       throw new WebhookError(fault === 'redirected' ? 'bad_status' : fault, message, { cause: error });
     }
   }
+}
+
+/** A configuration of an earlier release may have its key in a header of the signature, which goes first. */
+function keyHeader({ auth }: WebhookConfig, signature: Headers): Headers {
+  if (auth === undefined) return {};
+  const { headerName, value } = auth.config;
+  return headerName.toLowerCase() in signature ? {} : { [headerName]: value };
 }
 
 /** Origin and path: the query may carry a customer's secret. */

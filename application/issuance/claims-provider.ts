@@ -77,6 +77,7 @@ export class ClaimsProvider extends needs({
     const { store, webhooks } = this.ports;
     const delivery = intend(this.ports, 'claims');
     const user = await userOf(store, configured.tenantId, token);
+    const secret = await configured.webhookSecret();
     const pending = await this.#record(session, undefined, delivery);
     const body = {
       session: session.id,
@@ -88,6 +89,7 @@ export class ClaimsProvider extends needs({
       const answer = await webhooks.post(webhook, body, {
         deliveryId: delivery.id,
         tenantId: configured.tenantId,
+        secret,
       });
       const provided = readAnswer(answer.body, configuration.id);
       if ('claims' in provided) await assertIssuable(this.ports, { configured, configuration, ...provided });

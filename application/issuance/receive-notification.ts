@@ -56,7 +56,7 @@ export class ReceiveNotification extends needs({
 
   /** The intent to call the backend is stored with the notification, the outcome after the call. */
   async #note(
-    { tenantId }: TenantConfiguration,
+    configured: TenantConfiguration,
     session: Session,
     notification: Notification,
     webhook: WebhookConfigValue | undefined,
@@ -74,7 +74,7 @@ export class ReceiveNotification extends needs({
     const told = { id, event, credentialConfigurationId, ...defined({ eventDescription }) };
     const body = { session: session.id, notification: told };
     // The wallet did its part, so it hears nothing of a backend that fails.
-    const about = { tenantId, session: session.id };
+    const about = { configured, session: session.id };
     const { delivery } = await deliver(this.ports, webhook, intent, body, about);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
   }

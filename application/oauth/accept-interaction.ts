@@ -44,7 +44,7 @@ export class AcceptInteractionPresentation extends needs({
     const { interactionSteps, interactionBackends } = this.ports;
     const claimed = await interactionSteps.claim(run);
     const { credentials, report } = verdict;
-    if (!(await interactionBackends.deliver(claimed.session, webhook, credentials, report))) {
+    if (!(await interactionBackends.deliver(run.configured, claimed.session, webhook, credentials, report))) {
       throw await interactionSteps.deny(claimed, 'the presentation webhook failed');
     }
     const next = completeAction(claimed.interaction, credentials);
@@ -69,7 +69,7 @@ export class AcceptInteractionPresentation extends needs({
     const denied = await interactionSteps.deny(run, reasons.join('; '));
     if (run.session !== undefined) {
       if (webhook === undefined) await interactionBackends.note(run.session, report);
-      else await interactionBackends.deliver(run.session, webhook, credentials, report);
+      else await interactionBackends.deliver(run.configured, run.session, webhook, credentials, report);
     }
     throw denied;
   }
@@ -91,7 +91,7 @@ export class AcceptInteractionPage extends needs({
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
     if (callbackUrl === undefined) return interactionSteps.proceed(run, next);
     const claimed = await interactionSteps.claim(run);
-    if (!(await interactionBackends.confirm(claimed.session, callbackUrl, pageHandle))) {
+    if (!(await interactionBackends.confirm(run.configured, claimed.session, callbackUrl, pageHandle))) {
       throw await interactionSteps.deny(claimed, 'the web step was not confirmed');
     }
     return interactionSteps.proceed(claimed, next);

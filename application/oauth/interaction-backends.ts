@@ -51,6 +51,7 @@ export class InteractionBackends extends needs({
 
   /** Tells the presentation webhook: one attempt, on record before and after. @returns whether it took the result. */
   async deliver(
+    configured: TenantConfiguration,
     session: Session,
     webhook: WebhookConfigValue,
     credentials: readonly CredentialResult[],
@@ -61,18 +62,25 @@ export class InteractionBackends extends needs({
     const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
     const noted = await sessionNotes.note(session, intended);
     if (noted === undefined) return false;
-    const { delivery } = await resultDelivery.call(webhook, intent, session, credentials);
+    const about = { configured, session: session.id };
+    const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
     return delivery.result === 'delivered';
   }
 
   /** Asks the customer whether the user of a page is done with it: one attempt. Any success means yes. */
-  async confirm(session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
+  async confirm(
+    configured: TenantConfiguration,
+    session: Session,
+    callbackUrl: string,
+    pageHandle: string,
+  ): Promise<boolean> {
     const { webhooks, random, log } = this.ports;
-    const deliveryId = random.token();
+    const secret = await configured.webhookSecret();
+    const options = { deliveryId: random.token(), tenantId: session.tenantId, secret };
     try {
       const body = { session: session.id, auth_session: pageHandle };
-      await webhooks.post({ url: callbackUrl }, body, { deliveryId, tenantId: session.tenantId });
+      await webhooks.post({ url: callbackUrl }, body, options);
       return true;
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;

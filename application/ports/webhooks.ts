@@ -1,6 +1,7 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import type { WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
 import type { RemoteFault } from './remote.ts';
 
 /** Why a delivery counts as failed. `refused_address`: nothing left the machine. `busy`: too many calls were under way. */
@@ -20,6 +21,15 @@ export class WebhookError extends Error {
   }
 }
 
+export type PostOptions = {
+  /** Whose backend it is. */
+  readonly tenantId: TenantId;
+  /** The same for each attempt of one delivery, so the backend can recognize it. */
+  readonly deliveryId: string;
+  /** Of the tenant; says what the call is signed with. */
+  readonly secret: WebhookSecret;
+};
+
 /** Calls customers' backends. */
 export abstract class Webhooks {
   /** Whether a delivery to this address would fail for sure, as `refused_address`. Nothing is looked up. */
@@ -27,13 +37,12 @@ export abstract class Webhooks {
 
   /**
    * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
-   * @param options `tenantId` says whose backend it is; `deliveryId` is the same for each attempt of one delivery, so the backend can recognize it.
    * @returns the successful status and what was answered; `undefined` for an empty body.
    * @throws WebhookError for everything else.
    */
   abstract post(
     webhook: WebhookConfig,
     body: Json,
-    options: { readonly deliveryId: string; readonly tenantId: TenantId },
+    options: PostOptions,
   ): Promise<{ readonly status: number; readonly body: Json | undefined }>;
 }

@@ -133,8 +133,8 @@ export class ResponseIntake extends needs({
       const { webhook } = found.request;
       if (webhook === undefined) throw new Error('a presentation without a backend is not claimed');
       return await (verdict.good
-        ? this.#accept(found, webhook, verdict)
-        : this.#reject(session, webhook, verdict));
+        ? this.#accept(known, found, webhook, verdict)
+        : this.#reject(known, session, webhook, verdict));
     } catch (error) {
       if (!(error instanceof Failure)) await this.#failFor(session);
       throw error;
@@ -183,6 +183,7 @@ export class ResponseIntake extends needs({
 
   /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
   async #accept(
+    { configured }: Known,
     { session, request }: Answerable,
     webhook: WebhookConfigValue,
     { credentials, report }: Verdict,
@@ -192,7 +193,8 @@ export class ResponseIntake extends needs({
     const intent = resultDelivery.intend();
     const noted = await sessionOutcomes.record(session, undefined, { ...verified, deliveries: [intent] });
     if (noted === undefined) throw ended();
-    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, session, credentials);
+    const about = { configured, session: session.id };
+    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, about, credentials);
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
@@ -206,13 +208,19 @@ export class ResponseIntake extends needs({
   }
 
   /** The backend hears of the failure once it is recorded, without any value. */
-  async #reject(session: Session, webhook: WebhookConfigValue, verdict: Verdict): Promise<never> {
+  async #reject(
+    { configured }: Known,
+    session: Session,
+    webhook: WebhookConfigValue,
+    verdict: Verdict,
+  ): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
     const intent = resultDelivery.intend();
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
-      const { delivery } = await resultDelivery.call(webhook, intent, session, verdict.credentials);
+      const about = { configured, session: session.id };
+      const { delivery } = await resultDelivery.call(webhook, intent, about, verdict.credentials);
       await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
     }
     throw refusedResponse();

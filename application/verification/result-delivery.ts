@@ -1,4 +1,4 @@
-import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
@@ -9,6 +9,7 @@ import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { deliver, intend } from '../webhooks/deliveries.ts';
 
 export type Delivered = {
@@ -28,11 +29,12 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
   async call(
     webhook: WebhookConfigValue,
     intent: Delivery,
-    { id: session, tenantId }: Pick<Session, 'id' | 'tenantId'>,
+    about: { readonly configured: TenantConfiguration; readonly session: SessionId },
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
+    const { session } = about;
     const body = { session, credentials };
-    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, { tenantId, session });
+    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, about);
     return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, session) }) };
   }
 

@@ -1,11 +1,12 @@
 import type { Delivery, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Deliveries that a session remembers. */
 const MAX_DELIVERIES = 50;
@@ -33,24 +34,26 @@ export function intend(
 
 /**
  * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
- * @param about whose it is; also for the log.
+ * @param configured of the tenant whose backend it is. @param session for the log.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfigValue,
   intent: Delivery,
   body: JsonObject,
-  about: { readonly tenantId: TenantId; readonly session: SessionId },
+  { configured, session }: { readonly configured: TenantConfiguration; readonly session: SessionId },
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
+  const { tenantId } = configured;
+  const secret = await configured.webhookSecret();
   try {
-    const { body: answer } = await webhooks.post(webhook, body, {
-      deliveryId: intent.id,
-      tenantId: about.tenantId,
-    });
+    const { body: answer } = await webhooks.post(webhook, body, { deliveryId: intent.id, tenantId, secret });
     return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
-    log.warn(`${intent.webhook} webhook failed`, { ...about, delivery: intent.id, reason: error.reason });
+    log.warn(`${intent.webhook} webhook failed`, {
+      ...{ tenantId, session, delivery: intent.id },
+      reason: error.reason,
+    });
     return { delivery: { ...intent, result: 'failed', detail: error.message } };
   }
 }

@@ -28,6 +28,8 @@ export type Resource<Stored> = {
    * is left out. Absent: nobody edits it.
    */
   readonly edited?: (stored: Stored) => unknown;
+  /** How it stands where nothing is stored: what readers are shown then, and go out from. */
+  readonly unset?: Stored;
   /**
    * Members of answers, dotted, that cannot be written and that the service changes by itself, or others change elsewhere:
    * those who send back what they read may have read another value.

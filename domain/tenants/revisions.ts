@@ -13,6 +13,7 @@ export const CONFIGURED_KINDS = [
   'registrationCertificates',
   'statusLists',
   'trustLists',
+  'webhookSecret',
 ] as const;
 export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
 

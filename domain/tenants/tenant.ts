@@ -50,6 +50,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'tenant',
   'trust-list',
   'verifier',
+  'webhook-secret',
   'well-known',
 ]);
 

@@ -24,9 +24,12 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ]);
 
+/** Of the body, and of the signature over it (Standard Webhooks). */
+const OWN_PREFIXES = ['content-', 'webhook-'];
+
 function isFreeHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
+  return !RESERVED_HEADERS.has(lower) && !OWN_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
 const ApiKeyAuth = written({
@@ -36,7 +39,9 @@ const ApiKeyAuth = written({
       .string()
       .regex(TOKEN, 'Give a header name.')
       .refine(isFreeHeader, 'This header is set by the service itself.')
-      .describe('Such as `Authorization`; none of the connection, none that begins with `content-`'),
+      .describe(
+        'Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`',
+      ),
     value: z
       .string()
       .max(4096)

@@ -1,14 +1,20 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteWebhooks } from '../../adapters/remote/webhooks.ts';
+import { SystemClock } from '../../adapters/system/clock.ts';
 import { Remote, RemoteError } from '../../application/ports/remote.ts';
 import { WebhookError } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
+import { rotateWebhookSecret, UNTOLD, writeSecret } from '../../domain/webhooks/webhook-secret.ts';
 
-const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId };
+const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId, secret: UNTOLD };
+const clock = new SystemClock();
+const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
 
 async function errorOf(work: Promise<unknown>): Promise<WebhookError> {
   const error = await work.then(
@@ -26,7 +32,7 @@ describe('RemoteWebhooks', () => {
   let attempts = 0;
   let respond: (response: ServerResponse) => void;
   const remote = new GuardedHttpClient({ allow: ['127.0.0.1/32'] });
-  const webhooks = new RemoteWebhooks({ remote });
+  const webhooks = new RemoteWebhooks({ remote, clock, cipher });
 
   before((done) => {
     server = createServer((request, response) => {
@@ -67,6 +73,50 @@ describe('RemoteWebhooks', () => {
     });
   });
 
+  it('lets the signature go before a key that is stored under one of its headers, and leaves all other keys', async () => {
+    const keyed = (headerName: string): WebhookConfig => ({
+      url: base,
+      auth: { type: 'apiKey', config: { headerName, value: 'stored by an earlier release' } },
+    });
+    for (const name of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP']) {
+      await webhooks.post(keyed(name), {}, delivery);
+      expect(JSON.stringify(seen?.headers), name).to.not.include('earlier release');
+      expect(seen?.headers['webhook-id']).to.equal('delivery-1');
+      expect(seen?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
+      const unsigned = { ...delivery, secret: { ...UNTOLD, signing: 'off' } } as const;
+      await webhooks.post(keyed(name), {}, unsigned);
+      expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal(
+        'stored by an earlier release',
+      );
+    }
+    await webhooks.post(keyed('Webhook-Token'), {}, delivery);
+    expect(seen?.headers['webhook-token']).to.equal('stored by an earlier release');
+  });
+
+  it('signs what it sends, byte for byte, at the time of the attempt', async () => {
+    const secret = rotateWebhookSecret(undefined, writeSecret(Buffer.alloc(32, 1)), {}, new Date());
+    const body = { name: 'Zoë 😀', lone: '\ud800', 'a"b': '\u2028' };
+    await webhooks.post({ url: base }, body, { ...delivery, secret });
+    const { headers = {}, body: text = '' } = seen ?? {};
+    expect(JSON.parse(text)).to.deep.equal(body);
+    expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(
+      body,
+    );
+  });
+
+  it('signs for a tenant that was told no secret with a key of its own', async () => {
+    const sign = async (tenantId: string, of = webhooks) => {
+      await of.post({ url: base }, {}, { ...delivery, tenantId: tenantId as TenantId });
+      return seen?.headers['webhook-signature'];
+    };
+    const fixed = { now: () => new Date() };
+    const at = fixed.now();
+    fixed.now = () => at;
+    const [one, again] = [0, 1].map(() => new RemoteWebhooks({ remote, clock: fixed, cipher }));
+    expect(await sign('acme', one), 'in each process').to.equal(await sign('acme', again));
+    expect(await sign('acme', one)).to.not.equal(await sign('other', one));
+  });
+
   it('returns no body where none was answered', async () => {
     respond = (response) => response.writeHead(204).end();
     expect(await webhooks.post({ url: base }, {}, delivery)).to.deep.equal({ status: 204, body: undefined });
@@ -103,7 +153,7 @@ describe('RemoteWebhooks', () => {
   });
 
   it('fails on an address that may not be called', async () => {
-    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }) });
+    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
     expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
     expect(attempts).to.equal(0);
   });
@@ -132,7 +182,7 @@ describe('RemoteWebhooks', () => {
           throw new RemoteError(fault, 'no answer');
         }
       }
-      const failing = new RemoteWebhooks({ remote: new Failing() });
+      const failing = new RemoteWebhooks({ remote: new Failing(), clock, cipher });
       const error = await errorOf(failing.post({ url: 'https://backend.example' }, {}, delivery));
       expect(error).to.include({ reason: fault });
       expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 262_144 });
@@ -169,6 +219,8 @@ describe('WebhookConfig', () => {
     'a Content header': withHeader('Content-Length'),
     'a hop-by-hop header': withHeader('transfer-encoding'),
     'the Idempotency-Key header': withHeader('Idempotency-Key'),
+    'a header of the signature': withHeader('Webhook-Signature'),
+    'another Webhook header': withHeader('webhook-token'),
     'a value with a line break': withHeader('X-Api-Key', 'a\r\nb: c'),
     'a value with NUL': withHeader('X-Api-Key', 'a\0b'),
     'an empty value': withHeader('X-Api-Key', ''),

@@ -65,6 +65,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'POST /registrar/config': ['changed registrar-configuration'],
   'PATCH /registrar/config': ['changed registrar-configuration'],
   'DELETE /registrar/config': ['removed registrar-configuration'],
+  'PATCH /webhook-secret': ['changed webhook-secret'],
+  'POST /webhook-secret/rotate': ['rotated webhook-secret'],
   'POST /registrar/access-certificate': ['changed key-chain'],
 };
 
@@ -274,6 +276,8 @@ for (const kind of databases()) {
         secret,
       });
       const rotated = await service.call('POST', `/client/told-${kind.name}/rotate-secret`, { token });
+      const signing = await created(service, token, '/webhook-secret/rotate', {});
+      await created(service, token, '/webhook-secret/rotate', {});
       const credentialConfiguration = {
         claimsWebhook: { url: `https://backend.example/?token=${WEBHOOK_KEY}` },
         claims: { given_name: 'Wilhelmina', family_name: 'Unmistakable' },
@@ -296,6 +300,7 @@ for (const kind of databases()) {
       };
       const secrets = [
         ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotated.body.secret, ROOT.secret],
+        signing.secret.slice('whsec_'.length),
         ...[
           'Wilhelmina',
           'Unmistakable',

@@ -63,6 +63,15 @@ describe('the description of webhooks', () => {
         .and.match(/256 KiB/)
         .and.match(/never repeated/);
       expect(parameters[0], name).to.deep.include({ name: 'Idempotency-Key', in: 'header', required: true });
+      const signature = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+      expect(parameters.slice(1).map((parameter: { name: string }) => parameter.name)).to.deep.equal(
+        signature,
+      );
+      expect(
+        parameters.slice(1).some(({ required }: { required?: boolean }) => required),
+        name,
+      ).to.equal(false);
+      expect(description, name).to.match(/signed/);
     }
   });
 

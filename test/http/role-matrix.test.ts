@@ -39,7 +39,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
   [/^GET \/trust-list\b/, MANAGERS],
   [/ \/trust-list\b/, ['issuance:manage']],
-  [/ \/(certs|key-chain|key|session-config|cache)\b/, MANAGERS],
+  [/ \/(certs|key-chain|key|session-config|cache|webhook-secret)\b/, MANAGERS],
   [/ \/issuer\/(offer|deferred)\b/, ['issuance:offer', 'issuance:manage']],
   [/ \/(issuer|status-lists|status-list-config)\b/, ['issuance:manage']],
   [/^GET \/verifier\/config/, ['presentation:manage', 'presentation:request']],

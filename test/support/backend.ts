@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 export type BackendCall = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** The body as it came. */
+  readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   readonly body: any;
 };
@@ -36,6 +38,7 @@ export class Backend {
         const call = {
           path: request.url ?? '',
           headers: request.headers,
+          text,
           body: text === '' ? undefined : JSON.parse(text),
         };
         backend.calls.push(call);

@@ -86,6 +86,12 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
       ...{ method: 'PUT', path: '/status-list-config' },
       json: (n) => ({ ttl: 900 + n }),
     }),
+    thing(
+      'the secret of webhooks',
+      '/webhook-secret',
+      patch('/webhook-secret', (n) => ({ signing: n % 2 === 1 ? 'off' : 'v1' })),
+      post('/webhook-secret/rotate', () => ({})),
+    ),
   ];
 }
 

@@ -132,6 +132,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
   await post('/registrar/config', (await sharedRegistrar()).login());
   await post('/trust-list', trustListBody(ids.trustList, ids.keyChain));
+  await post('/webhook-secret/rotate', {});
   const trustList = `/trust-list/${ids.trustList}`;
   await service.call('PATCH', trustList, { token, json: { description: `List of ${id}` } });
   const [version] = (await service.call('GET', `${trustList}/versions`, { token })).body;

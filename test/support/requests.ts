@@ -261,6 +261,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: (ids) => ({ json: { body: {}, presentationConfigurationId: ids.presentation } }),
     prepare: withLogin,
   },
+  'GET /webhook-secret': nothing,
+  'PATCH /webhook-secret': { request: () => ({ json: { signing: 'v1' } }) },
+  'POST /webhook-secret/rotate': { request: () => ({ json: { overlapSeconds: 60 } }) },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };
 

@@ -78,6 +78,10 @@ export const KEY_PROVIDERS = [
   'create table "retired_keys" ("owner" varchar(255) not null, "kms" varchar(255) not null, "key_id" varchar(255) not null, "algorithm" varchar(255) not null, "retired_at" bigint not null, primary key ("owner", "kms", "key_id"))',
 ];
 
+export const WEBHOOK_SECRETS = [
+  'create table "webhook_secrets" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -8,6 +8,7 @@ import { usedOnce } from './once.suite.ts';
 import { removedStatusLists } from './status-lists.suite.ts';
 import { statuses } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
+import { webhookSecrets } from './webhook-secrets.suite.ts';
 
 /** Everything that many may ask the service for at the same time. */
 export const SUITES: readonly RacedSuite[] = [
@@ -20,4 +21,5 @@ export const SUITES: readonly RacedSuite[] = [
   trustLists,
   keys,
   clientSecrets,
+  webhookSecrets,
 ];

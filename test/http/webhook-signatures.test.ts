@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import type { TenantRepositories } from '../../application/ports/repositories.ts';
+import { Store } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { bentCalls, isSignedWith, signaturesOf, switchSigning } from '../support/signed-calls.ts';
+import { SignedWorld } from '../support/signed-world.ts';
+
+for (const kind of databases()) {
+  describe(`Calls of backends, on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let world: SignedWorld;
+    let foreign: string;
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      world = await SignedWorld.open({ DATABASE_URL: database.url });
+      foreign = await world.foreignSecret();
+    });
+    after(async () => {
+      await world?.issuer.close();
+      await database?.drop();
+    });
+    beforeEach(() => world.forget());
+
+    const call = (method: string, path: string, json?: object) =>
+      world.issuer.service.call(method, path, { token: world.issuer.token, ...(json && { json }) });
+
+    it('are signed from the beginning, though nobody was told a secret', async () => {
+      const before = await call('GET', '/webhook-secret');
+      expect(before.body).to.deep.equal({ signing: 'v1', createdAt: null, former: [] });
+      const first = await world.claimsCall();
+      expect(signaturesOf(first)).to.equal(1);
+      expect(isSignedWith(foreign, first)).to.equal(false);
+      const secret = await world.rotate();
+      expect(isSignedWith(secret, first), 'what was sent before is not vouched for').to.equal(false);
+      const next = await world.claimsCall();
+      expect([signaturesOf(next), isSignedWith(secret, next)], 'nobody knew the former').to.deep.equal([
+        1,
+        true,
+      ]);
+    });
+
+    for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
+      it(`bear a signature: ${name}`, async () => {
+        const secret = await world.rotate({ overlapSeconds: 0 });
+        const made = await make(world);
+        expect(isSignedWith(secret, made)).to.equal(true);
+        expect(isSignedWith(foreign, made), 'of another tenant').to.equal(false);
+        for (const bent of bentCalls(made)) {
+          expect(isSignedWith(secret, bent), JSON.stringify(bent)).to.equal(false);
+        }
+        expect(made.headers['webhook-id']).to.equal(made.headers['idempotency-key']);
+        expect(Number(made.headers['webhook-timestamp'])).to.be.closeTo(Date.now() / 1000, 5);
+      });
+    }
+
+    it('bear none of the three headers where that is configured, and nowhere else', async () => {
+      const secret = await world.rotate();
+      expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');
+      for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
+        world.forget();
+        const { headers } = await make(world);
+        expect(
+          Object.keys(headers).filter((header) => header.startsWith('webhook-')),
+          name,
+        ).to.deep.equal([]);
+        expect(headers['idempotency-key'], 'the delivery has its name').to.be.a('string');
+      }
+      await switchSigning(world.issuer, 'v1');
+      expect(isSignedWith(secret, await world.claimsCall())).to.equal(true);
+    });
+
+    it('bear no key in a header of the signature', async () => {
+      for (const headerName of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP', 'Webhook-Token']) {
+        const auth = { type: 'apiKey', config: { headerName, value: 'mine' } };
+        const refused = await call('POST', '/verifier/config', {
+          id: 'own',
+          webhook: { url: world.issuer.backend.url, auth },
+        });
+        expect(refused.status).to.equal(400);
+        expect(refused.body.errors.map(({ path }: { path: string }) => path)).to.include(
+          'webhook.auth.config.headerName',
+        );
+      }
+    });
+
+    it('go on for a configuration of an earlier release with such a header, until it is changed', async () => {
+      const { issuer, held } = world;
+      const store = issuer.service.service.container.get(Store);
+      const config = { headerName: 'Webhook-Token', value: 'key-of-an-earlier-release' };
+      const webhook = { url: `${issuer.backend.url}/presented`, auth: { type: 'apiKey', config } } as const;
+      await issuer.check('earlier', { webhook: { url: webhook.url } });
+      const write = async (own: TenantRepositories) => {
+        const stored = await own.presentationConfigurations.get('earlier');
+        await own.presentationConfigurations.put({ ...stored, webhook });
+      };
+      await store.forTenant(issuer.id as TenantId, write, { by: 'system' });
+      const path = '/verifier/config/earlier';
+      expect((await call('GET', path)).body.webhook.auth.config).to.deep.equal({ ...config, value: '***' });
+      const secret = await world.rotate({ overlapSeconds: 0 });
+      const made = await world.presentationCall(held, 200, 'earlier');
+      expect(made.headers['webhook-token']).to.equal(config.value);
+      expect(isSignedWith(secret, made)).to.equal(true);
+      const refused = await call('PATCH', path, { lifeTime: 600 });
+      expect([refused.status, refused.body.errors[0].path]).to.deep.equal([
+        400,
+        'webhook.auth.config.headerName',
+      ]);
+      const other = { ...webhook.auth, config: { ...config, headerName: 'X-Token' } };
+      const changed = await call('PATCH', path, { lifeTime: 600, webhook: { ...webhook, auth: other } });
+      expect(changed.status, changed.text).to.equal(200);
+    });
+  });
+}
