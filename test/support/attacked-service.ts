@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
 import { Backend } from './backend.ts';
+import { WalletProvider } from './wallet-provider.ts';
 
 const ROLES = [
   'clients:manage',
@@ -34,6 +35,7 @@ export async function startAttackedService(
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-attacked-'));
   const backend = await Backend.start();
   backend.on('/claims', { json: { deferred: true } });
+  const provider = await WalletProvider.start();
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const service = await startProcess({
@@ -52,10 +54,11 @@ export async function startAttackedService(
   const close = async () => {
     await service.stop();
     await backend.close();
+    await provider.close();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const tenant = await configure(address, root, backend.url);
+    const tenant = await configure(address, root, backend.url, provider);
     const target = [
       '--vidimus',
       address,
@@ -71,13 +74,18 @@ export async function startAttackedService(
   }
 }
 
-async function configure(address: string, root: AdminClient, backend: string) {
+async function configure(address: string, root: AdminClient, backend: string, provider: WalletProvider) {
   const display = [{ name: 'Acme', locale: 'en' }];
   for (const id of ['other', 'acme']) await root.post('/tenant', { id, name: id, roles: ROLES });
   const clientId = 'acme-admin';
   const { secret } = await root.get<{ secret: string }>(`/client/${clientId}/secret`);
   const admin = new AdminClient(address, clientId, secret);
-  await admin.post('/issuer/config', { display, batchSize: 3 });
+  await admin.post('/issuer/config', {
+    display,
+    batchSize: 3,
+    ...provider.configuration(),
+    walletAttestationRequired: false,
+  });
   const config = { format: 'dc+sd-jwt', scope: 'card', display };
   const card = {
     config,

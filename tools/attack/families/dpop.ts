@@ -123,7 +123,7 @@ export const dpopResource: Family<Issuer> = {
       {
         section: 'RFC 9449 section 7',
         why: 'a token works with a proof by its own key, for itself',
-        safe: { status: [401], error: ['invalid_dpop_proof', 'invalid_token'] },
+        safe: { status: [401], error: ['invalid_dpop_proof', 'invalid_token', 'use_dpop_nonce'] },
       },
       {
         'no ath': payload({ ath: undefined }),

@@ -5,7 +5,7 @@ import type { Issuer } from '../targets/issuer.ts';
 import { PRE_AUTHORIZED } from '../targets/offers.ts';
 import { tokenOne } from './common.ts';
 
-const GRANT = denied('invalid_grant', 'invalid_client');
+const GRANT = denied('invalid_grant', 'invalid_client', 'invalid_request');
 const redeem = (change: Record<string, string | undefined>) => async (issuer: Issuer) => {
   const source = issuer.source('pre');
   return issuer.tokenRequest({ ...issuer.redemption(await source.next()), ...change });

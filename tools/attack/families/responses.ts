@@ -1,9 +1,8 @@
 import { describe, type Family, held, open, Skip } from '../core/case.ts';
-import { newKey } from '../core/jwt.ts';
 import { table } from '../core/table.ts';
 import type { Asked } from '../targets/requests.ts';
 import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets/verifier.ts';
-import { answered, presentsCard, vpToken } from './presenting.ts';
+import { answered, presentsCard } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
 const right = async (verifier: Verifier, asked: Asked) => ({
@@ -131,126 +130,5 @@ export const responses: Family<Verifier> = {
           : open(`the right answer: ${describe(answer)}`);
       },
     },
-  ],
-};
-
-const jwe = (make: (asked: Asked, content: object) => Promise<string>) =>
-  answered(async (verifier, asked) =>
-    verifier.post(asked, { response: await make(encrypted(asked), await whole(verifier, asked)) }),
-  );
-const parts = (change: (parts: string[]) => readonly string[]) =>
-  jwe(async (asked, content) => change((await encryptResponse(asked, content)).split('.')).join('.'));
-const flipped = (part = '') => {
-  const bytes = Buffer.from(part, 'base64url');
-  bytes[0] = (bytes[0] ?? 0) ^ 1;
-  return bytes.toString('base64url');
-};
-
-export const responseEncryption: Family<Verifier> = {
-  id: 'response-encryption',
-  title: 'Encrypted answers of wallets',
-  async control(verifier) {
-    encrypted(await verifier.ask());
-    await presentsCard(verifier);
-  },
-  cases: table<Verifier>(
-    {
-      section: 'OpenID4VP 1.0 section 8.3',
-      why: 'an answer is encrypted to the key of this request, as was asked',
-      safe: REFUSED,
-    },
-    {
-      'in the clear': answered(async (verifier, asked) =>
-        verifier.plain(encrypted(asked), await whole(verifier, asked)),
-      ),
-      'to the key of another request': answered(async (verifier, asked) => {
-        const response = await encryptResponse(await verifier.ask(), await whole(verifier, encrypted(asked)));
-        return verifier.post(asked, { response });
-      }),
-      'to another key under the right name': jwe((asked, content) =>
-        encryptResponse(asked, content, {
-          jwk: { ...newKey().jwk, kid: asked.payload.client_metadata.jwks.keys[0].kid },
-        }),
-      ),
-      'to a key that is unknown': jwe((asked, content) =>
-        encryptResponse(asked, content, { header: { kid: 'unknown' } }),
-      ),
-      'by an enc that was not asked for': jwe((asked, content) =>
-        encryptResponse(asked, content, { header: { enc: 'A128CBC-HS256' } }),
-      ),
-      'with key wrapping': jwe((asked, content) =>
-        encryptResponse(asked, content, { header: { alg: 'ECDH-ES+A128KW' } }),
-      ),
-      'with a changed ciphertext': parts(([a = '', b = '', c = '', d, e = '']) => [a, b, c, flipped(d), e]),
-      'with a changed tag': parts(([a = '', b = '', c = '', d = '', e]) => [a, b, c, d, flipped(e)]),
-      'with an extension that nobody knows': parts(([a = '', ...rest]) => [
-        Buffer.from(
-          JSON.stringify({ ...JSON.parse(Buffer.from(a, 'base64url').toString()), crit: ['x'], x: 1 }),
-        ).toString('base64url'),
-        ...rest,
-      ]),
-      'only signed, by nobody': jwe(
-        async (_, content) =>
-          `eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(content)).toString('base64url')}.`,
-      ),
-      'with text inside that is no JSON': jwe((asked) => encryptResponse(asked, 'nonsense')),
-      'with a list inside': jwe((asked, content) => encryptResponse(asked, [content])),
-      'text that is no JWE': jwe(async () => 'a.b.c.d.e'),
-    },
-  ),
-};
-
-export const vpTokens: Family<Verifier> = {
-  id: 'vp-token',
-  title: 'The shape of vp_token',
-  control: presentsCard,
-  cases: [
-    ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 8.1',
-        why: 'each presentation answers one query, as many as were asked for',
-        safe: REFUSED,
-      },
-      {
-        'a text': vpToken((_, text) => text),
-        'a list': vpToken((_, text) => [text]),
-        null: vpToken(() => null),
-        'an empty object': vpToken(() => ({})),
-        'a text for the query': vpToken((id, text) => ({ [id]: text })),
-        'an empty list for the query': vpToken((id) => ({ [id]: [] })),
-        'an object as presentation': vpToken((id, text) => ({ [id]: [{ text }] })),
-        'a number as presentation': vpToken((id) => ({ [id]: [1] })),
-        'an empty text as presentation': vpToken((id) => ({ [id]: [''] })),
-        'one presentation twice': vpToken((id, text) => ({ [id]: [text, text] })),
-        'a query that was not asked': vpToken((id, text) => ({ [id]: [text], other: [text] })),
-        'another query alone': vpToken((_, text) => ({ other: [text] })),
-        'a query that every object has': vpToken((_, text) =>
-          JSON.parse(`{"__proto__":[${JSON.stringify(text)}]}`),
-        ),
-        'a presentation with a NUL': vpToken((id, text) => ({ [id]: [`${text}\0`] })),
-        'a presentation of a megabyte of tildes': vpToken((id) => ({ [id]: ['~'.repeat(500_000)] })),
-        'a thousand presentations': vpToken((id) => ({ [id]: Array(1000).fill('x') })),
-      },
-    ),
-    ...table<Verifier>(
-      { section: 'RFC 8259 section 4', why: 'what two readers read in two ways is refused', safe: REFUSED },
-      {
-        'the query twice': answered(async (verifier, asked) => {
-          const id = JSON.stringify(queryOf(asked).id);
-          const text = `{${id}:["other"],${id}:[${JSON.stringify(await verifier.card(asked))}]}`;
-          if (!isEncrypted(asked))
-            return verifier.post(asked, { vp_token: text, state: asked.payload.state });
-          return verifier.post(asked, {
-            response: await encryptResponse(
-              asked,
-              `{"state":${JSON.stringify(asked.payload.state)},"vp_token":${text}}`,
-            ),
-          });
-        }),
-        'ten thousand levels': vpToken((id) => ({
-          [id]: JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`),
-        })),
-      },
-    ),
   ],
 };
