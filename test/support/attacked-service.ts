@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
 import { Backend } from './backend.ts';
+import { bareEnvironment } from './compile-cache.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
 const ROLES = [
@@ -25,6 +26,8 @@ export type AttackedService = {
   readonly secret: string;
   /** Arguments of the tool that lead it here. */
   readonly target: readonly string[];
+  /** Fresh offers with a pre-authorized code, as links. */
+  offers(count: number): Promise<{ readonly links: readonly string[] }>;
   close(): Promise<void>;
 };
 
@@ -46,6 +49,7 @@ export async function startAttackedService(
       LOG_LEVEL: 'silent',
       // Nothing but its own guard keeps it from calling addresses of this machine.
       OUTBOUND_ALLOW: '127.0.0.1/32',
+      NODE_COMPILE_CACHE: bareEnvironment()['NODE_COMPILE_CACHE'] ?? '',
       ...environment,
     },
   });
@@ -67,7 +71,19 @@ export async function startAttackedService(
       '--other-issuer',
       `${address}/other`,
     ];
-    return { address, ...tenant, target, close };
+    const admin = new AdminClient(address, tenant.clientId, tenant.secret);
+    const body = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+    };
+    const offers = async (count: number) => {
+      const made = await Promise.all(
+        Array.from({ length: count }, () => admin.post<{ uri: string }>('/issuer/offer', body)),
+      );
+      return { links: made.map(({ uri }) => uri) };
+    };
+    return { address, ...tenant, target, offers, close };
   } catch (error) {
     await close();
     throw error;

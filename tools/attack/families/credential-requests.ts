@@ -76,7 +76,7 @@ export const credentialRequests: Family<Issuer> = {
       name: 'a credential that the token is not for',
       section: 'OpenID4VCI 1.0 section 8.3.1.1',
       why: 'an offer of one credential is not an offer of all',
-      safe: SHAPE,
+      safe: { status: SHAPE.status, error: [...(SHAPE.error ?? []), 'credential_request_denied'] },
       async run(issuer) {
         const grant = await issuer.token();
         const others = Object.keys(issuer.metadata.credential_configurations_supported ?? {}).filter(

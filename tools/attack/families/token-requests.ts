@@ -66,6 +66,10 @@ export const tokenRequests: Family<Issuer> = {
       {
         'no grant_type': grant({ code: 'x' }),
         'grant_type twice': raw((code) => `${redemption(code)}&grant_type=authorization_code`),
+        'grant_type twice, the right one last': raw(
+          (code) => `grant_type=authorization_code&${redemption(code)}`,
+        ),
+        'a bad code and a good one': raw((code) => `pre-authorized_code=x&${redemption(code)}`),
         'a good code and a bad one': raw((code) => `${redemption(code)}&pre-authorized_code=x`),
       },
     ),
