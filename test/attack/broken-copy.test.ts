@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
@@ -57,6 +58,13 @@ describe('the attack tool on services with planted faults', function () {
       expect(run?.code).to.equal(1);
     });
   }
+
+  it('plants each fault where it says, in a text that is there once', () => {
+    for (const { file, from } of FAULTS.flatMap((fault) => [fault, ...(fault.also ? [fault.also] : [])])) {
+      const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+      expect(source.split(from), `${file}: ${from}`).to.have.length(2);
+    }
+  });
 
   it('finds at least nine of ten, in as many families', () => {
     const found = FAULTS.filter(({ foundBy }) => foundBy !== null);

@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { Gate, isLoopback, RefusedAddress } from '../../tools/attack/core/gate.ts';
 import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
 import { type AttackedService, startAttackedService } from '../support/attacked-service.ts';
+import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 /** What a wallet may do and other services need not: each with its reason. */
 const OPEN: readonly string[] = [
@@ -48,23 +52,47 @@ describe('the attack tool on this service', function () {
     expect(said, 'a token or a credential').to.not.match(/eyJ[A-Za-z0-9_-]{20}/);
   });
 
-  it('attacks by links alone what it has no client for', async () => {
-    const { links } = await service.offers(3);
-    const found = await attack([...links.flatMap((uri) => ['--offer', uri]), '--only', 'metadata']);
-    expect(found.families, found.stderr).to.have.length(1);
-    expect(found.code, found.stdout).to.equal(0);
-    // A control that has no fresh offer any more says so.
-    const [first = ''] = (await service.offers(1)).links;
-    const spent = await attack([first, '--only', 'pre-authorized']);
+  it('attacks by links alone, as far as they go', async () => {
+    const spent = await attack([await service.offer(), '--only', 'pre-authorized']);
     expect(linesOf(spent.cases, 'skipped'), spent.stdout).to.not.deep.equal([]);
     expect(spent.stdout).to.include('give --offer-command');
   });
 
   it('says by its exit that a family could not be run', async () => {
-    const [used = ''] = (await service.offers(1)).links;
-    await attack([used, '--only', 'metadata']);
-    const again = await attack([used, '--only', 'metadata']);
+    const link = await service.offer();
+    await attack([link, '--only', 'metadata']);
+    const again = await attack([link, '--only', 'metadata']);
     expect([again.code, again.families[0]?.state], again.stdout).to.deep.equal([2, 'not run']);
+  });
+
+  it('attacks what gives offers and requests by commands, with a credential from a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
+    const links = createServer((request, response) => {
+      void (request.url === '/offer' ? service.offer() : service.ask()).then((uri) => response.end(uri));
+    });
+    await new Promise<void>((resolve) => links.listen(0, '127.0.0.1', resolve));
+    const { port: at } = links.address() as AddressInfo;
+    const command = (path: string) =>
+      `"${process.execPath}" -e "fetch('http://127.0.0.1:${at}${path}').then((r) => r.text()).then(console.log)"`;
+    try {
+      const [held] = await new Openid4vcWallet().accept(await service.offer());
+      writeFileSync(join(folder, 'credential'), held?.text ?? '');
+      const key = held?.holder.privateKey.export({ format: 'jwk' });
+      writeFileSync(join(folder, 'key'), JSON.stringify(key));
+      const [issued, presented] = await Promise.all([
+        attack(['--offer-command', command('/offer'), '--only', 'pre-authorized']),
+        attack([
+          ...['--request-command', command('/ask'), '--only', 'key-binding'],
+          ...['--credential', join(folder, 'credential'), '--holder-key', join(folder, 'key')],
+        ]),
+      ]);
+      expect([issued.code, presented.code], issued.stdout + presented.stdout).to.deep.equal([0, 0]);
+      expect(linesOf(issued.cases, 'held')).to.have.length.above(8);
+      expect(linesOf(presented.cases, 'held')).to.have.length.above(20);
+    } finally {
+      links.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('says what it cannot understand', async () => {

@@ -26,8 +26,10 @@ export type AttackedService = {
   readonly secret: string;
   /** Arguments of the tool that lead it here. */
   readonly target: readonly string[];
-  /** Fresh offers with a pre-authorized code, as links. */
-  offers(count: number): Promise<{ readonly links: readonly string[] }>;
+  /** A fresh offer of a card with a pre-authorized code, as a link. */
+  offer(): Promise<string>;
+  /** A fresh request for a card, as a link. */
+  ask(): Promise<string>;
   close(): Promise<void>;
 };
 
@@ -72,18 +74,12 @@ export async function startAttackedService(
       `${address}/other`,
     ];
     const admin = new AdminClient(address, tenant.clientId, tenant.secret);
-    const body = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    };
-    const offers = async (count: number) => {
-      const made = await Promise.all(
-        Array.from({ length: count }, () => admin.post<{ uri: string }>('/issuer/offer', body)),
-      );
-      return { links: made.map(({ uri }) => uri) };
-    };
-    return { address, ...tenant, target, offers, close };
+    const link = async (path: string, body: object) =>
+      (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
+    const offer = () =>
+      link('/issuer/offer', { flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] });
+    const ask = () => link('/verifier/offer', { requestId: 'card' });
+    return { address, ...tenant, target, offer, ask, close };
   } catch (error) {
     await close();
     throw error;
