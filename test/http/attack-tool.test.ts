@@ -42,6 +42,7 @@ describe('the attack tool on this service', function () {
     expect(linesOf(run.cases, 'skipped')).to.have.members([
       'proofs: a key attestation that nobody signed',
       'encryption: a request in the clear where encryption is demanded',
+      'status: a credential that has expired',
     ]);
     expect(linesOf(run.cases, 'held').length).to.be.above(500);
   });
@@ -56,6 +57,18 @@ describe('the attack tool on this service', function () {
     const spent = await attack([await service.offer(), '--only', 'pre-authorized']);
     expect(linesOf(spent.cases, 'skipped'), spent.stdout).to.not.deep.equal([]);
     expect(spent.stdout).to.include('give --offer-command');
+  });
+
+  it('judges metadata without any offer, and issues by an authorization code where nothing else is offered', async () => {
+    const alone = await attack([`${service.address}/acme`]);
+    const state = (family: string) => alone.families.find((one) => one.family === family)?.state;
+    expect([alone.code, state('metadata'), state('proofs')], alone.stderr).to.deep.equal([
+      0,
+      'run',
+      'skipped',
+    ]);
+    const byCode = await attack([await service.offer('authorization_code'), '--only', 'notifications']);
+    expect(byCode.stderr).to.include('no fresh offer is left');
   });
 
   it('says by its exit that a family could not be run', async () => {

@@ -26,8 +26,8 @@ export type AttackedService = {
   readonly secret: string;
   /** Arguments of the tool that lead it here. */
   readonly target: readonly string[];
-  /** A fresh offer of a card with a pre-authorized code, as a link. */
-  offer(): Promise<string>;
+  /** A fresh offer of a card, as a link. */
+  offer(flow?: 'pre_authorized_code' | 'authorization_code'): Promise<string>;
   /** A fresh request for a card, as a link. */
   ask(): Promise<string>;
   close(): Promise<void>;
@@ -76,8 +76,8 @@ export async function startAttackedService(
     const admin = new AdminClient(address, tenant.clientId, tenant.secret);
     const link = async (path: string, body: object) =>
       (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
-    const offer = () =>
-      link('/issuer/offer', { flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] });
+    const offer: AttackedService['offer'] = (flow = 'pre_authorized_code') =>
+      link('/issuer/offer', { flow, credentialConfigurationIds: ['card'] });
     const ask = () => link('/verifier/offer', { requestId: 'card' });
     return { address, ...tenant, target, offer, ask, close };
   } catch (error) {

@@ -10,9 +10,9 @@ export function runCommand(
   return new Promise((resolve, reject) => {
     const options = { timeout: PATIENCE_MS, maxBuffer: 1024 * 1024, env: { ...process.env, ...environment } };
     execFile('/bin/sh', ['-c', command], options, (error, stdout) => {
-      // What it printed may hold secrets, so only that it failed is said.
+      // What it is and what it printed may hold secrets, so only that it failed is said.
       if (error !== null)
-        reject(new Error(`the command failed: ${command.slice(0, 80)} (${error.code ?? error.signal})`));
+        reject(new Error(`a command that was given failed (${error.code ?? error.signal})`));
       else resolve(stdout.trim().split('\n').at(-1)?.trim() ?? '');
     });
   });

@@ -25,6 +25,7 @@ What the wallet has
   --credential <file>            a credential to present, with
     --holder-key <file>            its private key as JWK; both may be repeated, in the same order
   --revoked-credential <file>    a credential that was revoked, with --revoked-holder-key <file>
+  --expired-credential <file>    a credential that has expired, with --expired-holder-key <file>
 
 How
   --i-operate-this <host>        you operate this host, which is not this machine: it is called slowly and never raced
@@ -64,6 +65,8 @@ export function readOptions(args: readonly string[]) {
       'holder-key': many,
       'revoked-credential': one,
       'revoked-holder-key': one,
+      'expired-credential': one,
+      'expired-holder-key': one,
       'i-operate-this': many,
       only: many,
       json: one,

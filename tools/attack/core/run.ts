@@ -1,5 +1,8 @@
 import { type Case, type Family, judge, type Outcome, printable, Skip } from './case.ts';
 
+/** Milliseconds for one case, with all of its calls. */
+const CASE_MS = 120_000;
+
 export type Result = {
   readonly family: string;
   readonly name: string;
@@ -24,7 +27,7 @@ export type FamilyResult = {
 export async function runFamily<World>(family: Family<World>, world: World): Promise<FamilyResult> {
   const { id, title, control, cases } = family;
   try {
-    await control(world);
+    await inTime(control(world));
   } catch (error) {
     const reason = reasonOf(error);
     const state = error instanceof Skip ? 'skipped' : 'not run';
@@ -39,7 +42,7 @@ export async function runFamily<World>(family: Family<World>, world: World): Pro
 
 async function runCase<World>(family: string, one: Case<World>, world: World): Promise<Result> {
   try {
-    const came = await one.run(world);
+    const came = await inTime(one.run(world));
     const { outcome, seen } = 'outcome' in came ? came : judge(came, one.safe);
     return resultOf(family, one, outcome, seen);
   } catch (error) {
@@ -64,6 +67,18 @@ async function stillWorks<World>(
     return resultOf(family, one, 'held', 'succeeds');
   } catch (error) {
     return resultOf(family, one, error instanceof Skip ? 'skipped' : 'open', reasonOf(error));
+  }
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('took too long')), CASE_MS);
+  });
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -83,8 +83,7 @@ export const authorizationCode: Family<Issuer> = {
       why: 'whoever was first may have been the thief',
       safe: { status: [401], error: ['invalid_token'] },
       async run(issuer) {
-        const offer = await issuer.source('code').next();
-        const { code } = await issuer.code();
+        const { code, offer } = await issuer.code();
         const key = newKey();
         const grant = issuer.grant(
           await issuer.tokenRequest(issuer.codeRedemption(code), { key }),

@@ -1,6 +1,5 @@
 import { describe, held, open, type Seen, unclear } from '../core/case.ts';
 import type { Answer } from '../core/http.ts';
-import { newKey } from '../core/jwt.ts';
 import type { Issuer } from '../targets/issuer.ts';
 
 /** The flow that every family about credentials starts from. */
@@ -32,10 +31,5 @@ export const times = <T>(count: number, work: (index: number) => Promise<T>): Pr
 
 /** The flow with a page on which the user approves. */
 export async function issueByCode(issuer: Issuer): Promise<void> {
-  const offer = await issuer.source('code').next();
-  const key = newKey();
-  const { code } = await issuer.code();
-  await issuer.issue(
-    issuer.grant(await issuer.tokenRequest(issuer.codeRedemption(code), { key }), key, offer),
-  );
+  await issuer.issue(await issuer.token(issuer.source('code')));
 }

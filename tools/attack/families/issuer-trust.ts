@@ -75,7 +75,7 @@ async function revokedOne(verifier: Verifier, asked: Asked): Promise<Held> {
 
 export const status: Family<Verifier> = {
   id: 'status',
-  title: 'Credentials that were revoked',
+  title: 'Credentials that were revoked or have expired',
   control: presentsCard,
   cases: table<Verifier>(
     {
@@ -87,6 +87,12 @@ export const status: Family<Verifier> = {
       'a credential that was revoked': answered(async (verifier, asked) => {
         const held = await revokedOne(verifier, asked);
         return verifier.answer(asked, { [queryOf(asked).id]: [await verifier.card(asked, {}, held)] });
+      }),
+      'a credential that has expired': answered(async (verifier, asked) => {
+        const { 'expired-credential': file, 'expired-holder-key': key } = verifier.options;
+        if (file === undefined || key === undefined) throw new Skip('no --expired-credential was given');
+        const text = await verifier.card(asked, {}, heldFromFiles(file, key));
+        return verifier.answer(asked, { [queryOf(asked).id]: [text] });
       }),
       'a revoked credential with the status of a good one': answered(async (verifier, asked) => {
         const good = await verifier.held(asked);

@@ -11,12 +11,32 @@ export type { Grant, Sending } from './issuer-calls.ts';
 
 export const VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
 
+export type Authorized = {
+  readonly code: string;
+  readonly offer: Offer;
+  readonly fields: Record<string, string | undefined>;
+  /** Where the browser went. */
+  readonly url: string;
+  /** Where it was sent in the end. */
+  readonly sent: URL;
+};
+
 /** An issuer and its authorization server, as a wallet sees them that does each step by hand. */
 export class Issuer extends IssuerCalls {
-  async token(source: OfferSource = this.source('pre')): Promise<Grant> {
-    const offer = await source.next();
+  /** By a pre-authorized code, or by an authorization code where no other offers were given. */
+  async token(source: OfferSource = this.#anySource()): Promise<Grant> {
     const key = newKey();
+    if (source.kind === 'code') {
+      const { code, offer } = await this.code();
+      return this.grant(await this.tokenRequest(this.codeRedemption(code), { key }), key, offer);
+    }
+    const offer = await source.next();
     return this.grant(await this.tokenRequest(this.redemption(offer, source.txCode), { key }), key, offer);
+  }
+
+  #anySource(): OfferSource {
+    const hasPre = this.sources.some(({ kind }) => kind === 'pre');
+    return this.source(hasPre || !this.sources.some(({ kind }) => kind === 'code') ? 'pre' : 'code');
   }
 
   grant(answer: Answer, key: Key, offer: Offer): Grant {
@@ -69,8 +89,9 @@ export class Issuer extends IssuerCalls {
   /** The right parameters of an authorization request (OpenID4VCI 1.0 section 5.1). */
   async authorization(
     more: Readonly<Record<string, string | undefined>> = {},
+    given?: Offer,
   ): Promise<Record<string, string | undefined>> {
-    const offer = await this.source('code').next();
+    const offer = given ?? (await this.source('code').next());
     const { scope } = this.configuration(offer.ids[0]);
     const detail = {
       type: 'openid_credential',
@@ -109,15 +130,14 @@ export class Issuer extends IssuerCalls {
   }
 
   /** The whole way to a code, with the user's approval. */
-  async code(
-    more: Readonly<Record<string, string | undefined>> = {},
-  ): Promise<{ code: string; fields: Record<string, string | undefined>; url: string; sent: URL }> {
-    const fields = await this.authorization(more);
+  async code(more: Readonly<Record<string, string | undefined>> = {}): Promise<Authorized> {
+    const offer = await this.source('code').next();
+    const fields = await this.authorization(more, offer);
     const url = await this.authorizationUrl(fields);
     const sent = new URL(await this.browser.approve(url));
     const code = sent.searchParams.get('code');
     if (code === null) throw new NoControl(`no code: ${sent.searchParams.get('error')}`);
-    return { code, fields, url, sent };
+    return { code, offer, fields, url, sent };
   }
 
   codeRedemption(
