@@ -1,17 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Gate, isLoopback, RefusedAddress } from '../../tools/attack/core/gate.ts';
+import { issuerFamilies, verifierFamilies } from '../../tools/attack/families/all.ts';
 import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
 import { type AttackedService, startAttackedService } from '../support/attacked-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-/** What a wallet may do and other services need not: each with its reason. */
+/** What is known to be open. Whoever mends one takes it out of here. */
 const OPEN: readonly string[] = [
-  // The nonce and `iat` of a proof bound its life; `exp`, which no specification of proofs has, is not read.
+  // RFC 7519 section 4.1.4 lets no JWT count after its `exp`. Proofs are bound by nonce and `iat`; their `exp` is not read.
   'proofs: an exp that is over',
 ];
 
@@ -113,6 +114,18 @@ describe('the attack tool on this service', function () {
       const { code, stderr } = await attack(args);
       expect([code, stderr === ''], args.join(' ')).to.deep.equal([2, false]);
     }
+  });
+});
+
+describe('the page on the attack tool', () => {
+  it('has every family with the number of its cases', () => {
+    const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
+    const families = [...issuerFamilies, ...verifierFamilies];
+    for (const { id, title, cases } of families)
+      expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
+    const all = families.flatMap(({ cases }) => cases as readonly { section: string; why: string }[]);
+    expect(page).to.include(`${families.length} families with ${all.length} cases`);
+    for (const { section, why } of all) expect([section === '', why === '']).to.deep.equal([false, false]);
   });
 });
 

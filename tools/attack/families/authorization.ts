@@ -53,7 +53,7 @@ export const authorization: Family<Issuer> = {
     ),
     ...table<Issuer>(
       {
-        section: 'OpenID4VCI 1.0 section 13.4',
+        section: 'RFC 6749 sections 10.13 and 10.14',
         why: 'a page that others frame is clicked for others',
         safe: { status: [200] },
       },

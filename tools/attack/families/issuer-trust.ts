@@ -33,7 +33,7 @@ export const issuerTrust: Family<Verifier> = {
   control: presentsCard,
   cases: table<Verifier>(
     {
-      section: 'SD-JWT VC section 3.5',
+      section: 'SD-JWT VC section 2.5',
       why: 'a credential counts by who issued it, and anybody can make one',
       safe: REFUSED,
     },
