@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Gate, isLoopback, RefusedAddress } from '../../tools/attack/core/gate.ts';
 import { issuerFamilies, verifierFamilies } from '../../tools/attack/families/all.ts';
+import { AdminClient } from '../demo/admin-client.ts';
 import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
 import { type AttackedService, startAttackedService } from '../support/attacked-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
@@ -107,6 +108,31 @@ describe('the attack tool on this service', function () {
       links.close();
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it('understands issuers that demand more, and such that demand less', async () => {
+    const admin = new AdminClient(service.address, service.clientId, service.secret);
+    const display = [{ name: 'Acme', locale: 'en' }];
+    const environment = { VIDIMUS_CLIENT_SECRET: service.secret };
+    const all = ['credential-requests', 'dpop-token', 'dpop-resource', 'encryption', 'deferred', 'nonces'];
+    const only = all.flatMap((family) => ['--only', family]);
+    const strict = { requestEncryption: 'required', responseEncryption: 'required', dPopNonce: 'required' };
+    await admin.post('/issuer/config', { display, ...strict });
+    const demanding = await attack([...service.target, ...only], environment);
+    const open = {
+      requestEncryption: 'off',
+      responseEncryption: 'off',
+      dPopNonce: 'off',
+      dPopRequired: false,
+    };
+    await admin.post('/issuer/config', { display, ...open });
+    const undemanding = await attack([...service.target, ...only], environment);
+    for (const { code, cases, stdout } of [demanding, undemanding]) {
+      expect(code, stdout).to.equal(0);
+      expect(linesOf(cases, 'unclear'), stdout).to.deep.equal([]);
+    }
+    expect(linesOf(demanding.cases, 'skipped')).to.deep.equal([]);
+    expect(linesOf(undemanding.cases, 'skipped')).to.include('dpop-resource: a nonce that was never given');
   });
 
   it('says what it cannot understand', async () => {

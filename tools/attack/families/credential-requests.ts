@@ -14,12 +14,9 @@ const text =
   (make: (body: Json) => string, type = 'application/json') =>
   async (issuer: Issuer) => {
     const grant = await issuer.token();
-    return issuer.resource(
-      issuer.endpoint('credential_endpoint'),
-      grant,
-      make(await issuer.goodBody(grant)),
-      { type },
-    );
+    const body = make({ ...(await issuer.goodBody(grant)), ...issuer.answerKey() });
+    if (type === 'application/json') return issuer.credential(grant, body);
+    return issuer.resource(issuer.endpoint('credential_endpoint'), grant, body, { type });
   };
 const SHAPE: Safe = {
   status: [400, 403, 413, 415],

@@ -24,7 +24,7 @@ async function defer(issuer: Issuer): Promise<{ grant: Grant; id: string }> {
   throw new Skip('no credential is deferred');
 }
 const poll = (issuer: Issuer, grant: Grant, body: unknown) =>
-  issuer.resource(issuer.endpoint('deferred_credential_endpoint'), grant, body);
+  issuer.message('deferred_credential_endpoint', grant, body);
 const polled = (body: (id: string, issuer: Issuer) => unknown) => async (issuer: Issuer) => {
   const { grant, id } = await defer(issuer);
   return poll(issuer, grant, await body(id, issuer));

@@ -22,7 +22,7 @@ const asked = (bend: (parameters: Json) => Json) => async (issuer: Issuer) => {
 };
 const jwe = (make: (issuer: Issuer, body: Json) => Promise<string>) => async (issuer: Issuer) => {
   const grant = await issuer.token();
-  const content = await make(issuer, await issuer.goodBody(grant));
+  const content = await make(issuer, { ...(await issuer.goodBody(grant)), ...issuer.answerKey() });
   return issuer.resource(issuer.endpoint('credential_endpoint'), grant, content, { type: 'application/jwt' });
 };
 

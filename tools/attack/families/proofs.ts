@@ -28,7 +28,7 @@ const bent = (bend: Bend | ((key: Key) => Bend)) =>
 const changed = (change: (proof: string, key: Key) => string) =>
   withProofs(({ issuer, key, nonce }) => ({ jwt: [change(keyProof(key, issuer.id, nonce), key)] }));
 const PROOF = bad('invalid_proof', 'invalid_credential_request');
-const NONCE = bad('invalid_nonce', 'invalid_proof');
+const NONCE = bad('invalid_nonce', 'invalid_proof', 'invalid_credential_request');
 const needsNonce = (issuer: Issuer) => issuer.endpoint('nonce_endpoint');
 
 export const proofs: Family<Issuer> = {
@@ -89,7 +89,7 @@ export const proofs: Family<Issuer> = {
       {
         section: 'OpenID4VCI 1.0 section 8.2',
         why: 'proofs have one shape',
-        safe: bad('invalid_proof', 'invalid_credential_request'),
+        safe: { status: [400, 413], error: ['invalid_proof', 'invalid_credential_request'] },
       },
       {
         'no proofs': withProofs(() => undefined),

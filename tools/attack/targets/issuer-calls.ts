@@ -94,6 +94,11 @@ export class IssuerCalls {
     }
   }
 
+  /** Whether the server at this address hands out nonces for DPoP proofs. */
+  givesNonces(url: string): boolean {
+    return this.#nonces.has(new URL(url).pathname);
+  }
+
   #proof(
     url: string,
     sending: Sending & { token?: string; method?: string },

@@ -61,20 +61,30 @@ export class Issuer extends IssuerCalls {
     return { ...this.subject(grant), proofs: { jwt: [keyProof(key, this.id, await this.nonce())] } };
   }
 
-  /** A credential request, encrypted where the issuer demands it. */
-  async credential(grant: Grant, body: Json, sending: Sending = {}): Promise<Answer> {
-    const url = this.endpoint('credential_endpoint');
-    const back =
-      this.metadata.credential_response_encryption?.encryption_required === true
-        ? newResponseKey(this.metadata)
-        : undefined;
+  credential(grant: Grant, body: Json, sending: Sending = {}): Promise<Answer> {
+    return this.message('credential_endpoint', grant, body, sending);
+  }
+
+  /** A body in JSON, or a text in its place, encrypted where the issuer demands it; so is the answer, which is read. */
+  async message(endpoint: string, grant: Grant, body: Json, sending: Sending = {}): Promise<Answer> {
+    const url = this.endpoint(endpoint);
+    const { credential_request_encryption: request, credential_response_encryption: response } =
+      this.metadata;
+    const isOwn = typeof body !== 'object' || 'credential_response_encryption' in body;
+    const back = response?.encryption_required === true && !isOwn ? newResponseKey(this.metadata) : undefined;
     const whole = back === undefined ? body : { credential_response_encryption: back.parameters, ...body };
-    if (this.metadata.credential_request_encryption?.encryption_required !== true && back === undefined) {
+    if (request?.encryption_required !== true && back === undefined) {
       return this.resource(url, grant, whole, sending);
     }
     const jwe = await encryptBody(this.metadata, whole);
     const answer = await this.resource(url, grant, jwe, { ...sending, type: 'application/jwt' });
     return back === undefined ? answer : decryptAnswer(answer, back);
+  }
+
+  /** What a body has to have where answers are encrypted always. */
+  answerKey(): Json {
+    const demanded = this.metadata.credential_response_encryption?.encryption_required === true;
+    return demanded ? { credential_response_encryption: newResponseKey(this.metadata).parameters } : {};
   }
 
   /** The whole way to a credential. */
