@@ -207,11 +207,11 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     family: 'vp-token',
-    fault: 'presentations that nobody asked for are ignored',
+    fault: 'one query may be answered more than once',
     file: 'domain/verification/dcql/vp-token.ts',
-    from: "if (credential === undefined) throw fault('unknown_query_id');",
-    to: 'if (credential === undefined) continue;',
-    foundBy: 'a query that was not asked',
+    from: 'if (list.length > 1 && !credential.multiple)',
+    to: 'if (false)',
+    foundBy: 'one presentation twice',
   },
   {
     family: 'key-binding',

@@ -131,7 +131,8 @@ export const accessTokens: Family<Issuer> = {
           accessToken.split('.').length === 3
             ? Number(payloadOf(accessToken).exp) - now()
             : Number(response.expires_in);
-        return { outcome: life > 0 && life <= 86_400 ? 'held' : 'open', seen: `${life} seconds` };
+        if (Number.isNaN(life)) return { outcome: 'unclear', seen: 'the server does not say' };
+        return { outcome: life <= 86_400 ? 'held' : 'open', seen: `${life} seconds` };
       },
     },
   ],

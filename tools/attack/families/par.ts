@@ -1,6 +1,6 @@
 import { anyRefusal, bad, denied, type Family, NoControl } from '../core/case.ts';
 import { newKey, sha256 } from '../core/jwt.ts';
-import { table } from '../core/table.ts';
+import { advised, table } from '../core/table.ts';
 import { type Issuer, VERIFIER } from '../targets/issuer.ts';
 
 const push = (change: Record<string, string | undefined>) => async (issuer: Issuer) =>
@@ -75,7 +75,7 @@ export const par: Family<Issuer> = {
         'an issuer_state that was guessed': push({ issuer_state: 'guessed' }),
         'an issuer_state with a NUL': push({ issuer_state: 'a\0b' }),
       },
-    ),
+    ).map(advised),
     ...table<Issuer>(
       {
         section: 'RFC 9396 section 5',
@@ -125,13 +125,13 @@ export const par: Family<Issuer> = {
         },
       },
     ),
-    {
+    advised({
       name: 'a scope that nobody knows, alone',
       section: 'RFC 6749 section 4.1.2.1',
       why: 'nothing that can be granted is asked for',
       safe: bad('invalid_scope', 'invalid_request'),
       run: push({ scope: 'unknown-to-everybody', authorization_details: undefined }),
-    },
+    }),
     {
       name: 'a DPoP proof of another key than dpop_jkt names',
       section: 'RFC 9449 section 10.1',

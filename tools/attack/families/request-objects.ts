@@ -1,7 +1,7 @@
 import { describe, type Family, held, open, type Seen } from '../core/case.ts';
 import type { Fields, Json } from '../core/http.ts';
 import { headerOf, payloadOf } from '../core/jwt.ts';
-import { table } from '../core/table.ts';
+import { advised, table } from '../core/table.ts';
 import type { Asked } from '../targets/requests.ts';
 import { queryOf, type Verifier } from '../targets/verifier.ts';
 import { presentsCard } from './presenting.ts';
@@ -107,7 +107,7 @@ export const requestObjects: Family<Verifier> = {
         'DELETE of a request': async (verifier) =>
           verifier.http.call((await verifier.ask()).url, { method: 'DELETE' }),
       },
-    ),
+    ).map(advised),
     {
       name: 'a wallet_nonce that the request does not repeat',
       section: 'OpenID4VP 1.0 section 5.10.1',

@@ -1,6 +1,6 @@
 import { describe, type Family, held, open, type Seen, Skip } from '../core/case.ts';
 import { headerOf, makeJwt, newKey, payloadOf } from '../core/jwt.ts';
-import { table } from '../core/table.ts';
+import { advised, table } from '../core/table.ts';
 import type { CardBend } from '../targets/sd-jwt.ts';
 import { queryOf, type Verifier } from '../targets/verifier.ts';
 import { CALLERS, once, times } from './common.ts';
@@ -176,7 +176,7 @@ export const verifierHttp: Family<Verifier> = {
         );
       },
     },
-    {
+    advised({
       name: 'an answer after which others may read it in a cache',
       section: 'OpenID4VP 1.0 section 8.2',
       why: 'the answer may lead to the session of the user',
@@ -189,6 +189,6 @@ export const verifierHttp: Family<Verifier> = {
           ? held(said)
           : open(`${said}: ${describe(answer)}`);
       },
-    },
+    }),
   ],
 };

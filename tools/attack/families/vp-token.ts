@@ -1,5 +1,5 @@
 import type { Family } from '../core/case.ts';
-import { table } from '../core/table.ts';
+import { advised, table } from '../core/table.ts';
 import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets/verifier.ts';
 import { answered, presentsCard, vpToken } from './presenting.ts';
 
@@ -36,7 +36,6 @@ export const vpTokens: Family<Verifier> = {
         'a number as presentation': vpToken((id) => ({ [id]: [1] })),
         'an empty text as presentation': vpToken((id) => ({ [id]: [''] })),
         'one presentation twice': vpToken((id, text) => ({ [id]: [text, text] })),
-        'a query that was not asked': vpToken((id, text) => ({ [id]: [text], other: [text] })),
         'another query alone': vpToken((_, text) => ({ other: [text] })),
         'a query that every object has': vpToken((_, text) =>
           JSON.parse(`{"__proto__":[${JSON.stringify(text)}]}`),
@@ -46,6 +45,14 @@ export const vpTokens: Family<Verifier> = {
         'a thousand presentations': vpToken((id) => ({ [id]: Array(1000).fill('x') })),
       },
     ),
+    ...table<Verifier>(
+      {
+        section: 'OpenID4VP 1.0 section 8.1',
+        why: 'nobody asked for it, and nobody should keep it',
+        safe: REFUSED,
+      },
+      { 'a query that was not asked': vpToken((id, text) => ({ [id]: [text], other: [text] })) },
+    ).map(advised),
     ...table<Verifier>(
       { section: 'RFC 8259 section 4', why: 'what two readers read in two ways is refused', safe: REFUSED },
       {
