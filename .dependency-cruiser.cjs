@@ -81,10 +81,27 @@ module.exports = {
       to: { path: '^(application|adapters|bootstrap|test)/' },
     },
     {
+      name: 'attack-tool-is-independent',
+      comment: 'It attacks issuers and verifiers of anybody, so it knows specifications and nothing of ours.',
+      severity: 'error',
+      from: { path: '^tools/attack/' },
+      to: { path: '^(domain|application|adapters|bootstrap|config|test)/|^tools/(?!attack/)' },
+    },
+    {
+      name: 'attack-tool-packages',
+      comment: 'It is shipped, so its packages are those of production, and few.',
+      severity: 'error',
+      from: { path: '^tools/attack/' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
+        pathNot: 'node_modules/(jose|@peculiar/x509|reflect-metadata)/',
+      },
+    },
+    {
       name: 'product-never-tests',
       severity: 'error',
       from: { path: '^(domain|application|adapters|bootstrap|config)/' },
-      to: { path: '^test/|node_modules/(@openid4vc|oidc-provider)/' },
+      to: { path: '^(test|tools)/|node_modules/(@openid4vc|oidc-provider)/' },
     },
   ],
   options: {

@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os';
 
 /** The files that take longest start first, so that none of them runs alone in the end. */
 const LONGEST = [
+  'test/attack/broken-copy.test.ts',
   'test/http/races-postgres.test.ts',
+  'test/http/attack-tool.test.ts',
   'test/http/docs-key-stores.test.ts',
   'test/http/events.test.ts',
   'test/contract/rabbitmq.test.ts',
@@ -29,7 +31,10 @@ const LONGEST = [
   'test/http/trust-lists.test.ts',
 ];
 
-const files = globSync(['test/{unit,vectors,contract,http}/**/*.test.ts', 'test/architecture.test.ts']);
+const files = globSync([
+  'test/{unit,vectors,contract,http,attack}/**/*.test.ts',
+  'test/architecture.test.ts',
+]);
 const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);
 
 export default {

@@ -49,4 +49,20 @@ describe('architecture', function () {
       rmSync(folder, { recursive: true, force: true });
     }
   });
+
+  it('notices when the attack tool looks inside', async () => {
+    const file = `${root}tools/attack/planted.ts`;
+    try {
+      writeFileSync(
+        file,
+        "import { Store } from '../../application/ports/store.ts';\nimport express from 'express';\n" +
+          'export const planted = [Store, express];\n',
+      );
+      const { summary } = await violations(['tools/attack']);
+      const names = summary.violations.map(({ rule }) => rule.name);
+      expect(names).to.include.members(['attack-tool-is-independent', 'attack-tool-packages']);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
 });

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
+import { startAttackedService } from '../support/attacked-service.ts';
+import { FAULTS, type PlantedFault } from './faults.ts';
+
+/**
+ * Most of what a fault costs is the start of a service, so that a few that have nothing to do with each other share one.
+ * A case that finds one of them is held where nothing is planted: see `test/http/attack-tool.test.ts`.
+ */
+const SERVICES = 7;
+const AT_ONCE = 2;
+const PLANTER = fileURLToPath(new URL('./plant-fault.mjs', import.meta.url));
+
+/** Attacks a service that has these faults, by the family of each. */
+async function runOn(faults: readonly PlantedFault[]): Promise<AttackRun> {
+  const edits = faults.flatMap(({ file, from, to, also }) => [{ file, from, to }, ...(also ? [also] : [])]);
+  const service = await startAttackedService({
+    NODE_OPTIONS: `--import=${PLANTER}`,
+    PLANTED_FAULTS: JSON.stringify(edits),
+  });
+  try {
+    const only = faults.flatMap(({ family }) => ['--only', family]);
+    return await attack([...service.target, ...only], { VIDIMUS_CLIENT_SECRET: service.secret });
+  } finally {
+    await service.close();
+  }
+}
+
+describe('the attack tool on services with planted faults', function () {
+  this.timeout(120_000);
+  const runs = new Map<PlantedFault, AttackRun>();
+
+  before(async () => {
+    const waiting = Array.from({ length: SERVICES }, (_, service) =>
+      FAULTS.filter((_fault, index) => index % SERVICES === service),
+    );
+    const work = async () => {
+      for (let faults = waiting.shift(); faults !== undefined; faults = waiting.shift()) {
+        const run = await runOn(faults);
+        for (const fault of faults) runs.set(fault, run);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  });
+
+  for (const planted of FAULTS) {
+    const { family, fault, foundBy, why } = planted;
+    const found = foundBy === null ? `is not found, since ${why}` : `is found by "${foundBy}"`;
+    it(`${family}: ${fault}: ${found}`, () => {
+      const run = runs.get(planted);
+      const state = run?.families.find((one) => one.family === family)?.state;
+      expect(state, `${run?.stdout}${run?.stderr}`).to.equal('run');
+      const open = linesOf(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
+      if (foundBy === null) expect(open, 'else it can be said to be found').to.deep.equal([]);
+      else expect(open).to.include(`${family}: ${foundBy}`);
+      expect(run?.code).to.equal(1);
+    });
+  }
+
+  it('plants each fault where it says, in a text that is there once', () => {
+    for (const { file, from } of FAULTS.flatMap((fault) => [fault, ...(fault.also ? [fault.also] : [])])) {
+      const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+      expect(source.split(from), `${file}: ${from}`).to.have.length(2);
+    }
+  });
+
+  it('finds at least nine of ten, in as many families', () => {
+    const found = FAULTS.filter(({ foundBy }) => foundBy !== null);
+    expect(found.length / FAULTS.length).to.be.at.least(0.9);
+    expect(new Set(found.map(({ family }) => family)).size).to.equal(found.length);
+    expect(FAULTS.length).to.be.at.least(20);
+    const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
+    expect(page).to.include(`plants ${FAULTS.length} faults`);
+    expect(page).to.include(`finds ${found.length} of them`);
+  });
+});

@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AdminClient } from '../demo/admin-client.ts';
+import { freePort, startProcess } from '../demo/process.ts';
+import { Backend } from './backend.ts';
+import { bareEnvironment } from './compile-cache.ts';
+import { WalletProvider } from './wallet-provider.ts';
+
+const ROLES = [
+  'clients:manage',
+  'issuance:manage',
+  'issuance:offer',
+  'presentation:manage',
+  'presentation:request',
+];
+const VCT = 'urn:attacked:card:1';
+const DOC_TYPE = 'org.iso.18013.5.1.mDL';
+const SPACE = 'org.iso.18013.5.1';
+
+/** A service in a process of its own, with everything in it that can be attacked. */
+export type AttackedService = {
+  readonly address: string;
+  readonly clientId: string;
+  readonly secret: string;
+  /** Arguments of the tool that lead it here. */
+  readonly target: readonly string[];
+  /** A fresh offer of a card, as a link. */
+  offer(flow?: 'pre_authorized_code' | 'authorization_code'): Promise<string>;
+  /** A fresh request for a card, as a link. */
+  ask(): Promise<string>;
+  close(): Promise<void>;
+};
+
+/** @param environment of the service, beside what it needs. */
+export async function startAttackedService(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<AttackedService> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-attacked-'));
+  const backend = await Backend.start();
+  backend.on('/claims', { json: { deferred: true } });
+  const provider = await WalletProvider.start();
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const service = await startProcess({
+    address,
+    environment: {
+      PORT: String(port),
+      DATA_FOLDER: folder,
+      LOG_LEVEL: 'silent',
+      // Nothing but its own guard keeps it from calling addresses of this machine.
+      OUTBOUND_ALLOW: '127.0.0.1/32',
+      NODE_COMPILE_CACHE: bareEnvironment()['NODE_COMPILE_CACHE'] ?? '',
+      ...environment,
+    },
+  });
+  const { clientId, secret } = service.root;
+  const root = new AdminClient(address, clientId, secret);
+  const close = async () => {
+    await service.stop();
+    await backend.close();
+    await provider.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const tenant = await configure(address, root, backend.url, provider);
+    const target = [
+      '--vidimus',
+      address,
+      '--client-id',
+      tenant.clientId,
+      '--other-issuer',
+      `${address}/other`,
+    ];
+    const admin = new AdminClient(address, tenant.clientId, tenant.secret);
+    const link = async (path: string, body: object) =>
+      (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
+    const offer: AttackedService['offer'] = (flow = 'pre_authorized_code') =>
+      link('/issuer/offer', { flow, credentialConfigurationIds: ['card'] });
+    const ask = () => link('/verifier/offer', { requestId: 'card' });
+    return { address, ...tenant, target, offer, ask, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function configure(address: string, root: AdminClient, backend: string, provider: WalletProvider) {
+  const display = [{ name: 'Acme', locale: 'en' }];
+  for (const id of ['other', 'acme']) await root.post('/tenant', { id, name: id, roles: ROLES });
+  const clientId = 'acme-admin';
+  const { secret } = await root.get<{ secret: string }>(`/client/${clientId}/secret`);
+  const admin = new AdminClient(address, clientId, secret);
+  await admin.post('/issuer/config', {
+    display,
+    batchSize: 3,
+    ...provider.configuration(),
+    walletAttestationRequired: false,
+  });
+  const config = { format: 'dc+sd-jwt', scope: 'card', display };
+  const card = {
+    config,
+    vct: VCT,
+    claims: { name: 'Ada', age: 36 },
+    disclosureFrame: { _sd: ['name', 'age'] },
+  };
+  await admin.post('/issuer/credentials', { id: 'card', ...card, statusManagement: true });
+  await admin.post('/issuer/credentials', {
+    id: 'later',
+    ...card,
+    config: { ...config, scope: 'later' },
+    vct: `${VCT}:later`,
+    claimsWebhook: { url: `${backend}/claims` },
+  });
+  await admin.post('/issuer/credentials', {
+    id: 'licence',
+    config: {
+      format: 'mso_mdoc',
+      scope: 'licence',
+      docType: DOC_TYPE,
+      display,
+      claimsByNamespace: { [SPACE]: { family_name: 'Lovelace', age_over_18: true } },
+    },
+  });
+  const ask = (id: string, query: object) =>
+    admin.post('/verifier/config', {
+      id,
+      dcql_query: { credentials: [{ id: 'asked', ...query }] },
+      trustAnchors: [{ keyChainId: 'signing' }],
+    });
+  await ask('card', { format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] });
+  await ask('licence', {
+    format: 'mso_mdoc',
+    meta: { doctype_value: DOC_TYPE },
+    claims: [{ path: [SPACE, 'family_name'] }],
+  });
+  return { clientId, secret };
+}
