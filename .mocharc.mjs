@@ -18,6 +18,7 @@ const LONGEST = [
   'test/http/refused-issuances.test.ts',
   'test/http/audit-verify.test.ts',
   'test/http/config-export.test.ts',
+  'test/fuzz/fuzz.test.ts',
   'test/vectors/mutations.test.ts',
   'test/http/independent-wallets.test.ts',
   'test/http/audit-log.test.ts',
@@ -29,7 +30,7 @@ const LONGEST = [
   'test/http/trust-lists.test.ts',
 ];
 
-const files = globSync(['test/{unit,vectors,contract,http}/**/*.test.ts', 'test/architecture.test.ts']);
+const files = globSync(['test/{unit,vectors,contract,http,fuzz}/**/*.test.ts', 'test/architecture.test.ts']);
 const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);
 
 export default {
