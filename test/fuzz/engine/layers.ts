@@ -7,6 +7,7 @@ import { mutateJson } from './json-trees.ts';
 const MAX_LAYERS = 5;
 /** Pieces that may be an encoding of something. */
 const PIECES = /[A-Za-z0-9_+/=-]{8,}/g;
+const LAST = 'ABCEQRSTghijwxyz0189-_=';
 const PRINTABLE = /^[\t\n\r\x20-\x7e\u0080-\u{10ffff}]+$/u;
 
 /**
@@ -49,11 +50,16 @@ function mutateText(text: string, material: Material, deeper: (inner: Buffer) =>
   const piece = random.pick(pieces);
   const [encoded] = piece;
   const form = /[+/=]/.test(encoded) ? 'base64' : 'base64url';
+  // One value has one spelling: the bits behind the last byte count.
+  if (random.once(12))
+    return Buffer.from(replaced(text, piece, encoded.slice(0, -1) + random.pick([...LAST])));
   const inner = Buffer.from(encoded, form);
   const changed = deeper(inner);
-  return Buffer.from(
-    text.slice(0, piece.index) + changed.toString(form) + text.slice(piece.index + encoded.length),
-  );
+  return Buffer.from(replaced(text, piece, changed.toString(form)));
+}
+
+function replaced(text: string, { 0: piece, index }: RegExpMatchArray, by: string): string {
+  return text.slice(0, index) + by + text.slice((index ?? 0) + piece.length);
 }
 
 function parsed(text: string): unknown {
