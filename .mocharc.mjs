@@ -20,6 +20,7 @@ const LONGEST = [
   'test/http/refused-issuances.test.ts',
   'test/http/audit-verify.test.ts',
   'test/http/config-export.test.ts',
+  'test/fuzz/fuzz.test.ts',
   'test/vectors/mutations.test.ts',
   'test/http/independent-wallets.test.ts',
   'test/http/audit-log.test.ts',
@@ -32,7 +33,7 @@ const LONGEST = [
 ];
 
 const files = globSync([
-  'test/{unit,vectors,contract,http,attack}/**/*.test.ts',
+  'test/{unit,vectors,contract,http,attack,fuzz}/**/*.test.ts',
   'test/architecture.test.ts',
 ]);
 const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);

@@ -8,16 +8,18 @@ const MAX_ESCAPES = 50_000;
 const ESCAPE = /[+%]/g;
 
 /**
- * The parameters of a form. A repeated one is an error, an empty one counts as absent (RFC 6749 section 3.2).
+ * The parameters of a form. A repeated one is an error, whether or not it is empty; an empty one counts as absent
+ * (RFC 6749 section 3.2).
  * @throws Failure `invalid_request`.
  */
 export function readForm(text: string): Record<string, string> {
   assertModest(text);
   const form: Record<string, string> = Object.create(null);
+  const names = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (Object.hasOwn(form, name)) {
-      throw new Failure('invalid_request', 'a parameter was sent more than once');
-    }
+    // Of two readers one would see the empty one, and the other the one that says something.
+    if (names.has(name)) throw new Failure('invalid_request', 'a parameter was sent more than once');
+    names.add(name);
     // What stands in place of bytes that are not UTF-8.
     if (value.includes('\uFFFD')) throw new Failure('invalid_request', 'a parameter is not UTF-8');
     if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');

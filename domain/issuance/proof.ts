@@ -70,6 +70,14 @@ function keyOf(
   return key;
 }
 
+/** RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts. */
+function assertWithinTimes({ exp, nbf }: JsonObject, now: number): void {
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now)) throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + FUTURE_SECONDS)) {
+    throw refused('the proof is not valid yet');
+  }
+}
+
 /**
  * Judges what the signature covers, except whether the nonce is fresh.
  * @returns the nonce that the proof carries.
@@ -86,6 +94,7 @@ export function acceptJwtProof(
   if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + FUTURE_SECONDS) {
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
+  assertWithinTimes(proof.payload, now);
   // OpenID4VCI 1.0 appendix F.1: the client id, and absent for anonymous access
   if (iss !== undefined && iss !== expected.clientId)
     throw refused('iss is not the client of this access token');

@@ -40,16 +40,16 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   } catch {
     return undefined;
   }
-  return isUnambiguous(text, maxDepth) && keepsIntegers(text) ? value : undefined;
+  return isUnambiguous(text, maxDepth) && keepsNumbers(text) ? value : undefined;
 }
 
-/** Sixteen digits where a number may stand; texts may look so, too. */
-const LONG_INTEGER = /(?:^|[\s:,[-])[1-9][0-9]{15}/;
+/** Sixteen digits, or an exponent of three, where a number may stand; texts may look so, too. */
+const LONG_NUMBER = /(?:^|[\s:,[-])[1-9][0-9]{15}|[0-9][eE]\+?[0-9]{3}/;
 const INTEGER = /^-?[0-9]+$/;
 
-/** Whether every integer of a text that is known to be valid JSON is handed on as it stands there. */
-function keepsIntegers(text: string): boolean {
-  if (!LONG_INTEGER.test(text)) return true;
+/** Whether every number of a text that is known to be valid JSON is one, and every integer handed on as it stands there. */
+function keepsNumbers(text: string): boolean {
+  if (!LONG_NUMBER.test(text)) return true;
   let kept = true;
   JSON.parse(text, (_name, value: unknown, context?: { readonly source?: string }) => {
     if (typeof value === 'number') kept &&= isKept(value, context?.source ?? '');
@@ -59,8 +59,10 @@ function keepsIntegers(text: string): boolean {
 }
 
 function isKept(value: number, source: string): boolean {
+  // What is too large to be read would count as endless: a token with such an `exp` never ends.
+  if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) || !INTEGER.test(source)) return true;
-  return Number.isFinite(value) && (String(value) === source || BigInt(value) === BigInt(source));
+  return String(value) === source || BigInt(value) === BigInt(source);
 }
 
 /** Like `parseJson`, for documents that must be objects. */

@@ -3,6 +3,7 @@ import sinon from 'sinon';
 import { z } from 'zod';
 import { readClientCredentials } from '../../../adapters/http/oauth2/client-credentials.ts';
 import { buildOpenApi } from '../../../adapters/http/openapi.ts';
+import { readForm } from '../../../adapters/http/read-form.ts';
 import { reply, route } from '../../../adapters/http/route.ts';
 import {
   documentationPage,
@@ -38,6 +39,15 @@ describe('Client credentials', () => {
     }
     expect(await code(basic('a:b'), { client_id: 'c' })).to.equal('invalid_request');
     expect(await code(basic('a:b'), { client_secret: 'c' })).to.equal('invalid_request');
+  });
+});
+
+describe('A form', () => {
+  it('has the parameters that say something, and none twice', async () => {
+    expect({ ...readForm('code=c&state=&scope=a+b') }).to.deep.equal({ code: 'c', scope: 'a b' });
+    for (const twice of ['code=c&code=c', 'code=c&code=', 'code=&code=c', 'code&code=c', 'code=&code=']) {
+      expect(await codeOf(() => readForm(twice)), twice).to.equal('invalid_request');
+    }
   });
 });
 

@@ -8,7 +8,7 @@ import {
   OpenedKeyAttestations,
   openKeyAttestation,
 } from '../../../domain/issuance/key-attestation.ts';
-import { openJwtProof } from '../../../domain/issuance/proof.ts';
+import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
@@ -255,4 +255,28 @@ describe('The key of a jwt proof', () => {
     const signatures = new NodeSignatures();
     expect(signatures.verify(proof.key, proof.signingInput, proof.signature)).to.equal(true);
   });
+});
+
+describe('The times of a proof', () => {
+  const now = new Date();
+  const seconds = Math.floor(now.getTime() / 1000);
+  const times = (payload: Record<string, unknown>) => {
+    const key = newKey();
+    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce', { payload }));
+    return outcome(() => acceptJwtProof(proof, { audience: ISSUER, clientId: undefined, now }));
+  };
+
+  for (const payload of [{}, { exp: seconds + 60 }, { nbf: seconds - 60 }, { nbf: seconds + 30 }]) {
+    it(`may be ${JSON.stringify(Object.keys(payload))}`, () => expect(times(payload)).to.equal('taken'));
+  }
+  for (const payload of [
+    { exp: seconds - 1 },
+    { exp: seconds },
+    { exp: 'soon' },
+    { exp: null },
+    { nbf: seconds + 300 },
+    { nbf: '0' },
+  ]) {
+    it(`may not be ${JSON.stringify(payload)}`, () => expect(times(payload)).to.equal('invalid_proof'));
+  }
 });

@@ -1,0 +1,101 @@
+import { type Profiler, Session } from 'node:inspector';
+
+/** Whose coverage counts: the service's own code, and what tests of the engine plant. */
+const COUNTED = /\/(?:domain|adapters|application|config|test\/fuzz\/planted)\/.*\.ts$/;
+
+type Result = readonly Profiler.ScriptCoverage[];
+
+/** What V8 counted since it was asked last. */
+export type Counts = { readonly result: Result };
+
+/**
+ * What V8 itself counts, block by block. It is started before the code that it shall count is loaded: functions that
+ * are compiled already are counted as wholes.
+ */
+export class Coverage {
+  readonly #session = new Session();
+  /** By function: which of its characters were ever run. */
+  #seen = new Map<string, Uint8Array>();
+  /** Which shapes of counts say nothing new. */
+  #shapes = new Set<string>();
+  /** Functions that were run, as `<address of the file>#<name>`. */
+  readonly functions = new Set<string>();
+  /** Characters of code that were run. */
+  covered = 0;
+
+  constructor() {
+    this.#session.connect();
+    this.#session.post('Profiler.enable');
+    this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  }
+
+  /** What was run since this was called last. */
+  take(): Counts {
+    let result: Result = [];
+    // Within one thread the answer is there when the call returns.
+    this.#session.post('Profiler.takePreciseCoverage', (_error, answer) => {
+      result = answer.result.filter(({ url }) => COUNTED.test(url));
+    });
+    return { result };
+  }
+
+  /** @returns how many characters of code nothing has run before; they stay as new as they are. */
+  look(counts: Counts): number {
+    return this.#go(counts, false);
+  }
+
+  /** @returns the same; from now on they are known. */
+  learn(counts: Counts): number {
+    return this.#go(counts, true);
+  }
+
+  /** Starts over, as if nothing had been run. */
+  forget(): void {
+    this.#seen = new Map();
+    this.#shapes = new Set();
+    this.covered = 0;
+    this.take();
+  }
+
+  stop(): void {
+    this.#session.disconnect();
+  }
+
+  #go({ result }: Counts, learns: boolean): number {
+    let fresh = 0;
+    for (const { url, functions } of result) {
+      for (const { functionName, ranges } of functions) {
+        if ((ranges[0]?.count ?? 0) === 0) continue;
+        if (learns) this.functions.add(`${url}#${functionName}`);
+        fresh += this.#look(url, ranges, learns);
+      }
+    }
+    if (learns) this.covered += fresh;
+    return fresh;
+  }
+
+  #look(url: string, ranges: readonly Profiler.CoverageRange[], learns: boolean): number {
+    const [{ startOffset: start, endOffset: end } = { startOffset: 0, endOffset: 0 }] = ranges;
+    const name = `${url}:${start}:${end}`;
+    const blocks = ranges.map(
+      (range) => `${range.startOffset}-${range.endOffset}${range.count > 0 ? '+' : '-'}`,
+    );
+    const shape = `${name} ${blocks.join()}`;
+    if (this.#shapes.has(shape)) return 0;
+    const run = new Uint8Array(end - start);
+    // Inner ranges follow outer ones.
+    for (const { startOffset, endOffset, count } of ranges) {
+      run.fill(count > 0 ? 1 : 0, startOffset - start, endOffset - start);
+    }
+    const seen = this.#seen.get(name) ?? new Uint8Array(end - start);
+    let fresh = 0;
+    for (const [at, isRun] of run.entries()) {
+      if (isRun === 0 || seen[at] === 1) continue;
+      fresh++;
+      if (learns) seen[at] = 1;
+    }
+    if (learns) this.#seen.set(name, seen);
+    if (learns || fresh === 0) this.#shapes.add(shape);
+    return fresh;
+  }
+}

@@ -1,0 +1,148 @@
+import { type Material, mutateBytes } from './bytes.ts';
+import type { Coverage } from './coverage.ts';
+import { judge, type Outcome } from './judge.ts';
+import { mutate } from './layers.ts';
+import { Random } from './random.ts';
+import type { Target } from './target.ts';
+
+export type Crash = { readonly input: Buffer; readonly outcome: Outcome };
+
+export type Run = {
+  readonly executions: number;
+  /** Characters of code that were run. */
+  readonly covered: number;
+  /** Inputs that ran what nothing had run before, or were refused in a way of their own; seeds are among them. */
+  readonly pool: readonly Buffer[];
+  /** How many of the pool the run has found. */
+  readonly found: number;
+  readonly crashes: readonly Crash[];
+};
+
+export type RunOptions = {
+  readonly seed: number;
+  /** When to stop. */
+  readonly isOver: (executions: number) => boolean;
+  readonly corpus: readonly Buffer[];
+  readonly onProgress?: (run: Run) => void;
+};
+
+const BATCH = 64;
+/** Of what is tried, and of what is changed further. */
+const MAX_LENGTH = 64 * 1024;
+const MAX_KEPT_LENGTH = 16 * 1024;
+/** Kinds of refusals that are followed; messages may have something of the input in them. */
+const MAX_KEYS = 300;
+const MAX_CRASHES = 20;
+const PROGRESS_MS = 5_000;
+
+/** Changes inputs that led somewhere, until the time is over; keeps those that lead somewhere new. */
+export function fuzzTarget(target: Target, coverage: Coverage, options: RunOptions): Run {
+  coverage.forget();
+  const search = new Search(target, coverage, options.seed);
+  const seeds = [...target.seeds.map((seed) => Buffer.from(seed)), ...options.corpus];
+  search.begin(seeds);
+  const known = search.run().pool.length;
+  let shown = performance.now();
+  do {
+    search.step();
+    if (options.onProgress === undefined || performance.now() - shown < PROGRESS_MS) continue;
+    shown = performance.now();
+    options.onProgress(search.run(known));
+  } while (!options.isOver(search.executions) && !search.isStuck);
+  return search.run(known);
+}
+
+class Search {
+  readonly #target: Target;
+  readonly #coverage: Coverage;
+  readonly #random: Random;
+  readonly #material: Material;
+  readonly #pool: Buffer[] = [];
+  readonly #keys = new Set<string>();
+  readonly #crashes = new Map<string, Crash>();
+  executions = 0;
+  /** An input without end costs seconds whenever it is tried. */
+  isStuck = false;
+
+  constructor(target: Target, coverage: Coverage, seed: number) {
+    this.#target = target;
+    this.#coverage = coverage;
+    this.#random = new Random(seed);
+    this.#material = {
+      random: this.#random,
+      dictionary: target.dictionary.map((word) => Buffer.from(word)),
+      other: () => (this.#pool.length === 0 ? Buffer.alloc(1) : this.#random.pick(this.#pool)),
+    };
+  }
+
+  run(known = 0): Run {
+    const { executions } = this;
+    const { covered } = this.#coverage;
+    const found = this.#pool.length - known;
+    return { executions, covered, pool: [...this.#pool], found, crashes: [...this.#crashes.values()] };
+  }
+
+  /** Every seed is kept. */
+  begin(seeds: readonly Buffer[]): void {
+    const outcomes = judge(this.#target, seeds);
+    this.executions += seeds.length;
+    this.#coverage.learn(this.#coverage.take());
+    this.#pool.push(...seeds);
+    for (const [at, outcome] of outcomes.entries()) this.#note(seeds[at] ?? Buffer.alloc(0), outcome);
+  }
+
+  step(): void {
+    const inputs = Array.from({ length: BATCH }, () => this.#make());
+    const outcomes = judge(this.#target, inputs);
+    this.executions += inputs.length;
+    const counts = this.#coverage.take();
+    const isNew = outcomes.map((outcome, at) => this.#note(inputs[at] ?? Buffer.alloc(0), outcome));
+    if (this.#coverage.look(counts) > 0) this.#attribute(inputs, isNew);
+    // What an input runs once only, because something is remembered then, is known as well.
+    this.#coverage.learn(counts);
+    for (const [at, input] of inputs.entries())
+      if (isNew[at] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
+  }
+
+  /** Runs them once more, by halves, to see which of them it was. */
+  #attribute(inputs: readonly Buffer[], isNew: boolean[], from = 0): void {
+    judge(this.#target, inputs);
+    this.executions += inputs.length;
+    const counts = this.#coverage.take();
+    if (this.#coverage.look(counts) === 0) return;
+    if (inputs.length === 1) {
+      this.#coverage.learn(counts);
+      isNew[from] = true;
+      return;
+    }
+    const middle = inputs.length >> 1;
+    this.#attribute(inputs.slice(0, middle), isNew, from);
+    this.#attribute(inputs.slice(middle), isNew, from + middle);
+  }
+
+  /** @returns whether it ended in a way that nothing has ended before. */
+  #note(input: Buffer, outcome: Outcome): boolean {
+    const { kind, key } = outcome;
+    this.isStuck ||= kind === 'hang';
+    if (kind !== 'fine') {
+      if (this.#crashes.size < MAX_CRASHES && !this.#crashes.has(key))
+        this.#crashes.set(key, { input, outcome });
+      return false;
+    }
+    if (this.#keys.has(key) || this.#keys.size >= MAX_KEYS) return false;
+    this.#keys.add(key);
+    return true;
+  }
+
+  #make(): Buffer {
+    const random = this.#random;
+    // The newest have been changed least.
+    const recent = this.#pool.slice(-8);
+    let input = random.once(2) ? random.pick(this.#pool) : random.pick(recent);
+    for (let left = 1 + random.below(4); left > 0; left--) {
+      const changed = random.once(12) ? mutateBytes(input, this.#material) : mutate(input, this.#material);
+      if (changed.length <= (this.#target.maxLength ?? MAX_LENGTH)) input = changed;
+    }
+    return input;
+  }
+}

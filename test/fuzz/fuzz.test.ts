@@ -1,0 +1,118 @@
+import { readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { decoders, NOT_FUZZED } from './decoders.ts';
+import { readInputs } from './engine/corpus.ts';
+import { judge } from './engine/judge.ts';
+import { type FuzzReport, runFuzz } from './run-fuzz.ts';
+import { TARGETS } from './targets.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+const folder = (kind: string, name = '') => new URL(`${kind}/${name}`, import.meta.url);
+const MAX_FILE_BYTES = 16 * 1024;
+const MAX_CORPUS_BYTES = 2 * 1024 * 1024;
+
+function filesOf(kind: 'corpus' | 'crashes' | 'seeds'): readonly string[] {
+  const names = readdirSync(folder(kind), { recursive: true, encoding: 'utf8' });
+  return names
+    .map((name) => fileURLToPath(folder(`${kind}/`, name)))
+    .filter((file) => statSync(file).isFile());
+}
+
+describe('Decoders, on every input that was ever kept', () => {
+  for (const target of TARGETS) {
+    it(`${target.name} keeps its promises`, () => {
+      const inputs = [
+        ...target.seeds.map((seed) => Buffer.from(seed)),
+        ...readInputs(folder('corpus/', `${target.name}/`)),
+        ...readInputs(folder('crashes/', `${target.name}/`)),
+      ];
+      const faults = judge(target, inputs).flatMap(({ kind, key }, at) =>
+        kind === 'fine' ? [] : [`${kind} ${key}: ${inputs[at]?.toString('base64')}`],
+      );
+      expect(faults).to.deep.equal([]);
+    });
+  }
+
+  it('are all there: no kept input belongs to a target that is gone, and none is large', () => {
+    const names = new Set(TARGETS.map(({ name }) => name));
+    const kept = [...readdirSync(folder('corpus/')), ...readdirSync(folder('crashes/'))].filter(
+      (name) => !name.startsWith('.'),
+    );
+    expect(names.size).to.equal(TARGETS.length);
+    expect(kept.filter((name) => !names.has(name))).to.deep.equal([]);
+    const sizes = [...filesOf('corpus'), ...filesOf('crashes'), ...filesOf('seeds')].map(
+      (file) => statSync(file).size,
+    );
+    expect(Math.max(...sizes)).to.be.at.most(MAX_FILE_BYTES);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.at.most(MAX_CORPUS_BYTES);
+  });
+});
+
+describe('Decoders, on inputs that are made from those', function () {
+  this.timeout(60_000);
+  let report: FuzzReport;
+
+  before(async () => {
+    report = await runFuzz(['--seed', '20', '--executions', '2000', '--seconds', '0.1']);
+  });
+
+  it('keep their promises', () => {
+    expect(report.reports.map(({ name }) => name)).to.deep.equal(TARGETS.map(({ name }) => name));
+    expect(
+      report.reports.flatMap(({ name, crashes }) => crashes.map((crash) => ({ name, ...crash }))),
+    ).to.deep.equal([]);
+  });
+
+  it('are tried, each of them', () => {
+    expect(report.reports.filter(({ executions, covered }) => executions < 64 || covered < 50)).to.deep.equal(
+      [],
+    );
+  });
+
+  it('are all decoders that there are', () => {
+    const run = new Set(report.functions.map((name) => name.replace(ROOT.href, '')));
+    const known = decoders(ROOT);
+    expect(known.length).to.be.greaterThan(60);
+    expect(known.filter((name) => !run.has(name) && !NOT_FUZZED.has(name))).to.deep.equal([]);
+    // What is excused is there, and is not run after all.
+    expect([...NOT_FUZZED.keys()].filter((name) => !known.includes(name) || run.has(name))).to.deep.equal([]);
+  });
+});
+
+describe('The fuzzer', function () {
+  this.timeout(60_000);
+  let report: FuzzReport;
+
+  before(async () => {
+    report = await runFuzz(['--table', './planted/targets.ts', '--seed', '1', '--executions', '9000']);
+  });
+
+  const crashesOf = (name: string) => report.reports.find((one) => one.name === name)?.crashes ?? [];
+
+  it('finds an exception that was not promised behind two comparisons, and the least that leads there', () => {
+    const [crash, ...more] = crashesOf('undeclared');
+    expect(more).to.deep.equal([]);
+    expect(crash).to.include({ kind: 'error', key: 'TypeError TypeError: planted ' });
+    const input = Buffer.from(crash?.input ?? '', 'base64');
+    expect([input.length, input[1], input[3]]).to.deep.equal([4, 0xc3, 0x28]);
+  });
+
+  it('finds an input without end behind base64url within JSON', () => {
+    const [crash] = crashesOf('hanging');
+    expect(crash).to.include({ kind: 'hang', key: 'does not end' });
+    const { token } = JSON.parse(Buffer.from(crash?.input ?? '', 'base64').toString()) as { token: string };
+    expect(Buffer.from(token, 'base64url').toString('latin1')).to.match(/^\{.*!/s);
+  });
+
+  it('finds an answer that nobody may get', () => {
+    expect(crashesOf('trusting').map(({ key }) => key)).to.deep.equal([
+      'Violation Error: nobody is an administrator ',
+    ]);
+  });
+
+  it('finds nothing in a decoder that keeps its promises, however often it tries', () => {
+    expect(crashesOf('sound')).to.deep.equal([]);
+    expect(report.reports.find(({ name }) => name === 'sound')?.executions).to.be.at.least(9_000);
+  });
+});

@@ -1,0 +1,66 @@
+import 'reflect-metadata';
+import { parseArgs } from 'node:util';
+import { readInputs, replaceInputs, writeInput } from './engine/corpus.ts';
+import { Coverage } from './engine/coverage.ts';
+import { fuzzTarget, type Run } from './engine/fuzz-target.ts';
+import { distil, minimise } from './engine/minimise.ts';
+import type { Target } from './engine/target.ts';
+
+/** `npm run fuzz -- [target…] [--seconds n] [--seed n]`; see `docs/fuzzing.md`. */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    /** For each target. */
+    seconds: { type: 'string', default: '30' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    /** Stops a target after so many, if that is sooner. */
+    executions: { type: 'string', default: 'Infinity' },
+    /** The module with the targets. */
+    table: { type: 'string', default: './targets.ts' },
+    /** Leaves the files as they are and prints what happened as JSON. */
+    report: { type: 'boolean', default: false },
+  },
+});
+const KEPT = { count: 40, bytes: 8 * 1024 };
+const seed = Number(values.seed);
+
+// Before the code is loaded that it counts.
+const coverage = new Coverage();
+const { TARGETS } = (await import(values.table)) as { TARGETS: readonly Target[] };
+const chosen = TARGETS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+const unknown = positionals.filter((name) => !TARGETS.some((target) => target.name === name));
+if (unknown.length > 0) throw new Error(`no such target: ${unknown.join(', ')}`);
+
+const folderOf = (kind: 'corpus' | 'crashes', { name }: Target) =>
+  new URL(`${kind}/${name}/`, import.meta.url);
+const say = (text: string) => (values.report ? undefined : console.log(text));
+
+function describe(target: Target, run: Run, seconds: number): string {
+  const { executions, covered, found, crashes } = run;
+  const speed = Math.round(executions / seconds);
+  return `${target.name}: ${executions} executions (${speed}/s), ${covered} characters of code, ${found} new inputs, ${crashes.length} crashes`;
+}
+
+const reports = chosen.map((target) => {
+  const start = performance.now();
+  const seconds = () => (performance.now() - start) / 1_000;
+  const run = fuzzTarget(target, coverage, {
+    seed,
+    corpus: [...readInputs(folderOf('corpus', target)), ...readInputs(folderOf('crashes', target))],
+    isOver: (executions) => seconds() >= Number(values.seconds) || executions >= Number(values.executions),
+    ...(!values.report && { onProgress: (so: Run) => say(`  ${describe(target, so, seconds())}`) }),
+  });
+  say(describe(target, run, seconds()));
+  const crashes = run.crashes.map((crash) => {
+    const input = minimise(target, crash);
+    say(`  CRASH ${crash.outcome.key}\n        ${JSON.stringify(input.toString('latin1').slice(0, 300))}`);
+    if (!values.report) writeInput(folderOf('crashes', target), input);
+    return { kind: crash.outcome.kind, key: crash.outcome.key, input: input.toString('base64') };
+  });
+  if (!values.report) replaceInputs(folderOf('corpus', target), distil(target, coverage, run.pool, KEPT));
+  const { executions, covered, found } = run;
+  return { name: target.name, executions, covered, found, crashes };
+});
+coverage.stop();
+if (values.report) console.log(JSON.stringify({ reports, functions: [...coverage.functions] }));
+process.exitCode = reports.some(({ crashes }) => crashes.length > 0) ? 1 : 0;

@@ -1,0 +1,19 @@
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { hangs, PlantedRefusal, readPlanted, takesTooMuch, throwsUndeclared } from './decoders.ts';
+
+const expected = oneOf(PlantedRefusal);
+const seeds = ['{"token":"eyJhIjoxfQ"}'];
+
+/** What the tests of the engine run it on. */
+export const TARGETS: readonly Target[] = [
+  { name: 'undeclared', expected, seeds: ['abcdef'], dictionary: [], decode: throwsUndeclared },
+  { name: 'hanging', expected, seeds, dictionary: [], decode: hangs },
+  {
+    name: 'trusting',
+    expected,
+    seeds,
+    dictionary: ['root'],
+    decode: (bytes) => promise(!takesTooMuch(bytes).admin, 'nobody is an administrator'),
+  },
+  { name: 'sound', expected, seeds, dictionary: [], decode: readPlanted },
+];

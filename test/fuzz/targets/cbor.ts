@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from 'node:util';
+import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
+import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { toJson } from '../../../domain/formats/cbor/to-json.ts';
+import { isMap, Tagged } from '../../../domain/formats/cbor/values.ts';
+import { coseKeyOf, readCoseKey } from '../../../domain/formats/cose/key.ts';
+import {
+  readCoseSign1,
+  readX5chain,
+  requireCoseAlgorithm,
+  sigStructure,
+} from '../../../domain/formats/cose/sign1.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { readTree, writeTree } from '../engine/cbor-trees.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { CBOR_WORDS, KEYS, seed, text } from './seeds.ts';
+
+const expected = oneOf(Refusal);
+const mdoc = Buffer.from(text(seed('mdoc')), 'base64url');
+
+function cbor(input: Buffer): void {
+  const value = decodeCbor(input);
+  const written = encodeCbor(value);
+  promise(
+    isDeepStrictEqual(asIntegers(decodeCbor(written)), asIntegers(value)),
+    'what is written is read as it was',
+  );
+  promise(encodeCbor(decodeCbor(written)).equals(written), 'what is written is written alike');
+  const tree = readTree(input);
+  if (tree !== undefined) promise(writeTree(tree).equals(input), 'other readers see the same');
+  const json = toJson(value);
+  promise(
+    isDeepStrictEqual(JSON.parse(JSON.stringify(json)), withoutNegativeZero(json)),
+    'what is shown is JSON',
+  );
+}
+
+/** An integer is written as one (RFC 8949 section 4.2.2), though it was read as a float. */
+function asIntegers(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(asIntegers);
+  if (value instanceof Map)
+    return new Map([...value].map(([key, member]) => [asIntegers(key), asIntegers(member)]));
+  return value instanceof Tagged ? new Tagged(value.tag, asIntegers(value.value) as never) : value;
+}
+
+/** JSON.stringify writes zero for it. */
+function withoutNegativeZero(json: unknown): unknown {
+  if (Object.is(json, -0)) return 0;
+  if (Array.isArray(json)) return json.map(withoutNegativeZero);
+  if (typeof json !== 'object' || json === null) return json;
+  return Object.fromEntries(
+    Object.entries(json).map(([name, member]) => [name, withoutNegativeZero(member)]),
+  );
+}
+
+function sign1(input: Buffer): void {
+  const signed = readCoseSign1(decodeCbor(input));
+  promise(
+    signed.protectedBytes.length === 0 || isMap(decodeCbor(signed.protectedBytes)),
+    'the header is a map',
+  );
+  readX5chain(signed.protectedHeader);
+  readX5chain(signed.unprotectedHeader);
+  sigStructure(signed.protectedBytes, signed.payload ?? Buffer.alloc(0));
+  requireCoseAlgorithm(signed, SIGNING_ALGORITHMS, 'issuer_alg');
+  promise(!signed.protectedHeader.has(2), 'no critical header is passed over');
+}
+
+function coseKey(input: Buffer): void {
+  const key = readCoseKey(decodeCbor(input));
+  if (key === undefined) return;
+  const written = coseKeyOf(key);
+  promise(
+    written !== undefined && isDeepStrictEqual(readCoseKey(written), key),
+    'a key is written as it was read',
+  );
+}
+
+const ed25519 = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } as const;
+const keySeeds = [KEYS.holder, ed25519].map((key) => encodeCbor(coseKeyOf(key)));
+
+export const CBOR: readonly Target[] = [
+  {
+    name: 'cbor',
+    expected,
+    seeds: [
+      mdoc,
+      ...[
+        '83010203',
+        'a2616101616202',
+        '9f018202039f0405ffff',
+        'bf61610161629f0203ffff',
+        '5f42010243030405ff',
+        '7f657374726561646d696e67ff',
+      ].map((hex) => Buffer.from(hex, 'hex')),
+      ...[
+        'c074323031332d30332d32315432303a30343a30305a',
+        'c11a514b67b0',
+        'c249010000000000000000',
+        'd818456449455446',
+        'f90001',
+        'fb3ff199999999999a',
+      ].map((hex) => Buffer.from(hex, 'hex')),
+    ],
+    dictionary: CBOR_WORDS,
+    decode: cbor,
+  },
+  { name: 'cose-sign1', expected, seeds: [seed('status-cwt')], dictionary: CBOR_WORDS, decode: sign1 },
+  { name: 'cose-key', expected, seeds: keySeeds, dictionary: CBOR_WORDS, decode: coseKey },
+];

@@ -1,0 +1,189 @@
+import { isUndisclosed, UNDISCLOSED } from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { compileQuery } from '../../../domain/verification/dcql/compile.ts';
+import { matchCredential } from '../../../domain/verification/dcql/match.ts';
+import { selectClaims } from '../../../domain/verification/dcql/path.ts';
+import { pickRequested } from '../../../domain/verification/dcql/pick.ts';
+import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
+import { complete, readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
+import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { text } from './seeds.ts';
+
+const claims = {
+  vct: 'v',
+  name: 'Erika',
+  ages: [17, 18, 42],
+  places: [{ city: 'Bonn' }, { city: 'Ulm' }],
+  deep: { a: { b: null } },
+};
+const query = {
+  credentials: [
+    {
+      id: 'pid',
+      format: 'dc+sd-jwt',
+      meta: { vct_values: ['v'] },
+      claims: [
+        { id: 'a', path: ['name'], values: ['Erika', 1, true] },
+        { id: 'b', path: ['places', null, 'city'] },
+        { id: 'c', path: ['ages', 1] },
+      ],
+      claim_sets: [['a', 'b'], ['c']],
+    },
+    {
+      id: 'mdl',
+      format: 'mso_mdoc',
+      meta: { doctype_value: 'd' },
+      claims: [{ path: ['n', 'e'] }],
+      multiple: true,
+    },
+  ],
+  credential_sets: [{ options: [['pid'], ['mdl']], required: false }],
+};
+const PRESENTED = {
+  holderBound: true,
+  authority: { authorityKeyIds: ['k'], trustListUris: [], federationEntityIds: [] },
+};
+
+/** "?" stands where something was not disclosed. */
+function hidden(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((member) => (member === '?' ? UNDISCLOSED : hidden(member)));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, hidden(member)]));
+}
+
+/** A query, and the claims that are held against it. */
+function dcql(input: Buffer): void {
+  const document = parseJson(text(input), 60);
+  if (!isJsonObject(document)) return;
+  SupportedDcqlQuery.safeParse(document['query']);
+  const read = DcqlQuery.safeParse(document['query']);
+  if (!read.success) return;
+  const compiled = compileQuery(read.data);
+  for (const id of compiled.credentials.keys()) complete(compiled, new Set([id]));
+  const presented = hidden(document['claims']);
+  if (!isJsonObject(presented)) return;
+  for (const [, one] of compiled.credentials) hold(one, presented);
+}
+
+function hold(one: Parameters<typeof matchCredential>[0], all: JsonObject): void {
+  const credentialOf = (shown: JsonObject) => ({
+    ...PRESENTED,
+    format: one.format,
+    types: [...one.types],
+    claims: shown,
+    alwaysVisible: {},
+  });
+  const match = matchCredential(one, credentialOf(all), isUndisclosed);
+  if (match.matched) {
+    const picked = pickRequested(match, credentialOf(all), isUndisclosed);
+    const values = new Set(leaves(all));
+    promise(
+      leaves(picked).every((leaf) => values.has(leaf)),
+      'nothing is handed on that was not shown',
+    );
+  }
+  for (const name of Object.keys(all).slice(0, 10)) {
+    const { [name]: _withheld, ...less } = all;
+    const isMatch = matchCredential(one, credentialOf(less), isUndisclosed).matched;
+    promise(match.matched || !isMatch, 'who shows less matches no more');
+    const asked = one.claimSets ?? [];
+    const isNeeded = asked.length > 0 && asked.every((set) => set.some(({ path }) => path[0] === name));
+    promise(!isNeeded || !isMatch, 'a claim that is not disclosed never matches');
+  }
+}
+
+function leaves(value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return [value];
+  return Object.values(value).flatMap(leaves);
+}
+
+/** As slowly as OpenID4VP 1.0 section 7.1 words it. */
+function selectSlowly(root: unknown, path: readonly unknown[]): readonly unknown[] | undefined {
+  let selected: unknown[] = [root];
+  for (const component of path) {
+    const isName = typeof component === 'string';
+    if (!isName && component !== null && !(Number.isSafeInteger(component) && Number(component) >= 0))
+      return undefined;
+    if (!selected.every((one) => (isName ? isJsonObject(one) : Array.isArray(one)))) return undefined;
+    selected = selected.flatMap((one) => {
+      const entries = Object.entries(one as object).filter(
+        ([key]) => component === null || key === String(component),
+      );
+      return entries.map(([, value]) => value).filter((value) => value !== UNDISCLOSED);
+    });
+  }
+  return path.length === 0 || selected.length === 0 ? undefined : selected;
+}
+
+function path(input: Buffer): void {
+  const document = parseJson(text(input), 60);
+  if (!isJsonObject(document) || !Array.isArray(document['path'])) return;
+  const root = hidden(document['claims']);
+  const selected = selectClaims(root, document['path'], isUndisclosed);
+  const own = selectSlowly(root, document['path']);
+  promise((typeof selected === 'string') === (own === undefined), 'a path leads somewhere or nowhere');
+  if (own === undefined || typeof selected === 'string') return;
+  promise(
+    own.length === selected.length && own.every((value, at) => Object.is(value, selected[at])),
+    'to the same',
+  );
+}
+
+const compiled = compileQuery(DcqlQuery.parse(query));
+
+function vpToken(input: Buffer): void {
+  const value = parseJson(text(input));
+  const presentations = readVpToken(value, compiled);
+  promise(
+    [...presentations.keys()].every((id) => compiled.credentials.has(id)),
+    'only what was asked for is read',
+  );
+}
+
+const cases = (documents: readonly unknown[]) => documents.map((one) => JSON.stringify(one));
+
+export const DCQL: readonly Target[] = [
+  {
+    name: 'dcql',
+    expected: nothing,
+    seeds: cases([
+      { query, claims },
+      { query: { credentials: query.credentials.slice(1) }, claims: { n: { e: 1 } } },
+    ]),
+    dictionary: [
+      '?',
+      'path',
+      'values',
+      'claims',
+      'claim_sets',
+      'trusted_authorities',
+      'aki',
+      'k',
+      'type',
+      'id',
+      'meta',
+      'mso_mdoc',
+      'constructor',
+    ],
+    decode: dcql,
+  },
+  {
+    name: 'claims-path',
+    expected: nothing,
+    seeds: cases([
+      { path: ['places', null, 'city'], claims },
+      { path: ['ages', 1], claims: { ages: ['?', 1, '?'] } },
+      { path: [0, 1], claims: [[1, '?']] },
+    ]),
+    dictionary: ['?', 'path', 'claims', 'city', 'length', '0'],
+    decode: path,
+  },
+  {
+    name: 'vp-token',
+    expected: oneOf(Refusal),
+    seeds: cases([{ pid: ['x~'] }, { mdl: ['a', 'b'], pid: ['x'] }]),
+    dictionary: ['pid', 'mdl'],
+    decode: vpToken,
+  },
+];

@@ -1,0 +1,154 @@
+import { generateKeyPairSync, sign, verify, X509Certificate } from 'node:crypto';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
+import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
+import { readPemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { subjectPlace } from '../../../domain/formats/der/place.ts';
+import { DerError, readElement, readElements, readOid } from '../../../domain/formats/der/reader.ts';
+import { readTime } from '../../../domain/formats/der/time.ts';
+import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { checkIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
+import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { NOW } from '../constants.ts';
+import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { DER_WORDS, KEYS, seed, text } from './seeds.ts';
+
+const certificates = [seed('certificate'), seed('certificate-server')];
+const authority = readPemCertificates(text(seed('certificates')))?.[1] ?? '';
+const known = new Set(certificates.map((der) => der.toString('base64')));
+const expected = oneOf(DerError);
+
+function certificate(der: Buffer): void {
+  const read = readCertificate(der);
+  if (read === undefined) return;
+  const x509 = new X509Certificate(der);
+  promise(read.notBefore.getTime() === x509.validFromDate.getTime(), 'the beginning is what OpenSSL reads');
+  promise(read.notAfter.getTime() === x509.validToDate.getTime(), 'the end is what OpenSSL reads');
+  promise(read.x509.raw.equals(der), 'all of the bytes are the certificate');
+  if (read.basicConstraints !== undefined)
+    promise(read.basicConstraints.ca || !x509.ca, 'who is no CA is none');
+  const base64 = der.toString('base64');
+  subjectPlace(base64);
+  subjectNames(base64);
+  checkPlace(base64);
+  const profile = { purpose: 'mdoc', haip: true } as const;
+  const verdict = new NodeCertificates().validate([base64], [{ certificate: authority }], NOW, profile);
+  promise(!verdict.trusted || known.has(base64), 'no certificate is trusted that nobody issued');
+}
+
+function checkPlace(base64: string): void {
+  try {
+    checkIssuingPlace({ certificate: base64 }, { 'org.iso.18013.5.1': { issuing_country: 'DE' } });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+}
+
+const name = readElements(readElement(seed('certificate-server')).content)[0]?.content ?? Buffer.alloc(0);
+const subjects = readElements(name).filter(({ tag }) => tag === 0x30);
+
+function times(input: Buffer): void {
+  const [tag = 0, ...content] = input;
+  const time = readTime({ tag, content: Buffer.from(content) });
+  promise(!Number.isNaN(time.getTime()), 'a time can be compared');
+  const written = time.toISOString().replaceAll(/[-:T]|\.000/g, '');
+  promise(written.endsWith(Buffer.from(content).toString('latin1')), 'a time is the one that stands there');
+}
+
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const signatures = new NodeSignatures();
+const jwk = { ...KEYS.issuer, ...publicKey.export({ format: 'jwk' }) } as typeof KEYS.issuer;
+const signature = sign('sha256', Buffer.from('text'), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+
+function ecdsa(raw: Buffer): void {
+  if (raw.length === 64) {
+    promise(rawSignature(derSignature(raw), 32).equals(raw), 'either form is made of the other');
+    const isGood = verify('sha256', Buffer.from('text'), { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw);
+    promise(signatures.verify(jwk, 'text', raw) === isGood, 'OpenSSL says the same of both forms');
+  }
+  promise(
+    raw.length === 64 || !signatures.verify(jwk, 'text', raw),
+    'a signature has the length of its curve',
+  );
+}
+
+function pem(input: Buffer): void {
+  const read = readPemCertificates(text(input));
+  if (read === undefined) return;
+  promise(read.length > 0 && read.length <= 10, 'no more than a chain is read');
+  promise(
+    readPemCertificates(writePemCertificates(read))?.join() === read.join(),
+    'what is written is read as it was',
+  );
+}
+
+export const DER: readonly Target[] = [
+  { name: 'certificate', expected: nothing, seeds: certificates, dictionary: DER_WORDS, decode: certificate },
+  {
+    name: 'certificate-place',
+    expected,
+    seeds: certificates,
+    dictionary: DER_WORDS,
+    decode: (input) => subjectPlace(input.toString('base64')),
+  },
+  {
+    name: 'document-signer',
+    expected: oneOf(Refusal),
+    seeds: certificates,
+    dictionary: DER_WORDS,
+    decode: (input) => readDocumentSigner(input.toString('base64')),
+  },
+  {
+    name: 'distinguished-name',
+    expected,
+    seeds: subjects.map(({ whole }) => whole),
+    dictionary: DER_WORDS,
+    decode: (input) => {
+      promise(typeof printName(input) === 'string', 'a name has a text');
+      attributesOf(input, '2.5.4.6');
+    },
+  },
+  {
+    name: 'der',
+    expected,
+    seeds: certificates,
+    dictionary: DER_WORDS,
+    decode: (input) => {
+      const { content, whole } = readElement(input);
+      promise(whole.equals(input), 'an element is all of its bytes');
+      const inner = readElements(content);
+      promise(Buffer.concat(inner.map((one) => one.whole)).equals(content), 'elements stand side by side');
+    },
+  },
+  {
+    name: 'object-identifier',
+    expected,
+    seeds: [Buffer.from('2a8648ce3d0201', 'hex')],
+    dictionary: DER_WORDS,
+    decode: (input) => readOid(input),
+  },
+  {
+    name: 'certificate-time',
+    expected,
+    seeds: ['\x17260101000000Z', '\x1820500101000000Z', '\x17500229235959Z'],
+    dictionary: ['Z', '+0000', '.0', '99', '0229', '2400', '60'],
+    decode: times,
+  },
+  {
+    name: 'ecdsa-signature',
+    expected: nothing,
+    seeds: [signature, Buffer.alloc(64, 255), Buffer.alloc(64)],
+    dictionary: [Buffer.alloc(32)],
+    decode: ecdsa,
+  },
+  {
+    name: 'pem',
+    expected: nothing,
+    seeds: [seed('certificates')],
+    dictionary: ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----', '\r\n', '\t', '='],
+    decode: pem,
+  },
+];

@@ -1,0 +1,93 @@
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { readProofs, resolveConfiguration } from '../../../domain/issuance/credential-request.ts';
+import { readResponseEncryption } from '../../../domain/issuance/encryption.ts';
+import { acceptKeyAttestation, openKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import { readNotification } from '../../../domain/issuance/notification.ts';
+import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { AUDIENCE, NOW } from '../constants.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { JOSE_WORDS, JSON_WORDS, KEYS, seed, text } from './seeds.ts';
+
+const signatures = new NodeSignatures();
+const expected = oneOf(Failure);
+const proofs = ['proof', 'proof-attested'].map((name) => text(seed(name)));
+const goodAttestation = text(seed('key-attestation'));
+
+function proof(input: Buffer): void {
+  const opened = openJwtProof(text(input));
+  const isSigned = signatures.verify(opened.key, opened.signingInput, opened.signature);
+  acceptJwtProof(opened, { audience: AUDIENCE, clientId: 'wallet', now: NOW });
+  promise(!isSigned || proofs.includes(text(input)), 'nothing verifies that nobody signed');
+}
+
+function keyAttestation(input: Buffer): void {
+  const { jws } = openKeyAttestation(text(input));
+  const isSigned = signatures.verify(KEYS.issuer, jws.signingInput, jws.signature);
+  promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
+  const levels = { key_storage: ['iso_18045_high'] } as never;
+  acceptKeyAttestation(jws.payload, { expires: true, levels, now: NOW });
+}
+
+const token = {
+  identifiers: true,
+  credentialConfigurationIds: ['pid'],
+  configurationOfIdentifier: new Map([['p1', 'pid']]),
+};
+const configuration = {
+  keyBinding: true,
+  proofTypes: ['jwt', 'attestation'],
+  keyAttestationsRequired: undefined,
+};
+
+function credentialRequest(input: Buffer): void {
+  const body = parseJson(text(input));
+  if (!isJsonObject(body)) return;
+  const find = (id: string) => (id === 'pid' ? (configuration as never) : undefined);
+  resolveConfiguration(body, token as never, find);
+  const read = readProofs(body, configuration as never, 3);
+  promise(read !== undefined && read.texts.length <= 3, 'no more proofs are read than a batch has');
+  readResponseEncryption(body, { use: 'optional', encrypted: true } as never);
+}
+
+const { publicJwk } = KEYS.encryption;
+const encryption = { jwk: { ...publicJwk, alg: 'ECDH-ES' }, enc: 'A128GCM', zip: 'DEF' };
+
+export const ISSUANCE: readonly Target[] = [
+  {
+    name: 'proof',
+    expected,
+    seeds: proofs,
+    dictionary: [...JOSE_WORDS, 'key_attestation', 'trust_chain', 'attested_keys'],
+    decode: proof,
+  },
+  {
+    name: 'key-attestation',
+    expected,
+    seeds: [goodAttestation],
+    dictionary: [...JOSE_WORDS, 'attested_keys', 'key_storage', 'user_authentication'],
+    decode: keyAttestation,
+  },
+  {
+    name: 'credential-request',
+    expected,
+    seeds: [
+      JSON.stringify({
+        credential_identifier: 'p1',
+        proofs: { jwt: ['a', 'b'] },
+        credential_response_encryption: encryption,
+      }),
+      JSON.stringify({ credential_configuration_id: 'pid', proofs: { attestation: ['a'] } }),
+    ],
+    dictionary: [...JOSE_WORDS, 'proofs', 'jwt', 'attestation', 'pid', 'p1', 'enc', 'zip', 'A256GCM', 'use'],
+    decode: credentialRequest,
+  },
+  {
+    name: 'notification',
+    expected,
+    seeds: ['{"notification_id":"n","event":"credential_accepted","event_description":"fine"}'],
+    dictionary: [...JSON_WORDS, 'credential_failure', 'credential_deleted'],
+    decode: (input) => readNotification('application/json; charset=utf-8', input),
+  },
+];

@@ -1,0 +1,211 @@
+import { isDeepStrictEqual } from 'node:util';
+import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
+import { parseDocumentText } from '../../../config/import/parse-document.ts';
+import { fillPlaceholders, withoutValues } from '../../../config/import/placeholders.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { canonicalJson, isJsonObject, isMemberName, isText, parseJson } from '../../../domain/shared/json.ts';
+import { readWebAddress } from '../../../domain/shared/web-address.ts';
+import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { JSON_WORDS, text } from './seeds.ts';
+
+function json(input: Buffer): void {
+  const whole = text(input);
+  const value = parseJson(whole);
+  const usual = parsed(whole);
+  if (value !== undefined) {
+    promise(
+      usual !== undefined && isDeepStrictEqual(value, usual.value),
+      'JSON means what it means to everybody',
+    );
+    promise(isSound(value, 0), 'what is refused is refused wherever it stands');
+    promise(
+      isDeepStrictEqual(parseJson(canonicalJson(value)), canonicalForm(value)),
+      'what is written is read as it was',
+    );
+    parseJson(whole, 32, 5);
+  } else if (usual !== undefined && JSON.stringify(usual.value) === whole) {
+    // There are no two readings of what JSON.stringify writes.
+    promise(!isSound(usual.value, 0), 'sound JSON is read');
+  }
+}
+
+const canonicalForm = (value: unknown): unknown => JSON.parse(canonicalJson(value));
+
+function parsed(whole: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(whole) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** By walking what was read, where the reader walks what stands there. */
+function isSound(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return isText(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth >= 32) return false;
+  const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
+  return members.every(([name, member]) => isMemberName(name) && isText(name) && isSound(member, depth + 1));
+}
+
+/** The first character says which of both it is. */
+function configuration(input: Buffer): void {
+  const format = input[0] === 0x6a ? 'json' : 'yaml';
+  const read = parseDocumentText(input.subarray(1), format);
+  if ('fault' in read) {
+    promise(read.fault.length < 300, 'a fault says where and quotes nothing');
+    return;
+  }
+  promise(isSound(read.value, 0), 'text is text and names are names');
+  const { value, used } = fillPlaceholders(
+    read.value,
+    { SECRET: 'very-secret-value', NAME: 'x', EMPTY: '' },
+    [],
+  );
+  const shown = withoutValues(JSON.stringify(value), used);
+  promise(!used.has('SECRET') || !shown.includes('very-secret-value'), 'no value is shown');
+}
+
+/** A placeholder of a configuration file. */
+const filled = (inside: string) => `$\{${inside}}`;
+
+const validator = new AjvSchemaValidator();
+
+/** A schema, and a document that is held against it. */
+function schema(input: Buffer): void {
+  const document = parseJson(text(input));
+  if (!isJsonObject(document) || !isJsonObject(document['schema']) || !isJsonObject(document['document']))
+    return;
+  validator.assertSize(document['schema']);
+  validator.compile(document['schema'])(document['document']);
+}
+
+const schemas = [
+  {
+    type: 'object',
+    properties: { a: { type: 'string', pattern: '^(a|b)+$', format: 'date' } },
+    required: ['a'],
+    additionalProperties: false,
+  },
+  {
+    $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } },
+    $ref: '#/$defs/node',
+    unevaluatedProperties: false,
+  },
+  {
+    properties: {
+      list: {
+        type: 'array',
+        items: { enum: [1, 'x'] },
+        uniqueItems: true,
+        minItems: 1,
+        contains: { const: 1 },
+      },
+    },
+  },
+  {
+    allOf: [{ minProperties: 1 }],
+    anyOf: [{}, false],
+    if: { properties: { a: { const: 1 } } },
+    else: { not: {} },
+    patternProperties: { '^\\p{L}': true },
+  },
+];
+
+export const JSON_TARGETS: readonly Target[] = [
+  {
+    name: 'json',
+    expected: nothing,
+    seeds: [
+      '{"a":[1,2.5,-3e2,"x\\u00e9\\n",null,true,{"b":{}}],"c":"\u{1f600}"}',
+      '[9007199254740991,1e21,0.1]',
+      '"x"',
+      ' { "a" : 1 } ',
+    ],
+    dictionary: JSON_WORDS,
+    decode: json,
+  },
+  {
+    name: 'configuration-files',
+    expected: nothing,
+    seeds: [
+      `j{"a":"${filled('NAME')}","b":"${filled('MISSING:default')} $${filled('x')}","c":["${filled('SECRET')}"]}`,
+      `ya: &x [1, two, 2020-01-01]\nb: *x\nc: |\n  text ${filled('NAME')}\nd: {e: "${filled('SECRET')}", f: ~}\n? g\n: 0x10\n`,
+      'y- a\n- b\n',
+    ],
+    dictionary: [
+      ...JSON_WORDS,
+      '${',
+      filled('NAME'),
+      '${EMPTY:',
+      '$${',
+      '}',
+      '&a',
+      '*a',
+      '<<: ',
+      '!!binary ',
+      '!!set',
+      '- ',
+      ': ',
+      '? ',
+      '|\n',
+      '>-\n',
+      '---\n',
+      '...\n',
+      '%YAML 1.1\n',
+      '#',
+      '\t',
+      '.inf',
+      '0o7',
+    ],
+    decode: configuration,
+  },
+  {
+    name: 'json-schema',
+    expected: oneOf(Failure),
+    seeds: schemas.map((one) =>
+      JSON.stringify({ schema: one, document: { a: 'ab', list: [1, 'x'], next: { next: {} } } }),
+    ),
+    dictionary: [
+      ...[
+        '$ref',
+        '#',
+        '#/$defs/node',
+        '$id',
+        '$anchor',
+        '$dynamicRef',
+        '$schema',
+        'https://json-schema.org/draft/2020-12/schema',
+        'format',
+        'pattern',
+      ],
+      ...[
+        'date-time',
+        'regex',
+        'uri',
+        '(a+)+$',
+        '[',
+        '(?=a)',
+        '\\1',
+        'a{999}',
+        '\\p{L}',
+        'prefixItems',
+        'dependentSchemas',
+        'multipleOf',
+        'maxLength',
+      ],
+    ],
+    decode: schema,
+  },
+  {
+    name: 'web-address',
+    expected: nothing,
+    seeds: ['https://a.example/path?x#y', 'http://[::1]:80/'],
+    dictionary: ['https:', 'http:', '//', '@', ':', '%00', '\\', '#', 'xn--', '.', '\t'],
+    decode: (input) => {
+      const url = readWebAddress(text(input));
+      if (url !== undefined)
+        promise(url.username === '' && url.password === '', 'an address has no password');
+    },
+  },
+];

@@ -1,0 +1,194 @@
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
+import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { EncodedCbor, isArray, isMap } from '../../../domain/formats/cbor/values.ts';
+import { readCoseKey } from '../../../domain/formats/cose/key.ts';
+import { sigStructure } from '../../../domain/formats/cose/sign1.ts';
+import { deviceAuthenticationBytes, readDeviceElements } from '../../../domain/formats/mdoc/device-auth.ts';
+import { readElementValue } from '../../../domain/formats/mdoc/element-values.ts';
+import { checkItems } from '../../../domain/formats/mdoc/items.ts';
+import { checkValidity, readMso } from '../../../domain/formats/mdoc/mso.ts';
+import { openDeviceResponse } from '../../../domain/formats/mdoc/open.ts';
+import { checkDeviceTransactionData } from '../../../domain/formats/mdoc/transaction-data.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { parseJson } from '../../../domain/shared/json.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { NOW, TRANSCRIPT } from '../constants.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { CBOR_WORDS, KEYS, seed, text } from './seeds.ts';
+
+const signatures = new NodeSignatures();
+const expected = oneOf(Refusal);
+const ALWAYS = { notBefore: new Date(0), notAfter: new Date(8.64e15) };
+const NOTHING = Buffer.alloc(0);
+
+/** Everything that is done with a response, whether or not its signatures hold. */
+function readAll(input: Buffer) {
+  const { docType, issuerAuth, items, deviceSigned } = openDeviceResponse(text(input));
+  const payload = issuerAuth.payload ?? NOTHING;
+  const mso = readMso(payload);
+  checkValidity(mso.validity, ALWAYS, NOW);
+  const elements = checkItems(items, mso);
+  const key = readCoseKey(mso.deviceKey);
+  if (key === undefined || deviceSigned === undefined) return undefined;
+  const { nameSpaces, auth } = deviceSigned;
+  const own = readDeviceElements(nameSpaces, mso.authorizations);
+  if (auth === undefined || auth === 'mac') return undefined;
+  const toVerify = sigStructure(issuerAuth.protectedBytes, payload);
+  const device = sigStructure(
+    auth.protectedBytes,
+    deviceAuthenticationBytes(TRANSCRIPT, docType, nameSpaces),
+  );
+  const isAccepted =
+    signatures.verify(KEYS.issuer, toVerify, issuerAuth.signature) &&
+    signatures.verify(key, device, auth.signature);
+  return { isAccepted, docType, elements, own };
+}
+
+const good = ['mdoc', 'mdoc-device-elements'].map((name) => readAll(seed(name)));
+
+function response(input: Buffer): void {
+  const read = readAll(input);
+  if (read?.isAccepted !== true) return;
+  // Elements may be left out; nobody can add or change any.
+  const isGood = good.some(
+    (one) =>
+      one?.docType === read.docType &&
+      isDeepStrictEqual(one.own, read.own) &&
+      holdsAll(one.elements, read.elements),
+  );
+  promise(isGood, 'a response that was changed is not accepted');
+}
+
+type NameSpaces = ReturnType<typeof checkItems>;
+
+function holdsAll(whole: NameSpaces, part: NameSpaces): boolean {
+  return Object.entries(part).every(([namespace, elements]) =>
+    Object.entries(elements).every(([name, value]) => isDeepStrictEqual(whole[namespace]?.[name], value)),
+  );
+}
+
+/** The digests are made of the items, so that changes get behind them. */
+function items(input: Buffer): void {
+  const nameSpaces = decodeCbor(input);
+  if (!isMap(nameSpaces)) return;
+  const digests = new Map<string, Map<number, Buffer>>();
+  const encoded = new Map<string, readonly EncodedCbor[]>();
+  for (const [name, list] of nameSpaces) {
+    if (typeof name !== 'string' || !isArray(list)) return;
+    const own = list.filter((item) => item instanceof EncodedCbor);
+    encoded.set(name, own);
+    digests.set(
+      name,
+      new Map(own.map(({ content, whole }) => [idOf(content), hash('sha256', whole, 'buffer')])),
+    );
+  }
+  const mso = { hashName: 'sha256', valueDigests: digests } as never;
+  checkItems(encoded, mso);
+}
+
+function idOf(content: Buffer): number {
+  try {
+    const item = decodeCbor(content);
+    return isMap(item) ? Number(item.get('digestID')) : -1;
+  } catch {
+    return -1;
+  }
+}
+
+const opened = ['mdoc', 'mdoc-device-elements'].map((name) => openDeviceResponse(text(seed(name))));
+const authorizations = {
+  nameSpaces: new Set(['own']),
+  dataElements: new Map([['other', new Set(['hash'])]]),
+};
+const confirming = {
+  namespace: 'own',
+  element: 'hash',
+  text: 'e30',
+  algorithms: ['sha-256', 'other'],
+  required: false,
+};
+
+function deviceElements(input: Buffer): void {
+  const elements = readDeviceElements(embed(input), authorizations);
+  const allowed = Object.entries(elements).every(
+    ([namespace, own]) =>
+      namespace === 'own' || Object.keys(own).every((name) => namespace === 'other' && name === 'hash'),
+  );
+  promise(allowed, 'a device shows no element that the issuer did not allow');
+  checkDeviceTransactionData(elements, [confirming]);
+}
+
+export const MDOC: readonly Target[] = [
+  {
+    name: 'mdoc',
+    expected,
+    seeds: [seed('mdoc'), seed('mdoc-device-elements')],
+    dictionary: CBOR_WORDS,
+    decode: response,
+  },
+  {
+    name: 'mdoc-items',
+    expected,
+    seeds: opened.map((one) => encodeCbor(one.items)),
+    dictionary: CBOR_WORDS,
+    decode: items,
+  },
+  {
+    name: 'mso',
+    expected,
+    seeds: opened.map(({ issuerAuth }) => issuerAuth.payload ?? NOTHING),
+    dictionary: [
+      ...CBOR_WORDS,
+      'SHA-512',
+      'SHA-384',
+      '1.0',
+      '2.0',
+      'expectedUpdate',
+      'status',
+      'keyAuthorizations',
+    ],
+    decode: (input) => {
+      const { validity, deviceKey } = readMso(input);
+      readCoseKey(deviceKey);
+      checkValidity(validity, ALWAYS, NOW);
+    },
+  },
+  {
+    name: 'mdoc-device-elements',
+    expected,
+    seeds: opened.map(({ deviceSigned }) => deviceSigned?.nameSpaces.content ?? NOTHING),
+    dictionary: [...CBOR_WORDS, 'own', 'other', 'hash'],
+    decode: deviceElements,
+  },
+  {
+    name: 'mdoc-element-values',
+    expected: oneOf(Failure),
+    seeds: [
+      '"1980-01-01"',
+      '{"birth_date":"1980-01-01","portrait":"_9j_4A"}',
+      '{"$type":"tdate","value":"2020-01-01T00:00:00Z"}',
+      '[{"$type":"bytes","value":"AAAA"}]',
+    ],
+    dictionary: [
+      '$type',
+      'value',
+      'full-date',
+      'tdate',
+      'bytes',
+      'text',
+      'birth_date',
+      'portrait',
+      'data:image/png;base64,',
+    ],
+    decode: (input) => {
+      const json = parseJson(text(input), 60);
+      if (json === undefined) return;
+      for (const name of ['birth_date', 'portrait', 'biometric_template_face', 'x']) {
+        decodeCbor(encodeCbor(readElementValue('n', name, json)));
+      }
+    },
+  },
+];

@@ -1,0 +1,148 @@
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import {
+  ASSERTION_TYPE,
+  acceptAssertion,
+  keysFor,
+  openAssertion,
+} from '../../../domain/oauth/client-assertion.ts';
+import {
+  acceptAttestation,
+  instanceKeyOf,
+  openAttestation,
+} from '../../../domain/oauth/client-attestation.ts';
+import { acceptDpopProof, openDpopProof } from '../../../domain/oauth/dpop.ts';
+import {
+  EXTERNAL_TOKEN_TYPES,
+  namedIssuer,
+  readExternalToken,
+} from '../../../domain/oauth/external-token.ts';
+import { pickForeignKey, readForeignKeys } from '../../../domain/oauth/foreign-keys.ts';
+import {
+  acceptForeignClaims,
+  ForeignTokenError,
+  openForeignToken,
+} from '../../../domain/oauth/foreign-token.ts';
+import { acceptIdToken } from '../../../domain/oauth/id-token.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { AUDIENCE, NONCE, NOW } from '../constants.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { JOSE_WORDS, KEYS, lines, seed, text } from './seeds.ts';
+
+const signatures = new NodeSignatures();
+const expected = oneOf(Failure);
+const configurations = [
+  { id: 'pid', scope: 'pid' },
+  { id: 'mdl', scope: 'mdl' },
+];
+const tokens = ['dpop', 'client-attestation', 'client-assertion', 'foreign-token'].map((name) =>
+  text(seed(name)),
+);
+const [goodDpop = '', goodAttestation = '', assertion = '', foreign = ''] = tokens;
+function dpop(input: Buffer): void {
+  const values = lines(input);
+  const proof = openDpopProof(values);
+  const accepted = acceptDpopProof(proof, { method: 'POST', url: `${AUDIENCE}/token`, now: NOW });
+  promise(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
+  const isSigned = signatures.verify(proof.key, proof.signingInput, proof.signature);
+  promise(!isSigned || values[0] === goodDpop, 'nothing verifies that nobody signed');
+}
+
+function attestation(input: Buffer): void {
+  const [first, ...pops] = lines(input);
+  const opened = openAttestation(first === '' || first === undefined ? [] : [first], pops);
+  if (opened === undefined) return;
+  const key = instanceKeyOf(opened);
+  const expectation = { audience: AUDIENCE, now: NOW, clientId: undefined, maxAgeSeconds: 600 };
+  const accepted = acceptAttestation(opened, key, expectation);
+  promise(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
+  const isSigned = [opened.attestation, opened.pop].every((jws, at) =>
+    signatures.verify(at === 0 ? KEYS.issuer : key, jws.signingInput, jws.signature),
+  );
+  promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
+}
+
+function clientAssertion(input: Buffer): void {
+  const [token = '', keys = '', type = ASSERTION_TYPE] = lines(input);
+  const opened = openAssertion({ client_assertion: token, client_assertion_type: type });
+  if (opened === undefined) return;
+  keysFor(opened, parseJson(keys));
+  const { expiresAt } = acceptAssertion(opened, AUDIENCE, NOW);
+  promise(!Number.isNaN(expiresAt.getTime()), 'what is remembered is forgotten at a time');
+}
+
+function foreignToken(input: Buffer): void {
+  const [token = '', keys = ''] = lines(input);
+  namedIssuer(token);
+  const opened = openForeignToken(token, EXTERNAL_TOKEN_TYPES);
+  const set = parseJson(keys);
+  const foreignKeys = isJsonObject(set) ? readForeignKeys(set) : undefined;
+  if (foreignKeys !== undefined) pickForeignKey(foreignKeys, opened);
+  const claims = opened.jws.payload;
+  acceptForeignClaims(claims, { issuer: 'https://as.example', audience: AUDIENCE, now: NOW });
+  const read = readExternalToken(
+    { type: opened.type, claims },
+    { credentialIssuer: AUDIENCE, configurations },
+  );
+  promise(
+    read.credentialConfigurationIds.every((id) => configurations.some((one) => one.id === id)),
+    'no right is made up',
+  );
+  acceptIdToken(
+    { algorithm: opened.algorithm, claims },
+    { clientId: 'wallet', nonce: NONCE, accessToken: 'token' },
+  );
+}
+
+const rsa = {
+  kty: 'RSA',
+  n: Buffer.alloc(256, 255).toString('base64url'),
+  e: 'AQAB',
+  alg: 'RS256',
+  use: 'sig',
+  kid: 'one',
+};
+const keySet = JSON.stringify({
+  keys: [{ ...KEYS.holder, kid: 'one', use: 'sig', key_ops: ['verify'] }, rsa],
+});
+export const OAUTH: readonly Target[] = [
+  {
+    name: 'dpop',
+    expected,
+    seeds: [goodDpop],
+    dictionary: [...JOSE_WORDS, 'htm', 'htu', 'ath', ',', '\n'],
+    decode: dpop,
+  },
+  {
+    name: 'client-attestation',
+    expected,
+    seeds: [goodAttestation],
+    dictionary: [...JOSE_WORDS, ',', '\n'],
+    decode: attestation,
+  },
+  {
+    name: 'client-assertion',
+    expected,
+    seeds: [`${assertion}\n${keySet}`],
+    dictionary: [...JOSE_WORDS, 'keys', 'use', '\n'],
+    decode: clientAssertion,
+  },
+  {
+    name: 'foreign-token',
+    expected: oneOf(ForeignTokenError),
+    seeds: [`${foreign}\n${keySet}`],
+    dictionary: [
+      ...JOSE_WORDS,
+      'RS256',
+      'PS512',
+      'n',
+      'e',
+      'at_hash',
+      'azp',
+      'scope',
+      'authorization_details',
+      'locations',
+    ],
+    decode: foreignToken,
+  },
+];

@@ -1,0 +1,171 @@
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
+import { processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { checkKeyBindingClaims, checkKeyBindingHeader } from '../../../domain/formats/sd-jwt/key-binding.ts';
+import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import {
+  checkForbiddenDisclosures,
+  checkIssuerHeader,
+  readCertificateChain,
+  readHolderKey,
+  readSdJwtVc,
+} from '../../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { checkTransactionData } from '../../../domain/formats/sd-jwt/transaction-data.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { digestOf, disclosureOf } from '../../support/sd-jwt-maker.ts';
+import { AUDIENCE, NONCE, NOW } from '../constants.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
+
+const signatures = new NodeSignatures();
+const good = new Set(['sd-jwt', 'sd-jwt-unbound'].map((name) => text(seed(name))));
+const goodIssuer = new Set([...good].map((one) => one.split('~', 1)[0]));
+const binding = { now: NOW, nonce: NONCE, audience: [AUDIENCE, 'origin:https://a.example'] };
+const expected = oneOf(Refusal);
+
+/** Everything that is done with a presentation, with and without its signatures. */
+function presentation(input: Buffer): void {
+  const opened = openSdJwt(text(input));
+  const { issuer, disclosures, keyBinding, boundText } = opened;
+  const isSigned = signatures.verify(KEYS.issuer, issuer.signingInput, issuer.signature);
+  const [issuerText = ''] = text(input).split('~', 1);
+  promise(!isSigned || goodIssuer.has(issuerText), 'nothing verifies that nobody signed');
+  checkIssuerHeader(issuer.header, SIGNING_ALGORITHMS);
+  readCertificateChain(issuer.header);
+  const processed = processDisclosures(issuer.payload, disclosures);
+  checkForbiddenDisclosures(issuer.payload, processed);
+  readSdJwtVc(issuer.payload, processed, NOW);
+  const holder = readHolderKey(issuer.payload);
+  if (keyBinding === undefined) return;
+  checkKeyBindingHeader(keyBinding.header, holder, SIGNING_ALGORITHMS);
+  checkKeyBindingClaims(keyBinding.payload, boundText, processed.hashName, binding);
+  const isBound = signatures.verify(holder, keyBinding.signingInput, keyBinding.signature);
+  if (isSigned && isBound) promise(good.has(text(input)), 'a presentation that was changed is not accepted');
+}
+
+/** Digests are made of the disclosures, so that changes get behind them: `#1` stands for that of the second one. */
+function disclosed(input: Buffer): void {
+  const document = parseJson(text(input), 60);
+  if (
+    !isJsonObject(document) ||
+    !isJsonObject(document['payload']) ||
+    !Array.isArray(document['disclosures'])
+  )
+    return;
+  const made: string[] = [];
+  const fill = (value: unknown): JsonObject => {
+    const written = JSON.stringify(value).replaceAll(/"#(\d)"/g, (_, at) =>
+      JSON.stringify(digestOf(made[at] ?? '')),
+    );
+    return JSON.parse(written) as JsonObject;
+  };
+  for (const parts of document['disclosures']) {
+    made.push(Array.isArray(parts) ? disclosureOf(...(fill(parts) as never as unknown[])) : String(parts));
+  }
+  const payload = fill(document['payload']);
+  const processed = processDisclosures(payload, made);
+  promise(Object.getPrototypeOf(processed.claims) === null, 'no name reaches a prototype');
+  promise(!holdsDigests(processed.claims), 'no digests are left');
+  checkForbiddenDisclosures(payload, processed);
+  readSdJwtVc(payload, processed, NOW);
+  readHolderKey(payload);
+}
+
+function holdsDigests(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(
+    ([name, member]) => ['_sd', '_sd_alg'].includes(name) || holdsDigests(member),
+  );
+}
+
+const entries = [{ type: 'a' }, { type: 'b', transaction_data_hashes_alg: ['sha-256', 'sha-512'] }].map(
+  (entry) => Buffer.from(JSON.stringify(entry)).toString('base64url'),
+);
+
+function transactionData(input: Buffer): void {
+  const payload = parseJson(text(input));
+  if (!isJsonObject(payload)) return;
+  const [first = '', second = ''] = entries;
+  const confirmed = checkTransactionData(payload, [first], []);
+  promise(confirmed.includes(first), 'what is required is confirmed');
+  checkTransactionData(payload, [], [first, second]);
+  checkTransactionData(payload, [second], [first]);
+}
+
+const hashes = entries.map((entry) => digestOf(entry));
+const payload = { vct: 'v', iat: 1, cnf: { jwk: KEYS.holder }, _sd_alg: 'sha-256' };
+
+export const SD_JWT: readonly Target[] = [
+  {
+    name: 'sd-jwt',
+    expected,
+    seeds: [...good],
+    dictionary: [
+      ...JOSE_WORDS,
+      '~',
+      '~~',
+      '_sd',
+      '_sd_alg',
+      'sha-512',
+      'kb+jwt',
+      'dc+sd-jwt',
+      'sd_hash',
+      'vct',
+    ],
+    decode: presentation,
+  },
+  {
+    name: 'disclosures',
+    expected,
+    seeds: [
+      JSON.stringify({ payload: { ...payload, _sd: ['#0', 'x'] }, disclosures: [['salt', 'age', 42]] }),
+      JSON.stringify({
+        payload: { ...payload, a: { _sd: ['#1'], list: [{ '...': '#0' }, { '...': 'y' }] } },
+        disclosures: [
+          ['salt', { b: 1 }],
+          ['salt', 'name', [1, { '...': '#2' }]],
+          ['salt', 'v'],
+        ],
+      }),
+    ],
+    dictionary: [
+      '#0',
+      '#1',
+      '#2',
+      '_sd',
+      '...',
+      '_sd_alg',
+      'sha-384',
+      'md5',
+      'vct',
+      'cnf',
+      'exp',
+      'status',
+      'iss',
+      'iat',
+    ],
+    decode: disclosed,
+  },
+  {
+    name: 'transaction-data',
+    expected,
+    seeds: [
+      JSON.stringify({ transaction_data_hashes: hashes }),
+      JSON.stringify({ transaction_data_hashes: hashes, transaction_data_hashes_alg: 'sha-256' }),
+    ],
+    dictionary: ['sha-256', 'sha-512', ...hashes],
+    decode: transactionData,
+  },
+  {
+    name: 'disclosure-frame',
+    expected: oneOf(Failure),
+    seeds: [
+      '{"_sd":["given_name"],"address":{"_sd":["street"]},"nationalities":{"_sd":[0,1],"_sd_decoy":3}}',
+    ],
+    dictionary: ['_sd', '_sd_decoy', '...', 'vct', 'iss'],
+    decode: (input) => readDisclosureFrame(parseJson(text(input), 60)),
+  },
+];

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { openDcApiData, openForm, openPlaintext } from '../../../domain/verification/envelope.ts';
+import { readWalletMetadata, readWishes } from '../../../domain/verification/wallet-parameters.ts';
+import { oneOf, promise, type Target } from '../engine/target.ts';
+import { attempt, JOSE_WORDS, JSON_WORDS, KEYS, lines } from './seeds.ts';
+
+const Form = z.record(z.string(), z.string());
+
+function envelope(input: Buffer): void {
+  const [first = '', ...rest] = lines(input);
+  const document = parseJson(first);
+  for (const responseMode of ['direct_post', 'direct_post.jwt'] as const) {
+    const request = { state: 'state-1', responseMode } as never;
+    const form = Form.safeParse(document);
+    attempt(() => form.success && openForm(form.data, request));
+    attempt(() => openPlaintext(rest[0] ?? first, request));
+  }
+  for (const responseMode of ['dc_api', 'dc_api.jwt'] as const) {
+    if (isJsonObject(document)) attempt(() => openDcApiData(document, { responseMode }));
+  }
+  for (const isEncrypted of [true, false]) attempt(() => openPresentation(first, isEncrypted));
+  openDecrypted(first);
+}
+
+const demands = { formats: ['dc+sd-jwt'], clientIdPrefix: 'x509_hash', signedWith: 'ES256', encrypts: true };
+const metadata = {
+  vp_formats_supported: { 'dc+sd-jwt': {} },
+  client_id_prefixes_supported: ['x509_hash'],
+  issuer: 'https://wallet.example',
+  jwks: { keys: [{ ...KEYS.encryption.publicJwk, use: 'enc' }] },
+  request_object_signing_alg_values_supported: ['ES256'],
+  request_object_encryption_alg_values_supported: ['ECDH-ES'],
+  request_object_encryption_enc_values_supported: ['A128GCM'],
+};
+
+const cases = (documents: readonly unknown[]) => documents.map((one) => JSON.stringify(one));
+
+export const VERIFICATION: readonly Target[] = [
+  {
+    name: 'response-envelope',
+    expected: oneOf(Failure),
+    seeds: [
+      ...cases([
+        { vp_token: '{"pid":["x"]}', state: 'state-1' },
+        { response: 'a..b.c.d' },
+        { error: 'access_denied', error_description: '<b>', state: 'state-1' },
+      ]),
+      '{}\n{"state":"state-1","vp_token":{"pid":["x~"]}}',
+    ],
+    dictionary: [
+      ...JSON_WORDS,
+      'vp_token',
+      'response',
+      'state',
+      'state-1',
+      'error',
+      'error_description',
+      '&amp;',
+      '\u200e',
+    ],
+    decode: envelope,
+  },
+  {
+    name: 'wallet-parameters',
+    expected: oneOf(Failure),
+    seeds: [`nonce\n${JSON.stringify(metadata)}`, `\n${JSON.stringify({ jwks: { keys: [] } })}`],
+    dictionary: [
+      ...JOSE_WORDS,
+      ...Object.keys(metadata),
+      'keys',
+      'use',
+      'sig',
+      'enc',
+      'authorization_encryption_enc_values_supported',
+    ],
+    decode: (input) => {
+      const [nonce = '', ...rest] = lines(input);
+      const parameters = { wallet_nonce: nonce === '' ? undefined : nonce, wallet_metadata: rest.join('\n') };
+      const wishes = readWishes(readWalletMetadata(parameters), demands, parameters.wallet_nonce);
+      promise(
+        wishes.recipient === undefined || wishes.recipient.crv === 'P-256',
+        'only keys are used that we know',
+      );
+    },
+  },
+];
