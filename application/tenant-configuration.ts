@@ -93,8 +93,14 @@ export class TenantConfiguration {
     return this.#listed('presentations', ({ presentationConfigurations }) => presentationConfigurations);
   }
 
-  async presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {
-    return (await this.#byId('presentations', () => this.presentationConfigurations())).get(id);
+  /** Alone: a request needs one of them, and a tenant may have thousands. */
+  presentationConfiguration(id: string): Promise<PresentationConfiguration | undefined> {
+    return this.derive(`presentation/${id}`, () => {
+      this.look(['presentations']);
+      return this.#store.forTenant(this.tenantId, ({ presentationConfigurations }) =>
+        presentationConfigurations.find(id),
+      );
+    });
   }
 
   registrarConfiguration(): Promise<RegistrarConfiguration | undefined> {
