@@ -44,8 +44,8 @@ export const FAULTS: readonly PlantedFault[] = [
     family: 'token-requests',
     fault: 'of a repeated parameter the last counts',
     file: 'adapters/http/read-form.ts',
-    from: 'if (Object.hasOwn(form, name)) {',
-    to: 'if (false) {',
+    from: 'if (names.has(name)) throw',
+    to: 'if (false) throw',
     foundBy: 'a bad code and a good one',
   },
   {
