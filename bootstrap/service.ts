@@ -97,7 +97,12 @@ export async function startService(
     const stopJobs = startJobs(container);
     const stopNotes = startSealingNotes(container.get(Store), log);
     const { port } = server.address() as AddressInfo;
-    log.info('started', { port, publicUrl: settings.PUBLIC_URL, database: placeOf(settings.DATABASE_URL) });
+    log.info('started', {
+      host: settings.HOST,
+      port,
+      publicUrl: settings.PUBLIC_URL,
+      database: placeOf(settings.DATABASE_URL),
+    });
     return {
       port,
       container,

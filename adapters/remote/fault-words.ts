@@ -3,7 +3,7 @@ import type { RemoteFault } from '../../application/ports/remote.ts';
 /** What `Remote` says of an address in other words, for the operator. */
 export const FAULT_WORDS: Readonly<Record<RemoteFault, string>> = {
   refused_address:
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
+    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them',
   timeout: 'did not answer in time',
   too_large: 'answered with too much',
   unreachable: 'could not be reached',

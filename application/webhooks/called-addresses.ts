@@ -20,7 +20,7 @@ export function assertCallable(
     .map(({ path }) => ({
       path,
       message:
-        'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https',
+        'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them',
     }));
   const [first] = errors;
   if (first === undefined) return;

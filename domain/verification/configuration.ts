@@ -82,7 +82,7 @@ export const RedirectUri = z
   .refine((text) => {
     const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
     return url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'an absolute address, for example https://shop.example/done?session={sessionId}, or com.example.app:/done');
+  }, 'an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done');
 
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z

@@ -7,20 +7,41 @@ import { distil, minimise } from './engine/minimise.ts';
 import type { Target } from './engine/target.ts';
 
 /** `npm run fuzz -- [target…] [--seconds n] [--seed n]`; see `docs/fuzzing.md`. */
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    /** For each target. */
-    seconds: { type: 'string', default: '30' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** Stops a target after so many, if that is sooner. */
-    executions: { type: 'string', default: 'Infinity' },
-    /** The module with the targets. */
-    table: { type: 'string', default: './targets.ts' },
-    /** Leaves the files as they are and prints what happened as JSON. */
-    report: { type: 'boolean', default: false },
-  },
-});
+const USAGE = `npm run fuzz -- [target…] [--seconds <for each target, 30>] [--seed <number>] [--report]
+Without a target all run. New inputs replace those of test/fuzz/corpus/<target> (the most telling 40), and crashes are kept in
+test/fuzz/crashes/<target>; --report leaves the files as they are. Ends with 1 when something crashed.`;
+
+function end(text: string, code = 2): never {
+  (code === 0 ? console.log : console.error)(text);
+  process.exit(code);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        /** For each target. */
+        seconds: { type: 'string', default: '30' },
+        seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+        /** Stops a target after so many, if that is sooner. */
+        executions: { type: 'string', default: 'Infinity' },
+        /** The module with the targets. */
+        table: { type: 'string', default: './targets.ts' },
+        /** Leaves the files as they are and prints what happened as JSON. */
+        report: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+  } catch (error) {
+    return end(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+const { values, positionals } = readArguments();
+const wrong = (['seconds', 'seed', 'executions'] as const).filter((name) => !(Number(values[name]) >= 0));
+if (wrong.length > 0) end(`--${wrong[0]} takes a number`);
+if (values.help) end(USAGE, 0);
+
 const KEPT = { count: 40, bytes: 8 * 1024 };
 const seed = Number(values.seed);
 
@@ -29,7 +50,8 @@ const coverage = new Coverage();
 const { TARGETS } = (await import(values.table)) as { TARGETS: readonly Target[] };
 const chosen = TARGETS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 const unknown = positionals.filter((name) => !TARGETS.some((target) => target.name === name));
-if (unknown.length > 0) throw new Error(`no such target: ${unknown.join(', ')}`);
+if (unknown.length > 0)
+  end(`no such target: ${unknown.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(' ')}`);
 
 const folderOf = (kind: 'corpus' | 'crashes', { name }: Target) =>
   new URL(`${kind}/${name}/`, import.meta.url);

@@ -76,7 +76,7 @@ describe('addresses that may not be called', () => {
   const inside = ['http://127.0.0.1/', 'https://10.0.0.1/x', 'http://as.example', 'https://localhost:8443'];
   const display = [{ name: 'Acme', locale: 'en' }];
   const WORDS =
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https';
+    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them';
   const expectWords = (answer: Answer) => {
     for (const { message } of answer.body.errors) expect(message).to.equal(WORDS);
   };

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { keepToOwner } from './own-file.ts';
 
 type Sqlite = { exec(statement: string): unknown; close(): unknown };
 
@@ -13,7 +14,9 @@ type Sqlite = { exec(statement: string): unknown; close(): unknown };
 export function lockSqlite(file: string, native: object): () => void {
   const Connection = native.constructor as new (path: string) => Sqlite;
   // By whatever name or link somebody calls it.
-  const lock = new Connection(`${realpathSync(file)}-lock`);
+  const beside = `${realpathSync(file)}-lock`;
+  keepToOwner(beside);
+  const lock = new Connection(beside);
   try {
     lock.exec('pragma busy_timeout = 0; begin exclusive');
     return () => lock.close();

@@ -43,7 +43,9 @@ export class VidimusApi {
     const body = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
     const answer = await this.#http.json(`${this.#base}/oauth2/token`, body);
     if (typeof answer.json.access_token !== 'string')
-      throw new NoControl(`no access token for ${id}: ${answer.status}`);
+      throw new NoControl(
+        `no access token for ${id}: ${answer.status === 0 ? 'nobody answers' : answer.status} ${answer.json.error_description ?? ''}`,
+      );
     const token: string = answer.json.access_token;
     this.#token = token;
     return token;
