@@ -123,7 +123,7 @@ export const SettingsSchema = z.object({
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(
-      'MiB of request bodies that are held at once; half of it is for callers with an access token, and one public address may hold an eighth. Beyond that the answer is 503',
+      'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503',
     ),
   QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
     .default(500)

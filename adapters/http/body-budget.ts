@@ -1,19 +1,21 @@
 import type { NextFunction, Request, Response } from 'express';
+import type { Caller } from '../../application/caller.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { callerAddress } from './caller-address.ts';
 
-/** Of what callers without a token may hold, one public address may hold this part. */
-const ADDRESS_SHARE = 1 / 4;
+/** Of what callers of a kind may hold: one public address without a token, and all clients of one tenant. */
+const SHARE = { strangers: 1 / 4, known: 1 / 2 };
 
 /**
  * Bytes of request bodies that are held at once, counted as they arrive and until their answer is sent. Callers who have
- * shown a token have one half, all others the other half, so that strangers cannot fill up what administrators need.
+ * shown a token have one half, all others the other half, so that strangers cannot fill up what administrators need; nor
+ * can one tenant what others need.
  */
 export class BodyBudget {
   readonly #half: number;
   readonly #held = { known: 0, strangers: 0 };
-  /** Bytes by public address; an address is forgotten with its last request. */
-  readonly #ofAddress = new Map<string, number>();
+  /** Bytes by public address or tenant; each is forgotten with its last request. */
+  readonly #ofParty = new Map<string, number>();
 
   /** @param bytes of all bodies together. */
   constructor(bytes: number) {
@@ -23,11 +25,11 @@ export class BodyBudget {
   /** Goes before what reads the body, in the same turn. */
   counter(who: 'known' | 'strangers') {
     return (request: Request, response: Response, next: NextFunction): void => {
-      const address = who === 'strangers' ? callerAddress(request.ip) : undefined;
+      const party = who === 'strangers' ? callerAddress(request.ip) : tenantOf(response);
       let bytes = 0;
       const count = (chunk: Buffer): void => {
         bytes += chunk.length;
-        if (this.#take(who, address, chunk.length)) return;
+        if (this.#take(who, party, chunk.length)) return;
         request.off('data', count);
         // The reader lets go of what it has and hands the error on.
         request.emit('error', tooMuch());
@@ -35,27 +37,33 @@ export class BodyBudget {
       request.on('data', count);
       response.once('close', () => {
         request.off('data', count);
-        this.#give(who, address, bytes);
+        this.#give(who, party, bytes);
       });
       next();
     };
   }
 
-  #take(who: 'known' | 'strangers', address: string | undefined, bytes: number): boolean {
+  #take(who: 'known' | 'strangers', party: string | undefined, bytes: number): boolean {
     this.#held[who] += bytes;
-    if (address === undefined) return this.#held[who] <= this.#half;
-    const ofAddress = (this.#ofAddress.get(address) ?? 0) + bytes;
-    this.#ofAddress.set(address, ofAddress);
-    return this.#held[who] <= this.#half && ofAddress <= this.#half * ADDRESS_SHARE;
+    if (party === undefined) return this.#held[who] <= this.#half;
+    const ofParty = (this.#ofParty.get(party) ?? 0) + bytes;
+    this.#ofParty.set(party, ofParty);
+    return this.#held[who] <= this.#half && ofParty <= this.#half * SHARE[who];
   }
 
-  #give(who: 'known' | 'strangers', address: string | undefined, bytes: number): void {
+  #give(who: 'known' | 'strangers', party: string | undefined, bytes: number): void {
     this.#held[who] -= bytes;
-    if (address === undefined) return;
-    const left = (this.#ofAddress.get(address) ?? 0) - bytes;
-    if (left > 0) this.#ofAddress.set(address, left);
-    else this.#ofAddress.delete(address);
+    if (party === undefined) return;
+    const left = (this.#ofParty.get(party) ?? 0) - bytes;
+    if (left > 0) this.#ofParty.set(party, left);
+    else this.#ofParty.delete(party);
   }
+}
+
+/** Under a name that no address has. */
+function tenantOf({ locals }: Response): string | undefined {
+  const { tenantId } = (locals['caller'] ?? {}) as Partial<Caller>;
+  return tenantId ? `tenant ${tenantId}` : undefined;
 }
 
 function tooMuch(): Failure {

@@ -27,6 +27,7 @@ import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
+import { assertMayHear } from './credential-rights.ts';
 
 export type CreatedOffer = {
   readonly uri: string;
@@ -61,6 +62,10 @@ export class CreateOffer extends needs({
     checkOfferRequest(asked, context);
     const request = await withServer(configured, context, asked);
     assertCallable(this.ports.webhooks, tenantId, addressesOf(request));
+    for (const [id, { type }] of Object.entries(request.credentialClaims ?? {})) {
+      const { iaeActions } = (await configured.credentialConfiguration(id)) ?? {};
+      if (type === 'webhook') assertMayHear(caller, iaeActions, `credentialClaims.${id}.webhook`);
+    }
     await this.#checkInlineClaims(configured, request);
     await this.#checkOwnClaims(configured, request);
 

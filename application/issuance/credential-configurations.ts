@@ -18,7 +18,7 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
-import { assertMayAskFor, assertOwnCredential } from './credential-rights.ts';
+import { assertMayAskFor, assertMayHear, assertOwnCredential } from './credential-rights.ts';
 
 const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks };
 type Ports = PortsOf<typeof PORTS>;
@@ -103,6 +103,9 @@ async function put(
     checkSchema(schemaValidator, body.schema, before?.schema);
     assertCallable(webhooks, caller.tenantId, addressesOf(body));
     await assertMayAskFor(repositories, caller, body.iaeActions, before);
+    const { claimsWebhook } = body;
+    if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url)
+      assertMayHear(caller, body.iaeActions, 'claimsWebhook');
     const configuration: CredentialConfiguration = {
       ...keepSecrets(credentialConfigurationResource, body, before),
       createdAt: before?.createdAt ?? now,

@@ -89,6 +89,22 @@ export async function assertMayAskFor(
   }
 }
 
+/**
+ * A backend of credentials is told what was presented, so who says which backend that is may ask for it, too.
+ * @throws Failure `forbidden` for a webhook of a configuration that asks for a presentation.
+ */
+export function assertMayHear(
+  { allowedPresentationConfigs, roles }: Pick<TenantCaller, 'allowedPresentationConfigs' | 'roles'>,
+  iaeActions: readonly InteractiveAction[] | null | undefined,
+  path: string,
+): void {
+  const asked = (iaeActions ?? []).flatMap((action) => presentationOf(action) ?? []);
+  const mayAsk = roles.includes('presentation:manage') || roles.includes('presentation:request');
+  if (asked.every((id) => mayAsk && mayUse(allowedPresentationConfigs, id))) return;
+  const needed = 'presentation:manage or presentation:request, and leave to use what iaeActions name';
+  throw new Failure('forbidden', `${path}: it is told what was presented, so naming it needs ${needed}`);
+}
+
 function presentationOf(action: InteractiveAction): string | undefined {
   return action.type === 'openid4vp_presentation' ? action.presentationConfigId : undefined;
 }

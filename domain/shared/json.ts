@@ -43,8 +43,8 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   return isUnambiguous(text, maxDepth) && keepsNumbers(text) ? value : undefined;
 }
 
-/** Sixteen digits, or an exponent of three, where a number may stand; texts may look so, too. */
-const LONG_NUMBER = /(?:^|[\s:,[-])[1-9][0-9]{15}|[0-9][eE]\+?[0-9]{3}/;
+/** Sixteen digits and points, or an exponent of three, where a number may stand; texts may look so, too. */
+const LONG_NUMBER = /(?:^|[\s:,[-])[0-9][0-9.]{15}|[0-9][eE]\+?[0-9]{3}/;
 const INTEGER = /^-?[0-9]+$/;
 
 /** Whether every number of a text that is known to be valid JSON is one, and every integer handed on as it stands there. */
@@ -61,8 +61,18 @@ function keepsNumbers(text: string): boolean {
 function isKept(value: number, source: string): boolean {
   // What is too large to be read would count as endless: a token with such an `exp` never ends.
   if (!Number.isFinite(value)) return false;
-  if (Number.isSafeInteger(value) || !INTEGER.test(source)) return true;
+  if (Number.isSafeInteger(value)) return true;
+  // Written with a point or an exponent, it is one all the same; fifteen digits are always kept.
+  if (!INTEGER.test(source)) return !Number.isInteger(value) || digitsOf(source) <= 15;
   return String(value) === source || BigInt(value) === BigInt(source);
+}
+
+/** Significant digits of a number's text, those at its end included. */
+function digitsOf(source: string): number {
+  return source
+    .replace(/[eE].*/, '')
+    .replace(/[^0-9]/g, '')
+    .replace(/^0+/, '').length;
 }
 
 /** Like `parseJson`, for documents that must be objects. */

@@ -12,9 +12,10 @@ export function written<Shape extends z.ZodRawShape>(shape: Shape) {
 /** The same where other members are welcome: one that only looks like a known one is not. */
 export function writtenFreely<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape);
+  const spelled = new Set(known.map(letters));
   return z.looseObject(shape).superRefine((value, context) => {
     for (const name of Object.keys(value)) {
-      if (known.includes(name) || !known.some((member) => letters(member) === letters(name))) continue;
+      if (known.includes(name) || !spelled.has(letters(name))) continue;
       context.addIssue({ code: 'custom', path: [name], message: unknownMember(name, known) });
     }
   });
@@ -24,17 +25,19 @@ export function isWritten(schema: z.ZodObject): boolean {
   return schema.def.error === misspelt;
 }
 
+/** More are not told; to look for the name that was meant by each takes its time. */
+const MAX_TOLD = 50;
 const UNKNOWN = 'there are members that nobody knows:';
 
 /** Words for members that nobody knows, a line for each; `wordsFor` takes them apart. */
 export function misspelt(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined;
   const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-  return [UNKNOWN, ...issue.keys.map((name) => unknownMember(name, known))].join('\n');
+  return [UNKNOWN, ...issue.keys.slice(0, MAX_TOLD).map((name) => unknownMember(name, known))].join('\n');
 }
 
 /** @returns what is said of each of the members; undefined when their schema says something of all of them. */
 export function wordsFor(issue: z.core.$ZodIssueUnrecognizedKeys): ReadonlyMap<string, string> | undefined {
   const [title, ...words] = issue.message.split('\n');
-  return title === UNKNOWN ? new Map(issue.keys.map((name, index) => [name, words[index] ?? ''])) : undefined;
+  return title === UNKNOWN ? new Map(words.map((word, index) => [issue.keys[index] ?? '', word])) : undefined;
 }

@@ -97,6 +97,18 @@ describe('bodies of requests', () => {
     expect((await send('9.9.9.8')).status).to.equal(404);
   });
 
+  it('of one tenant do not use up what others need', async () => {
+    const { token: other } = await createTenant(service, 'beta');
+    const headers = { ...JSON_TYPE, Authorization: `Bearer ${other}` };
+    for (let i = 0; i < 6; i++) await begin('/verifier/config', headers, 900_000, MEBIBYTE);
+    await settle();
+    const made = await service.call('POST', '/issuer/config', {
+      token,
+      json: { display: [{ name: 'Acme', locale: 'en' }] },
+    });
+    expect(made.status, made.text).to.equal(201);
+  });
+
   it('are forgotten with their requests', async () => {
     for (let round = 0; round < 30; round++) {
       const { status } = await service.call('POST', '/acme/response/x', {
