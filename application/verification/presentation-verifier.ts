@@ -10,6 +10,7 @@ import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
+import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
@@ -25,6 +26,7 @@ import { type CheckedPresentation, judge, type Verdict } from '../../domain/veri
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { RevocationChecker } from '../revocation/check-revocation.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
@@ -54,6 +56,7 @@ export type PresentationsToVerify = {
 type Task = PresentationsToVerify & {
   readonly trust: IssuerTrust;
   readonly mdlProfile: MdlProfile | undefined;
+  readonly certificateRevocation: CertificateRevocation;
 };
 
 /** More presentations than any wallet sends; each costs two signatures. */
@@ -63,6 +66,7 @@ const MAX_PRESENTATIONS = 100;
 export class PresentationVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
+  revocationChecker: RevocationChecker,
   statusChecker: StatusChecker,
   issuerTrusts: IssuerTrusts,
 }) {
@@ -76,7 +80,7 @@ export class PresentationVerifier extends needs({
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
     const trust = await this.ports.issuerTrusts.of(configured, configurationId);
-    const task = { ...wanted, trust, mdlProfile: await mdlProfileOf(configured, configurationId) };
+    const task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -99,6 +103,8 @@ export class PresentationVerifier extends needs({
     try {
       const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
+      const asked = await this.#checkRevocation(task, verified);
+      if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
       await this.#checkStatus(task, query, verified);
       const { certificates } = this.ports;
       const authority = authorityOf(certificates, task.trust, query.authorities, verified, task.now);
@@ -177,6 +183,11 @@ export class PresentationVerifier extends needs({
     };
   }
 
+  /** After everything that needs no call: who presents what is not its own has nobody called. */
+  #checkRevocation({ configured, certificateRevocation: mode }: Task, { chain, issuer }: Verified) {
+    return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer });
+  }
+
   async #checkStatus(
     { configured, trust }: Task,
     { authorities }: CompiledCredentialQuery,
@@ -200,9 +211,14 @@ type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
     readonly credential: Omit<PresentedCredential, 'authority'>;
   };
 
-async function mdlProfileOf(configured: TenantConfiguration, configurationId: string | undefined) {
-  if (configurationId === undefined) return undefined;
-  return (await configured.presentationConfiguration(configurationId))?.mdlProfile ?? undefined;
+async function rulesOf(
+  configured: TenantConfiguration,
+  configurationId: string | undefined,
+): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation'>> {
+  const configuration =
+    configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
+  const { mdlProfile, certificateRevocation } = configuration ?? {};
+  return { mdlProfile: mdlProfile ?? undefined, certificateRevocation: certificateRevocation ?? 'off' };
 }
 
 function issuerOf({ trust }: Task, { issuer }: Verified): PresentedIssuer {

@@ -51,7 +51,7 @@ export type Certificate = {
   readonly criticalExtensions: ReadonlySet<string>;
 };
 
-export const KEY_USAGE = { digitalSignature: 0, keyCertSign: 5 } as const;
+export const KEY_USAGE = { digitalSignature: 0, keyCertSign: 5, cRLSign: 6 } as const;
 
 const EXTENSION = {
   subjectKeyId: '2.5.29.14',
@@ -123,11 +123,15 @@ function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   return readPublicJwk(key.export({ format: 'jwk' }));
 }
 
-type Extension = { readonly critical: boolean; readonly value: Buffer };
+export type Extension = { readonly critical: boolean; readonly value: Buffer };
 
 /** By dotted object identifier. @throws Error for one that occurs twice. */
 export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string, Extension> {
-  const field = fields.find(({ tag }) => tag === 0xa3);
+  return readExtensionList(fields.find(({ tag }) => tag === 0xa3));
+}
+
+/** @param field explicitly tagged `Extensions`; none where there is no such field. */
+export function readExtensionList(field: DerElement | undefined): ReadonlyMap<string, Extension> {
   const extensions = new Map<string, Extension>();
   for (const extension of field === undefined ? [] : readSequence(field.content)) {
     const parts = readElements(extension.content);
