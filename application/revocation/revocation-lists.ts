@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type CertificateList, readCrl } from '../../domain/formats/der/crl.ts';
+import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
 import { DerError } from '../../domain/formats/der/reader.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { freshUntil, isOver, listFault } from '../../domain/verification/certificate-revocation.ts';
 import { needs } from '../needs.ts';
@@ -18,7 +20,8 @@ const ENTRY_OVERHEAD = 4_096;
 const FAILURE_MS = 30_000;
 
 /** A list whose signature was verified with the key of the issuer that it was asked for. */
-export type RevocationList = CertificateList & {
+export type RevocationList = Pick<CertificateList, 'scope' | 'thisUpdate' | 'nextUpdate'> & {
+  readonly revoked: RevokedEntries;
   readonly uri: string;
   readonly fetchedAt: Date;
   readonly size: number;
@@ -78,7 +81,7 @@ export class RevocationLists extends needs({
     const wanted = { tenantId, accept: 'application/pkix-crl', maxBytes: MAX_LIST_BYTES, isSigned: true };
     const { body } = await download(this.ports.remote, uri, wanted, unavailable);
     const now = this.ports.clock.now();
-    const list = read(body);
+    const list = read(() => readCrl(body));
     if (!this.ports.certificates.hasSigned(issuer, list)) throw unavailable('signature');
     const certificate = readCertificate(Buffer.from(issuer, 'base64'));
     const fault = certificate === undefined ? 'issuer' : listFault(list, certificate, now);
@@ -86,7 +89,9 @@ export class RevocationLists extends needs({
     // Whoever stands between could send yesterday's list, which does not know of today's revocation.
     if (known !== undefined && list.thisUpdate < known.thisUpdate)
       throw unavailable('older than the list before');
-    return { ...list, uri, fetchedAt: now, size: body.length };
+    const revoked = read(() => new RevokedEntries(list.entries));
+    const { thisUpdate, nextUpdate, scope } = list;
+    return { uri, fetchedAt: now, size: body.length, thisUpdate, nextUpdate, revoked, ...defined({ scope }) };
   }
 }
 
@@ -94,9 +99,9 @@ function unavailable(why: string): Refusal {
   return new Refusal('revocation_unavailable', why);
 }
 
-function read(body: Buffer): CertificateList {
+function read<T>(make: () => T): T {
   try {
-    return readCrl(body);
+    return make();
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
     throw unavailable(`the list cannot be used: ${error.message}`);

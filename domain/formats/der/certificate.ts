@@ -130,11 +130,14 @@ export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string,
   return readExtensionList(fields.find(({ tag }) => tag === 0xa3));
 }
 
-/** @param field explicitly tagged `Extensions`; none where there is no such field. */
-export function readExtensionList(field: DerElement | undefined): ReadonlyMap<string, Extension> {
+/** @param field explicitly tagged `Extensions`; none where there is no such field. @throws DerError for more than `max`. */
+export function readExtensionList(
+  field: DerElement | undefined,
+  max?: number,
+): ReadonlyMap<string, Extension> {
   const extensions = new Map<string, Extension>();
-  for (const extension of field === undefined ? [] : readSequence(field.content)) {
-    const parts = readElements(extension.content);
+  for (const extension of field === undefined ? [] : readSequence(field.content, max)) {
+    const parts = readElements(extension.content, max);
     const oid = readOid(parts[0]?.content ?? Buffer.alloc(0));
     // RFC 5280 section 4.2: not more than once each
     if (extensions.has(oid)) throw new DerError('an extension occurs twice');

@@ -3,6 +3,8 @@ import { readTime } from './time.ts';
 
 /** More than any list of a signer of credentials has; each is looked at once. */
 const MAX_ENTRIES = 100_000;
+/** Of one entry. */
+const MAX_EXTENSIONS = 10;
 const REASON_CODE = '2.5.29.21';
 /** RFC 5280 section 5.3.1 */
 const REASONS = [
@@ -86,8 +88,8 @@ function checkSerial(bytes: Buffer, at: number, limit: number): number {
 }
 
 function checkExtensions(field: Buffer): void {
-  for (const { content } of readSequence(field)) {
-    const [oid, critical] = readElements(content);
+  for (const { content } of readSequence(field, MAX_EXTENSIONS)) {
+    const [oid, critical] = readElements(content, MAX_EXTENSIONS);
     if (critical?.tag !== TAG.boolean || critical.content[0] === 0) continue;
     if (oid === undefined || readOid(oid.content) !== REASON_CODE)
       throw new DerError('critical entry extension');

@@ -1,5 +1,4 @@
 import { type Extension, readExtensionList } from './certificate.ts';
-import { RevokedEntries } from './crl-entries.ts';
 import { readPointNames } from './distribution-point.ts';
 import {
   type DerElement,
@@ -28,7 +27,8 @@ export type CertificateList = {
   readonly number?: string;
   /** Which certificates of the issuer it is about; absent: all. */
   readonly scope?: ListScope;
-  readonly revoked: RevokedEntries;
+  /** Content of `revokedCertificates`, for `RevokedEntries`. */
+  readonly entries: Buffer;
 };
 
 export type ListScope = {
@@ -44,17 +44,19 @@ const EXTENSION = {
   authorityKeyId: '2.5.29.35',
 } as const;
 const PROCESSED: ReadonlySet<string> = new Set([EXTENSION.number, EXTENSION.scope, EXTENSION.authorityKeyId]);
+/** Of what has a few parts and no more: anybody can send what is no list, and it is read before its signature. */
+const MAX_PARTS = 20;
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 const EXTENSIONS = 0xa0;
 
 /**
- * Reads a complete list of one issuer.
+ * Reads a complete list of one issuer; its entries, of which there may be many, are left for after its signature.
  * @throws DerError for anything else: delta lists, lists of several issuers or of some reasons only, critical
  *   extensions that are not processed here, and lists that do not say when the next one comes.
  */
 export function readCrl(der: Buffer): CertificateList {
-  const [toBeSigned, algorithm, signature, ...more] = readSequence(der);
+  const [toBeSigned, algorithm, signature, ...more] = readSequence(der, MAX_PARTS);
   if (
     toBeSigned?.tag !== TAG.sequence ||
     algorithm === undefined ||
@@ -63,7 +65,7 @@ export function readCrl(der: Buffer): CertificateList {
   ) {
     throw new DerError('no certificate revocation list');
   }
-  const fields = readElements(toBeSigned.content);
+  const fields = readElements(toBeSigned.content, MAX_PARTS);
   // RFC 5280 section 5.1.2.1: the version is left out in version 1, whose lists have no extensions.
   const isSecond = fields[0]?.tag === TAG.integer;
   if (isSecond && !fields[0]?.content.equals(Buffer.from([1]))) throw new DerError('version');
@@ -80,8 +82,8 @@ export function readCrl(der: Buffer): CertificateList {
     signature: readSignature(signature),
     issuer: issuer.whole.toString('hex'),
     ...readTimes(begin, end),
-    ...readListExtensions(readExtensionList(extensions)),
-    revoked: new RevokedEntries(revoked?.content ?? Buffer.alloc(0)),
+    ...readListExtensions(readExtensionList(extensions, MAX_PARTS)),
+    entries: revoked?.content ?? Buffer.alloc(0),
   };
 }
 

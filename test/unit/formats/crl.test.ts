@@ -2,12 +2,13 @@ import { webcrypto } from 'node:crypto';
 import { X509CrlGenerator } from '@peculiar/x509';
 import { expect } from 'chai';
 import { readCertificate } from '../../../domain/formats/der/certificate.ts';
-import { readCrl } from '../../../domain/formats/der/crl.ts';
+import { type CertificateList, readCrl } from '../../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { DerError } from '../../../domain/formats/der/reader.ts';
 import { crlNumber, der, makeCrl, namesOf, time } from '../../support/crl-maker.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 
+const revokedBy = ({ entries }: CertificateList) => new RevokedEntries(entries);
 const SERIAL = Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex');
 const entryOf = (serial: Buffer, ...more: Buffer[]) =>
   der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...more);
@@ -39,17 +40,17 @@ describe('A certificate revocation list', () => {
     expect(list.thisUpdate.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
     expect(list.nextUpdate.toISOString(), 'a GeneralizedTime').to.equal('2050-06-02T00:00:00.000Z');
     expect(list.algorithm).to.equal('1.2.840.10045.4.3.2');
-    expect(list.revoked.find(Buffer.from([1, 2]))).to.deep.equal({
+    expect(revokedBy(list).find(Buffer.from([1, 2]))).to.deep.equal({
       since: new Date('2026-05-01T00:00:00Z'),
       reason: 'superseded',
     });
-    expect(list.revoked.find(Buffer.from([2, 1]))).to.equal(undefined);
+    expect(revokedBy(list).find(Buffer.from([2, 1]))).to.equal(undefined);
   });
 
   it('says its number, and may name nobody', () => {
     const list = readCrl(makeCrl({ by: authority, extensions: [crlNumber(7)] }));
-    expect([list.number, list.revoked.count, list.scope]).to.deep.equal(['07', 0, undefined]);
-    expect(list.revoked.find(namesOf(authority.certificate).serial)).to.equal(undefined);
+    expect([list.number, revokedBy(list).count, list.scope]).to.deep.equal(['07', 0, undefined]);
+    expect(revokedBy(list).find(namesOf(authority.certificate).serial)).to.equal(undefined);
   });
 
   it('cut off or bent at any byte is refused or reads as a list, and throws nothing else', () => {
@@ -60,7 +61,7 @@ describe('A certificate revocation list', () => {
         const bent = Buffer.from(whole);
         bent[at] = (bent[at] ?? 0) ^ bit;
         try {
-          readCrl(bent).revoked.find(SERIAL);
+          revokedBy(readCrl(bent)).find(SERIAL);
         } catch (error) {
           expect(error, `byte ${at} ${bit}`).to.be.instanceOf(DerError);
         }
@@ -104,6 +105,17 @@ describe('A certificate revocation list', () => {
     const all = performance.now() - begin;
     expect(read).to.be.below(250);
     expect(all - read).to.be.below(250);
+  });
+
+  it('of a million parts is refused at the first that is too many', () => {
+    const parts = Buffer.alloc(2_000_000);
+    for (let at = 0; at < parts.length; at += 2) parts[at] = 0x30;
+    expect(() => readCrl(der(0x30, parts))).to.throw('too many elements');
+    expect(() => readCrl(der(0x30, der(0x30, parts), der(0x30), der(3)))).to.throw('too many elements');
+    const extended = makeCrl({ by: authority, extensions: [parts] });
+    expect(() => readCrl(extended)).to.throw('too many elements');
+    const entry = entryOf(SERIAL, der(0x30, parts));
+    expect(() => new RevokedEntries(entry)).to.throw('too many elements');
   });
 
   it('of more than a hundred thousand is refused', () => {
