@@ -15,8 +15,7 @@ import type { CompiledCredentialQuery } from '../../domain/verification/dcql/com
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import { type PresentedIssuer, vouchesForIss } from '../../domain/verification/presented-issuer.ts';
-import type { CheckInputs } from '../../domain/verification/report.ts';
+import { vouchesForIss } from '../../domain/verification/presented-issuer.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
 import {
   deviceTransactionData,
@@ -29,10 +28,11 @@ import { Signatures } from '../ports/signatures.ts';
 import { RevocationChecker } from '../revocation/check-revocation.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { type IssuerTrust, IssuerTrusts, revokersOf, withoutQuery } from './issuer-trust.ts';
+import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { authorityOf, demandedLists, type TrustedChain } from './trusted-authorities.ts';
 
 /** What of a request its answer is held against. */
@@ -221,17 +221,6 @@ async function rulesOf(
   return { mdlProfile: mdlProfile ?? undefined, certificateRevocation: certificateRevocation ?? 'off' };
 }
 
-function issuerOf({ trust }: Task, { issuer }: Verified): PresentedIssuer {
-  const { subject, fingerprint, anchor } = issuer;
-  const listings = trust.listed.get(anchor)?.listings ?? [];
-  const listed = listings.map(({ entity, list }) => ({
-    entity: entity.name,
-    list: withoutQuery(list.uri),
-    sequenceNumber: list.sequenceNumber,
-  }));
-  return { subject, fingerprint, anchor, ...(listed.length > 0 && { listed }) };
-}
-
 /** What nothing ties to the signer answers no query and reaches no backend. */
 function withoutForeignIss<Claims extends object>(
   claims: Claims,
@@ -241,39 +230,6 @@ function withoutForeignIss<Claims extends object>(
   const others = Object.assign(Object.create(null), claims);
   delete others.iss;
   return others;
-}
-
-/** What is known before the presentation is opened. */
-function requestInputs(
-  { trust, binding, now }: Task,
-  { format, types }: CompiledCredentialQuery,
-): CheckInputs {
-  const { anchors, lists } = trust;
-  return {
-    form: format,
-    'issuer trust': `${anchors.length} anchors, of ${lists.length} trust lists and the configuration`,
-    'validity period': now.toISOString(),
-    'key binding': [binding.audience].flat().join(' '),
-    query: [...types].join(' '),
-  };
-}
-
-function credentialInputs({ trust }: Task, { issuer, statusReference }: Verified): CheckInputs {
-  const listings = trust.listed.get(issuer.anchor)?.listings ?? [];
-  const sources = listings.map(
-    ({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`,
-  );
-  return {
-    'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${sources.length === 0 ? 'configured' : sources.join(', ')})`,
-    // The index tells credentials apart, which is nobody's business once this one is refused.
-    status: statusReference === undefined ? 'none' : withoutQuery(statusReference.uri),
-  };
-}
-
-/** An issuer that nobody vouches for may well stand on the list that could not be had. */
-function detailOf({ reason, message }: Refusal, { missing }: IssuerTrust): string {
-  if (reason !== 'untrusted_chain' || missing.length === 0) return message;
-  return `${message}; trust lists that could not be used: ${missing.join('; ')}`;
 }
 
 function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {

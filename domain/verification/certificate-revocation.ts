@@ -1,10 +1,18 @@
+import { z } from 'zod';
 import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
 import type { CertificateList, ListScope } from '../formats/der/crl.ts';
 import type { RevocationSources } from '../formats/der/revocation-sources.ts';
 
 /** Whether the revocation of issuers' certificates is looked at. */
-export const CERTIFICATE_REVOCATION = ['off', 'if-available', 'required'] as const;
-export type CertificateRevocation = (typeof CERTIFICATE_REVOCATION)[number];
+export const CertificateRevocationChoice = z
+  .enum(['off', 'if-available', 'required'])
+  .nullish()
+  .describe(
+    'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +
+      'they name: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot ' +
+      'be told, which the report says; required refuses both',
+  );
+export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
 
 /** Clocks of others may be this wrong. */
 const SKEW_MS = 60_000;

@@ -10,7 +10,7 @@ import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
-import { CERTIFICATE_REVOCATION } from './certificate-revocation.ts';
+import { CertificateRevocationChoice } from './certificate-revocation.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
@@ -150,14 +150,7 @@ export const PresentationConfigurationBody = z
           'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
           'licence. With none they are judged like signers of other mdocs',
       ),
-    certificateRevocation: z
-      .enum(CERTIFICATE_REVOCATION)
-      .nullish()
-      .describe(
-        'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +
-          'they name: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot be told, which the ' +
-          'report says; required refuses both',
-      ),
+    certificateRevocation: CertificateRevocationChoice,
     responseMode: z
       .enum(['direct_post.jwt', 'direct_post'])
       .default('direct_post.jwt')
